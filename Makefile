@@ -1,0 +1,49 @@
+# Needs Python >= 3.11 and make; everything else is fetched into .venv from the lock files.
+PYTHON ?= python3
+UV := .venv/bin/uv
+UV_VERSION := 0.13.8
+PYTEST := .venv/bin/pytest
+
+.PHONY: help run test soak lint format lock bench clean
+help: ## Say what each target does
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+run: .venv/.run ## Start everything on the embedded database and print addresses and keys
+	@.venv/bin/holdfast up
+
+test: .venv/.dev ## Run every test
+	@$(PYTEST) $(ARGS)
+
+soak: .venv/.dev ## Run the long versions of the fault tests
+	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults $(ARGS)
+
+lint: .venv/.dev ## Check style, types and import rules
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports --no-cache && .venv/bin/pyright
+
+format: .venv/.dev ## Bring the code into shape
+	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
+
+bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
+	@.venv/bin/python benchmarks/registrations.py
+
+lock: $(UV) ## Renew both lock files from pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra redis -o requirements.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra redis --group dev -o requirements-dev.lock pyproject.toml
+LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+clean: ## Remove the environment and the embedded database
+	@rm -rf .venv .holdfast
+
+$(UV):
+	@echo "Making the environment in .venv"
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/.run: $(UV) requirements.lock pyproject.toml
+	@$(UV) pip install --quiet --require-hashes --requirement requirements.lock
+	@$(UV) pip install --quiet --no-deps --editable .
+	@touch $@
+
+.venv/.dev: .venv/.run requirements-dev.lock
+	@$(UV) pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Events, registrations and waiting rooms. Start reading at `api.py`."""

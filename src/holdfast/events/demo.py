@@ -1,0 +1,43 @@
+"""A little data to look at, planted on the first start of `holdfast up`."""
+
+from typing import NamedTuple
+
+from holdfast.events.events import operations as events
+from holdfast.events.events.model import CreateEvent
+from holdfast.events.keys.operations import mint
+from holdfast.events.organizers import operations as organizers
+from holdfast.events.organizers.model import RegisterOrganizer
+from holdfast.events.settings import Tx
+from holdfast.kit.operation import NOBODY, Caller
+
+
+class Planted(NamedTuple):
+    admin_key: str
+    organizer_key: str
+    event_id: int
+
+
+async def plant(tx: Tx) -> Planted | None:
+    """An admin key, an organizer with a key, and a free event; None when there is data already."""
+    if await tx.value("select exists (select from users)"):
+        return None
+    admin = await mint(tx, None, "Demo admin")
+    demo = await organizers.register(
+        tx, NOBODY, RegisterOrganizer(name="Demo Organizer", email="demo@example.com", slug="demo-organizer")
+    )
+    starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
+    event = await events.create(
+        tx,
+        Caller(demo.api_key.id, demo.organizer.id),
+        CreateEvent(
+            title="Open studio evening",
+            body="Come and look around. Doors open at the hour; more at https://example.com/studio",
+            datetime=starts,
+            price=0,
+            capacity=30,
+            pricing_mode="free",
+            waitinglist_capacity=10,
+            location_name="Studio 4",
+        ),
+    )
+    return Planted(admin.key, demo.api_key.key, event.id)

@@ -1,0 +1,275 @@
+"""Events: what organizers publish and people register for."""
+
+import datetime as dt
+from html import escape
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
+from holdfast.events.settings import Settings
+from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
+
+Status = Literal["active", "expired", "full", "cancelled"]
+Frequency = Literal["none", "days", "weeks", "months", "years"]
+
+Title = Annotated[str, Meta(min_length=1, max_length=300, description="Title.")]
+Body = Annotated[
+    str, Meta(min_length=1, max_length=100_000, description="Description, in Markdown; bare URLs become links.")
+]
+Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
+WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
+Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many days, weeks, months or years.")]
+ImageKeys = Annotated[
+    list[Annotated[str, Meta(max_length=300)]],
+    Meta(max_length=50, description="Keys of uploaded photos; the first is primary."),
+]
+Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
+LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
+Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
+Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
+LowerBound = Annotated[Minor | None, Meta(description="The dynamic price never falls below it.")]
+UpperBound = Annotated[Minor | None, Meta(description="The dynamic price never rises above it.")]
+
+
+class GetEvent(Command):
+    event_id: Id
+
+
+class CancelEvent(Command):
+    event_id: Id
+
+
+class CreateEvent(Command):
+    title: Title
+    body: Body
+    datetime: Timestamp
+    price: Annotated[
+        Minor, Meta(description="Minor units: 0 for free, at least 1 for fixed, the first price for dynamic.")
+    ]
+    capacity: Capacity
+    currency: Currency = "USD"
+    pricing_mode: PricingMode = "fixed"
+    max_price: UpperBound = None
+    min_price: LowerBound = None
+    organizer_id: Annotated[
+        Id | None, Meta(description="Required with an admin key; with an organizer key it is your own.")
+    ] = None
+    recurrence_frequency: Frequency = "none"
+    recurrence_interval: Interval = 0
+    waitinglist_capacity: WaitingListCapacity = 0
+    image_keys: ImageKeys = field(default_factory=list[str])
+    address: Address = None
+    latitude: Latitude = None
+    longitude: Longitude = None
+    location_name: LocationName = None
+
+    @rule("currency")
+    def _currency_is_supported(self) -> str | None:
+        return None if self.currency in CURRENCIES else "is not a currency the payment processor supports"
+
+    @rule("price", "pricing_mode", "min_price", "max_price")
+    def _price_fits(self) -> str | None:
+        return self._misfit("price")
+
+    @rule("min_price", "pricing_mode", "max_price", "price")
+    def _min_price_fits(self) -> str | None:
+        return self._misfit("min_price")
+
+    @rule("max_price", "pricing_mode", "min_price", "price")
+    def _max_price_fits(self) -> str | None:
+        return self._misfit("max_price")
+
+    def _misfit(self, field: str) -> str | None:
+        messages = misfits(self.pricing_mode, self.price, self.min_price, self.max_price).get(field)
+        return messages[0] if messages else None
+
+
+class UpdateEvent(Command):
+    event_id: Id
+    title: Title | UnsetType = UNSET
+    body: Body | UnsetType = UNSET
+    datetime: Timestamp | UnsetType = UNSET
+    price: Minor | UnsetType = UNSET
+    capacity: Annotated[Capacity | UnsetType, Meta(description="Raising it promotes from the waiting list.")] = UNSET
+    currency: Annotated[Currency | UnsetType, Meta(description="Cannot change.")] = UNSET
+    pricing_mode: Annotated[PricingMode | UnsetType, Meta(description="Cannot change.")] = UNSET
+    max_price: UpperBound | UnsetType = UNSET
+    min_price: LowerBound | UnsetType = UNSET
+    organizer_id: Annotated[Id | UnsetType, Meta(description="Cannot change.")] = UNSET
+    recurrence_frequency: Frequency | UnsetType = UNSET
+    recurrence_interval: Interval | UnsetType = UNSET
+    waitinglist_capacity: WaitingListCapacity | UnsetType = UNSET
+    image_keys: ImageKeys | UnsetType = UNSET
+    address: Address | UnsetType = UNSET
+    latitude: Latitude | UnsetType = UNSET
+    longitude: Longitude | UnsetType = UNSET
+    location_name: LocationName | UnsetType = UNSET
+
+
+class Payment(Struct):
+    """Whether and how students pay. Agents never pay."""
+
+    status: Literal["not_required", "required", "unavailable"]
+    status_reason: Literal["free_event", "organizer_processor_ready", "organizer_processor_not_configured"]
+    platform_fee_percent: Annotated[int, Meta(description="Percentage charged on student payments.")]
+    agent_payment_required: Literal[False]
+    event_is_paid: bool
+    platform_fee_collection: Literal["application_fee_amount", "none"]
+    platform_fee_source: Literal["student_payment"] | None
+    student_payment_processor: Literal["connect_destination_charge"] | None
+    student_payment_required: bool
+
+
+class Deliverables(Struct):
+    """What an agent hands to its organizer."""
+
+    embed_code: str
+    embed_url: str
+    public_url: str
+
+
+class Agent(Struct):
+    """What an agent needs to know to publish the event."""
+
+    payment: Payment
+    deliverables: Deliverables
+    hosted_registration_ready: Annotated[
+        bool, Meta(description="False when nobody can register, or payouts are not set up for a paid event.")
+    ]
+    agent_payment_required: Literal[False] = False
+    hosted_registration: Literal[True] = True
+    registration_processing: Literal["sorted"] = "sorted"
+    workflow: Literal["publish_public_url_or_embed_code"] = "publish_public_url_or_embed_code"
+
+
+class Event(Struct):
+    """An event as its organizer sees it."""
+
+    id: int
+    status: Status
+    address: str | None
+    title: str
+    body: Annotated[str, Meta(description="Markdown.")]
+    datetime: Timestamp
+    payment: Payment
+    price: Minor
+    cancelled_at: Timestamp | None
+    capacity: int
+    pricing_mode: PricingMode
+    max_price: int | None
+    min_price: int | None
+    organizer_id: int
+    recurrence_frequency: Frequency
+    recurrence_interval: int
+    waitinglist_capacity: int
+    current_price: Annotated[int | None, Meta(description="Minor units; null for a free event.")]
+    latitude: float | None
+    longitude: float | None
+    location_name: str | None
+    image_urls: Annotated[list[str], Meta(description="In order; the first is primary.")]
+    registration_count: Annotated[int, Meta(description="Seats taken, live.")]
+    agent: Agent
+    embed_code: Annotated[str, Meta(description="Ready-to-paste iframe of the hosted registration form.")]
+    embed_url: str
+    primary_image_url: str | None
+    public_url: Annotated[str, Meta(description="/organizers/<slug>/events/<event_id>")]
+
+
+class EventRow(Struct):
+    """An event as it is stored, with what is derived from it."""
+
+    id: int
+    organizer_id: int
+    title: str
+    body: str
+    datetime: dt.datetime
+    capacity: int
+    waitinglist_capacity: int
+    registered_count: int
+    waitlisted_count: int
+    currency: str
+    pricing_mode: PricingMode
+    price: int
+    min_price: int | None
+    max_price: int | None
+    current_price: int | None
+    recurrence_frequency: Frequency
+    recurrence_interval: int
+    address: str | None
+    location_name: str | None
+    latitude: float | None
+    longitude: float | None
+    image_keys: list[str]
+    cancelled_at: dt.datetime | None
+    status: Status
+    organizer_slug: str
+    payouts_ready: bool
+
+    @property
+    def takes_registrations(self) -> bool:
+        """Whether one more person could get a seat or a place on the waiting list."""
+        has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
+        return self.status == "active" or has_room
+
+
+def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int) -> Payment:
+    """The payment object: a pure function of the mode and of the organizer's payout account."""
+    if mode == "free":
+        return Payment("not_required", "free_event", 0, False, False, "none", None, None, False)
+    return Payment(
+        status="required" if payouts_ready else "unavailable",
+        status_reason="organizer_processor_ready" if payouts_ready else "organizer_processor_not_configured",
+        platform_fee_percent=fee_percent,
+        agent_payment_required=False,
+        event_is_paid=True,
+        platform_fee_collection="application_fee_amount",
+        platform_fee_source="student_payment",
+        student_payment_processor="connect_destination_charge",
+        student_payment_required=True,
+    )
+
+
+def present(row: EventRow, settings: Settings) -> Event:
+    """A stored event as the contract shows it."""
+    public_url = f"{settings.base_url}/organizers/{row.organizer_slug}/events/{row.id}"
+    embed_url = f"{settings.base_url}/events/{row.id}/embed"
+    embed_code = (
+        f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
+        'width="100%" height="640" style="border:0" loading="lazy"></iframe>'
+    )
+    pays = payment(row.pricing_mode, row.payouts_ready, settings.platform_fee_percent)
+    return Event(
+        id=row.id,
+        status=row.status,
+        address=row.address,
+        title=row.title,
+        body=row.body,
+        datetime=row.datetime,
+        payment=pays,
+        price=row.price,
+        cancelled_at=row.cancelled_at,
+        capacity=row.capacity,
+        pricing_mode=row.pricing_mode,
+        max_price=row.max_price,
+        min_price=row.min_price,
+        organizer_id=row.organizer_id,
+        recurrence_frequency=row.recurrence_frequency,
+        recurrence_interval=row.recurrence_interval,
+        waitinglist_capacity=row.waitinglist_capacity,
+        current_price=row.current_price,
+        latitude=row.latitude,
+        longitude=row.longitude,
+        location_name=row.location_name,
+        image_urls=[],
+        registration_count=row.registered_count,
+        agent=Agent(
+            payment=pays,
+            deliverables=Deliverables(embed_code, embed_url, public_url),
+            hosted_registration_ready=row.takes_registrations and pays.status != "unavailable",
+        ),
+        embed_code=embed_code,
+        embed_url=embed_url,
+        primary_image_url=None,
+        public_url=public_url,
+    )

@@ -1,0 +1,133 @@
+"""What can be done with events."""
+
+import msgspec
+
+from holdfast.events.events import sql
+from holdfast.events.events.model import (
+    CancelEvent,
+    CreateEvent,
+    Event,
+    EventRow,
+    GetEvent,
+    UpdateEvent,
+    present,
+)
+from holdfast.events.pricing.model import misfits
+from holdfast.events.pricing.operations import record
+from holdfast.events.registrations import seating
+from holdfast.events.settings import Tx
+from holdfast.kit.command import Errors, given
+from holdfast.kit.operation import Caller, Page, Paged, page
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, invalid
+
+EDITABLE = (
+    *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
+    *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
+    *("recurrence_frequency", "recurrence_interval"),
+)
+FIXED = ("pricing_mode", "currency", "organizer_id")
+
+
+async def list(tx: Tx, caller: Caller, command: Paged) -> Page[Event]:
+    """List events, oldest first, cancelled and past ones included.
+
+    Organizer keys see only their organizer's events; admin keys see all.
+    """
+    rows = await sql.list_events(tx, caller.tenant_id, command.offset, command.limit + 1)
+    return page([present(row, tx.settings) for row in rows], command)
+
+
+async def get(tx: Tx, caller: Caller, command: GetEvent) -> Event:
+    """Read one event, with its live registration count and current price."""
+    return present(_accessible(caller, command.event_id, await sql.find_event(tx, command.event_id)), tx.settings)
+
+
+async def create(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
+    """Create an event. It takes registrations at once.
+
+    The answer carries what to publish: `public_url`, `embed_url`, `embed_code`. An admin key names the organizer in
+    `organizer_id`. `pricing_mode` and `currency` can never change.
+    """
+    if command.image_keys:
+        raise invalid({"image_keys": [_UNKNOWN_PHOTO]})
+    current_price = None if command.pricing_mode == "free" else command.price
+    stored = {**msgspec.structs.asdict(command), "current_price": current_price}
+    id = await sql.insert_event(tx, {**stored, "organizer_id": _organizer(caller, command.organizer_id)})
+    if id is None:
+        raise invalid({"organizer_id": ["no organizer has this id"]})
+    await record(tx, id, "init", None, command.price)
+    return await _shown(tx, id)
+
+
+async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
+    """Change an event; every field is optional.
+
+    Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode`, `currency` and
+    `organizer_id` cannot change: cancel the event and create a new one.
+    """
+    before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
+    after = msgspec.structs.replace(before, **given(command, *EDITABLE))
+    if errors := _refused_changes(command, before, after):
+        raise invalid(errors)
+    if after.price != before.price and after.pricing_mode != "free":
+        after.current_price = after.price
+    elif after.current_price is not None and after.min_price is not None and after.max_price is not None:
+        after.current_price = min(max(after.current_price, after.min_price), after.max_price)
+    await sql.update_event(tx, msgspec.structs.asdict(after))
+    if after.current_price is not None and after.current_price != before.current_price:
+        await record(tx, before.id, "manual_change", before.current_price, after.current_price)
+    if after.capacity > before.capacity:
+        await seating.promote(tx, before.id)
+    return await _shown(tx, before.id)
+
+
+async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
+    """Cancel an event, for good. Its data is kept; it leaves public listings and takes no more registrations.
+
+    Registrations that still wait to be settled are rejected. Cancelling twice changes nothing.
+    """
+    row = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
+    await sql.cancel_event(tx, row.id)
+    return await _shown(tx, row.id)
+
+
+_UNKNOWN_PHOTO = "no uploaded photo has this key"
+
+
+def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
+    if row is None:
+        raise NOT_FOUND(f"No event has the id {event_id}.")
+    if not caller.may_access(row.organizer_id):
+        raise FORBIDDEN(f"Event {event_id} belongs to another organizer.")
+    return row
+
+
+def _organizer(caller: Caller, organizer_id: int | None) -> int:
+    """Whose event it becomes: the key's organizer, or the one an admin key names."""
+    if caller.tenant_id is None:
+        if organizer_id is None:
+            raise invalid({"organizer_id": ["is required with an admin key"]})
+        return organizer_id
+    if organizer_id not in (None, caller.tenant_id):
+        raise FORBIDDEN("An organizer key creates events for its own organizer only.")
+    return caller.tenant_id
+
+
+def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) -> Errors:
+    """Why an update is not acceptable, by field; empty when it is."""
+    errors = {
+        name: ["cannot change; cancel the event and create a new one"]
+        for name, value in given(command, *FIXED).items()
+        if value != getattr(before, name)
+    }
+    if after.capacity < before.registered_count:
+        errors["capacity"] = [f"must be at least the number of seats taken, {before.registered_count}"]
+    if set(after.image_keys) - set(before.image_keys):
+        errors["image_keys"] = [_UNKNOWN_PHOTO]
+    return errors | misfits(after.pricing_mode, after.price, after.min_price, after.max_price)
+
+
+async def _shown(tx: Tx, id: int) -> Event:
+    row = await sql.find_event(tx, id)
+    assert row
+    return present(row, tx.settings)

@@ -1,0 +1,87 @@
+"""Statements on events."""
+
+from typing import Any, LiteralString
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.settings import Tx
+
+EVENT: LiteralString = """
+select
+    events.id, events.organizer_id, events.title, events.body, events.datetime, events.capacity,
+    events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
+    events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
+    events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
+    events.longitude, events.image_keys, events.cancelled_at,
+    case when events.cancelled_at is not null then 'cancelled'
+         when events.datetime <= now() then 'expired'
+         when events.registered_count >= events.capacity then 'full'
+         else 'active' end as status,
+    organizers.slug as organizer_slug, organizers.payouts_ready
+  from events join users as organizers on organizers.id = events.organizer_id
+"""
+
+
+async def find_event(tx: Tx, id: int) -> EventRow | None:
+    return await tx.row(
+        EventRow,
+        f"{EVENT} where events.id = %(id)s",
+        {"id": id},
+    )
+
+
+async def lock_event(tx: Tx, id: int) -> EventRow | None:
+    """The event, which nobody else can change, settle or free a seat of until the transaction ends."""
+    return await tx.row(
+        EventRow,
+        f"{EVENT} where events.id = %(id)s for no key update of events",
+        {"id": id},
+    )
+
+
+async def list_events(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[EventRow]:
+    """Events of one organizer, or with None of all."""
+    return await tx.rows(
+        EventRow,
+        f"""
+        {EVENT} where %(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s
+         order by events.id offset %(offset)s limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+    )
+
+
+async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
+    """The id of the new event, or None when no organizer has the id given."""
+    return await tx.value(
+        """
+        insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
+                            price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
+                            address, location_name, latitude, longitude, image_keys)
+        select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
+               %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
+               %(recurrence_interval)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s, %(image_keys)s
+          from users where id = %(organizer_id)s and slug is not null
+        returning id
+        """,
+        event,
+    )
+
+
+async def update_event(tx: Tx, event: dict[str, Any]) -> None:
+    await tx.run(
+        """
+        update events
+           set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
+               waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s, min_price = %(min_price)s,
+               max_price = %(max_price)s, current_price = %(current_price)s,
+               recurrence_frequency = %(recurrence_frequency)s, recurrence_interval = %(recurrence_interval)s,
+               address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
+               longitude = %(longitude)s, image_keys = %(image_keys)s
+         where id = %(id)s
+        """,
+        event,
+    )
+
+
+async def cancel_event(tx: Tx, id: int) -> None:
+    await tx.run("update events set cancelled_at = coalesce(cancelled_at, now()) where id = %(id)s", {"id": id})

@@ -1,0 +1,8 @@
+"""Everything the events service does by itself."""
+
+from holdfast.events.registrations import retention, settlement
+from holdfast.kit.jobs import Periodic
+
+LOOPS = (settlement.run,)
+
+PERIODIC = (Periodic("17 3 * * *", retention.forget_rejections),)

@@ -1,0 +1,46 @@
+"""API keys of organizers and admins."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.kit.command import Command, Id, Timestamp
+
+
+class ListKeys(Command):
+    """No options: every active key is listed."""
+
+
+class CreateKey(Command):
+    name: Annotated[str, Meta(min_length=1, max_length=100, description="What the key is for.")]
+    user_id: Annotated[
+        Id | None, Meta(description="Organizer the key acts for: required with an admin key, else it is your own.")
+    ] = None
+
+
+class RevokeKey(Command):
+    id: Id
+
+
+class ApiKey(Struct):
+    """An API key. The whole secret is shown once, when the key is created."""
+
+    id: int
+    name: str
+    key: Annotated[str, Meta(description="Whole on creation; later its first 8 characters, masked.")]
+    active: bool
+    inserted_at: Timestamp
+    user_id: Annotated[int | None, Meta(description="null for an admin key.")]
+
+
+class KeyRow(Struct):
+    """A key as it is stored."""
+
+    id: int
+    name: str
+    start: str
+    active: bool
+    inserted_at: datetime
+    user_id: int | None
+    hash: bytes

@@ -1,0 +1,61 @@
+"""What can be done with API keys."""
+
+from collections.abc import Sequence
+
+from holdfast.events.keys import sql
+from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, ListKeys, RevokeKey
+from holdfast.events.settings import Tx
+from holdfast.kit import keys
+from holdfast.kit.operation import Caller
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, invalid
+
+find_callers = sql.find_callers
+
+
+async def list(tx: Tx, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
+    """List active API keys, masked.
+
+    Organizer keys see their own keys, admin keys see all.
+    """
+    return [_shown(row, keys.masked(row.start)) for row in await sql.list_active_keys(tx, caller.tenant_id)]
+
+
+async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
+    """Create an API key; the answer shows its secret, once.
+
+    Organizer keys create keys for themselves; an admin key names the organizer in `user_id`.
+    """
+    if caller.tenant_id is not None:
+        if command.user_id not in (None, caller.tenant_id):
+            raise FORBIDDEN("An organizer key creates keys for its own organizer only.")
+        return await mint(tx, caller.tenant_id, command.name)
+    if command.user_id is None:
+        raise invalid({"user_id": ["is required with an admin key"]})
+    if not await sql.is_organizer(tx, command.user_id):
+        raise invalid({"user_id": ["no organizer has this id"]})
+    return await mint(tx, command.user_id, command.name)
+
+
+async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
+    """Revoke an API key, at once and for good.
+
+    Organizer keys may revoke only their own, admin keys any. Revoking twice changes nothing.
+    """
+    row = await sql.find_key(tx, command.id)
+    if row is None:
+        raise NOT_FOUND(f"No API key has the id {command.id}.")
+    if not caller.is_admin and row.user_id != caller.tenant_id:
+        raise FORBIDDEN("The API key belongs to somebody else.")
+    await sql.deactivate_key(tx, command.id)
+    await tx.notify(keys.CHANNEL, row.hash.hex())
+
+
+async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:
+    """A new key for an organizer, or with None for an admin. Only its hash is stored."""
+    secret = keys.mint()
+    row = await sql.insert_key(tx, user_id, name, secret[: keys.SHOWN], keys.digest(secret))
+    return _shown(row, secret)
+
+
+def _shown(row: KeyRow, key: str) -> ApiKey:
+    return ApiKey(row.id, row.name, key, row.active, row.inserted_at, row.user_id)

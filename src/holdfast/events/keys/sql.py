@@ -1,0 +1,60 @@
+"""Statements on API keys."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.events.keys.model import KeyRow
+from holdfast.events.settings import Tx
+from holdfast.kit import database
+from holdfast.kit.operation import Caller
+
+
+async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    """The callers of those hashes that belong to an active key."""
+    rows = await tx.tuples(
+        "select hash, id, user_id from api_keys where hash = any(%(hashes)s) and active", {"hashes": list(hashes)}
+    )
+    return {hash: Caller(id, user_id) for hash, id, user_id in rows}
+
+
+async def list_active_keys(tx: Tx, user_id: int | None) -> list[KeyRow]:
+    """The keys of one user, or with None all of them."""
+    return await tx.rows(
+        KeyRow,
+        """
+        select id, name, start, active, inserted_at, user_id, hash from api_keys
+         where active and (%(user_id)s::bigint is null or user_id = %(user_id)s) order by id
+        """,
+        {"user_id": user_id},
+    )
+
+
+async def find_key(tx: Tx, id: int) -> KeyRow | None:
+    return await tx.row(
+        KeyRow,
+        "select id, name, start, active, inserted_at, user_id, hash from api_keys where id = %(id)s for update",
+        {"id": id},
+    )
+
+
+async def insert_key(tx: Tx, user_id: int | None, name: str, start: str, hash: bytes) -> KeyRow:
+    row = await tx.row(
+        KeyRow,
+        """
+        insert into api_keys (user_id, name, start, hash) values (%(user_id)s, %(name)s, %(start)s, %(hash)s)
+        returning id, name, start, active, inserted_at, user_id, hash
+        """,
+        {"user_id": user_id, "name": name, "start": start, "hash": hash},
+    )
+    assert row
+    return row
+
+
+async def deactivate_key(tx: Tx, id: int) -> None:
+    await tx.run("update api_keys set active = false where id = %(id)s", {"id": id})
+
+
+async def is_organizer(tx: Tx, user_id: int) -> bool:
+    return bool(
+        await tx.value("select true from users where id = %(id)s and role in ('organizer', 'admin')", {"id": user_id})
+    )

@@ -1,0 +1,68 @@
+"""Organizer accounts."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.events.keys.model import ApiKey
+from holdfast.events.users.model import Email
+from holdfast.kit.command import Command, rule
+
+RESERVED_SLUGS = frozenset(
+    """
+    about account admin agents api app assets billing blog catalog contact demo docs embed events favicon healthz help
+    holdfast home legal llms login logout mail mcp media metrics new oauth openapi organizer organizers payments press
+    pricing privacy queue queues readyz register registrations robots root security settings sign-in sign-out signin
+    signout sitemap static status stripe support system terms test uploads user users webhooks well-known www
+    """.split()
+)
+"""Slugs nobody may take: every first segment of a path the service serves, and names that pretend to be its owner."""
+
+
+class RegisterOrganizer(Command):
+    name: Annotated[str, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
+    email: Email
+    slug: Annotated[
+        str,
+        Meta(
+            min_length=3,
+            max_length=100,
+            pattern="^[a-z0-9-]+$",
+            description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
+        ),
+    ]
+    password: Annotated[
+        Annotated[str, Meta(min_length=12, max_length=72)] | None,
+        Meta(description="Omit it for an account that signs in by magic link."),
+    ] = None
+
+    @rule("slug")
+    def _slug_is_free_to_take(self) -> str | None:
+        return "is reserved" if self.slug in RESERVED_SLUGS else None
+
+
+class Organizer(Struct):
+    """An organizer, with the page the public sees."""
+
+    id: int
+    name: str
+    email: str
+    role: Literal["organizer"]
+    slug: str
+    public_url: str
+    public_path: Annotated[str, Meta(description="/organizers/<slug>")]
+
+
+class Authentication(Struct):
+    """How to use the key."""
+
+    header: str
+    note: str
+
+
+class Registered(Struct):
+    """A new organizer and its first key."""
+
+    authentication: Authentication
+    api_key: ApiKey
+    organizer: Organizer

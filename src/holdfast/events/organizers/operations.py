@@ -1,0 +1,51 @@
+"""What can be done with organizers."""
+
+import asyncio
+
+from argon2 import PasswordHasher
+
+from holdfast.events.keys.operations import mint
+from holdfast.events.organizers import sql
+from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
+from holdfast.events.settings import Tx
+from holdfast.events.users.model import User, canonical, new_public_id
+from holdfast.kit.operation import Caller, Page, Paged, page
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, invalid
+
+HEADER = "X-API-Key"
+
+_hash = PasswordHasher().hash
+_hashing = asyncio.Semaphore(2)
+"""A hash costs 64 MiB and 0.1 s of a core: more than two at once would starve the service."""
+
+
+async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Registered:
+    """Register an organizer and get its first API key. Needs no credentials.
+
+    The key is shown once, in this answer. Without a password the account signs in by magic link.
+    """
+    email = canonical(command.email)
+    email_taken, slug_taken = await sql.taken(tx, email, command.slug)
+    errors = {"email": ["is already taken"]} if email_taken else {}
+    errors |= {"slug": ["is already taken"]} if slug_taken else {}
+    if errors:
+        raise invalid(errors)
+    password_hash = None
+    if command.password is not None:
+        async with _hashing:
+            password_hash = await asyncio.to_thread(_hash, command.password)
+    id = await sql.insert_organizer(tx, new_public_id(), command.name, email, command.slug, password_hash)
+    if id is None:
+        raise SERVICE_UNAVAILABLE("Somebody registered the same address or slug just now.", retry_after=1)
+    key = await mint(tx, id, "First key")
+    path = f"/organizers/{command.slug}"
+    return Registered(
+        Authentication(HEADER, f"Send the key in the {HEADER} header of every request. It is not shown again."),
+        key,
+        Organizer(id, command.name, email, "organizer", command.slug, tx.settings.base_url + path, path),
+    )
+
+
+async def list(tx: Tx, caller: Caller, command: Paged) -> Page[User]:
+    """List organizers, oldest first. An admin key sees all of them, an organizer key itself."""
+    return page(await sql.list_organizers(tx, caller.tenant_id, command.offset, command.limit + 1), command)

@@ -1,0 +1,41 @@
+"""Statements on organizers."""
+
+from holdfast.events.settings import Tx
+from holdfast.events.users.model import User
+
+
+async def taken(tx: Tx, email: str, slug: str) -> tuple[bool, bool]:
+    """Whether the address and the slug belong to someone already."""
+    rows = await tx.tuples(
+        """
+        select exists (select from users where email = %(email)s), exists (select from users where slug = %(slug)s)
+        """,
+        {"email": email, "slug": slug},
+    )
+    return rows[0][0], rows[0][1]
+
+
+async def insert_organizer(
+    tx: Tx, public_id: str, name: str, email: str, slug: str, password_hash: str | None
+) -> int | None:
+    """The new organizer's id, or None when address or slug were taken in the meantime."""
+    return await tx.value(
+        """
+        insert into users (public_id, name, email, slug, role, password_hash)
+        values (%(public_id)s, %(name)s, %(email)s, %(slug)s, 'organizer', %(password_hash)s)
+        on conflict do nothing returning id
+        """,
+        {"public_id": public_id, "name": name, "email": email, "slug": slug, "password_hash": password_hash},
+    )
+
+
+async def list_organizers(tx: Tx, seen_by: int | None, offset: int, limit: int) -> list[User]:
+    return await tx.rows(
+        User,
+        """
+        select id, name, email, role, slug from users
+         where role = 'organizer' and (%(seen_by)s::bigint is null or id = %(seen_by)s)
+         order by id offset %(offset)s limit %(limit)s
+        """,
+        {"seen_by": seen_by, "offset": offset, "limit": limit},
+    )

@@ -1,0 +1,36 @@
+"""The codes of the events service beside those every service has; `docs/problems.md` lists them all."""
+
+from holdfast.kit.problems import Kind
+
+EVENT_CANCELLED = Kind(
+    "event_cancelled", 422, "The event has been cancelled.", "Choose another event; GET /api/events lists yours."
+)
+EVENT_EXPIRED = Kind(
+    "event_expired", 422, "The event has already taken place.", "Choose an event whose datetime lies ahead."
+)
+EVENT_FULL = Kind(
+    "event_full",
+    422,
+    "Every seat is taken and the waiting list has no room.",
+    "Raise `capacity` or `waitinglist_capacity` with PATCH /api/events/<event_id>, or free a place first.",
+)
+REGISTRATION_PENDING = Kind(
+    "registration_pending",
+    404,
+    "The registration is accepted and waits to be settled.",
+    "Poll again after the number of seconds in Retry-After.",
+)
+REGISTRATION_REJECTED = Kind(
+    "registration_rejected",
+    404,
+    "The registration was settled without a place.",
+    "Register again when a place is free; `reason` says why there was none.",
+)
+
+ALL: tuple[Kind, ...] = (
+    EVENT_CANCELLED,
+    EVENT_EXPIRED,
+    EVENT_FULL,
+    REGISTRATION_PENDING,
+    REGISTRATION_REJECTED,
+)

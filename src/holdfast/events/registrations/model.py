@@ -1,0 +1,84 @@
+"""Registrations: who asked for a seat, when, and what came of it."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.events.users.model import Email, PublicId
+from holdfast.kit.command import Command, Id, Minor, rule
+
+Status = Literal["registered", "waitlisted"]
+ReceivedAt = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, description="Time of arrival, UTC, in microseconds.")
+]
+
+
+class GetRegistration(Command):
+    event_id: Id
+    user_id: PublicId
+
+
+class AcceptRegistration(Command):
+    event_id: Id
+    user_id: Annotated[PublicId | None, Meta(description="Someone with an account; or else give `email`.")] = None
+    email: Annotated[Email | None, Meta(description="Finds or creates a student account; or else give `user_id`.")] = (
+        None
+    )
+    amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
+
+    @rule("user_id", "email")
+    def _exactly_one_person(self) -> str | None:
+        if (self.user_id is None) == (self.email is None):
+            return "give exactly one of user_id and email"
+        return None
+
+
+class UpdateRegistration(Command):
+    event_id: Id
+    user_id: PublicId
+    status: Status | UnsetType = UNSET
+    amount_paid: Minor | UnsetType = UNSET
+
+
+class DeleteRegistration(Command):
+    event_id: Id
+    user_id: PublicId
+
+
+class Registration(Struct):
+    """A settled registration that holds a seat or a place on the waiting list."""
+
+    id: Annotated[str, Meta(description="<event_id>-<user_public_id>")]
+    status: Status
+    event_id: int
+    amount_paid: Minor
+    user_id: PublicId
+    received_at: ReceivedAt
+
+
+class Next(Struct):
+    """What to do next."""
+
+    url: str
+    action: Literal["poll_status"] = "poll_status"
+    description: str = "GET this address until it answers 200; 404 registration_pending means it still waits."
+
+
+class Accepted(Struct):
+    """Stored, not yet seated."""
+
+    next: Next
+    message: str = "The registration was received. It is settled in order of arrival."
+    status: Literal["accepted"] = "accepted"
+
+
+class Found(Struct):
+    """What is known of one person at one event."""
+
+    organizer_id: int
+    event_id: int
+    user_id: str
+    status: Literal["pending", "registered", "waitlisted", "rejected"] | None
+    amount_paid: int | None
+    received_at: str | None
+    reason: str | None

@@ -1,0 +1,12 @@
+"""Who gets a freed seat: the first on the waiting list, in the transaction that freed it."""
+
+from holdfast.events.registrations import sql
+from holdfast.events.settings import Tx
+
+
+async def promote(tx: Tx, event_id: int, *, but_not: str | None = None) -> int:
+    """Give every free seat of an active event to the waiting list, in order of arrival; how many were given.
+
+    The caller has locked the event. `but_not` is the public id of someone who has just been put on the list.
+    """
+    return await sql.promote(tx, event_id, but_not)

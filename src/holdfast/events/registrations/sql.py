@@ -1,0 +1,274 @@
+"""Statements on registrations."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from holdfast.events.registrations.model import AcceptRegistration, Found, Registration
+from holdfast.events.settings import Tx
+from holdfast.events.users.model import canonical, new_public_id
+from holdfast.kit.operation import Call
+
+INTAKE_LOCK = 0x696E74616B65  # "intake": shared while registrations are stamped and stored, exclusive for the cut
+
+RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+
+async def list_registrations(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[Registration]:
+    """In order of arrival; those of one organizer's events, or with None of all."""
+    return await tx.rows(
+        Registration,
+        f"""
+        select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
+               registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at
+          from registrations
+          join users on users.id = registrations.user_id
+         where registrations.status in ('registered', 'waitlisted')
+           and (%(organizer_id)s::bigint is null
+                or registrations.event_id in (select id from events where organizer_id = %(organizer_id)s))
+         order by registrations.received_at, registrations.arrival offset %(offset)s limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+    )
+
+
+FIND: LiteralString = f"""
+    select asked.place, events.organizer_id, registrations.status, registrations.amount_paid,
+           {RECEIVED_AT}, registrations.reason
+      from unnest(%(event_ids)s::bigint[], %(user_ids)s::text[]) with ordinality as asked (event_id, user_id, place)
+      left join events on events.id = asked.event_id
+      left join users on users.public_id = asked.user_id
+      left join registrations on registrations.event_id = events.id and registrations.user_id = users.id
+     order by asked.place
+"""
+
+
+async def find_registrations(tx: Tx, asked: Sequence[tuple[int, str]]) -> list[Found | None]:
+    """What is known of each (event, person), in the order asked; None where there is no such event."""
+    rows = await tx.tuples(FIND, {"event_ids": [event for event, _ in asked], "user_ids": [user for _, user in asked]})
+    return [
+        None
+        if organizer_id is None
+        else Found(organizer_id, event_id, user_id, status, amount_paid, received_at, reason)
+        for (event_id, user_id), (_, organizer_id, status, amount_paid, received_at, reason) in zip(
+            asked, rows, strict=True
+        )
+    ]
+
+
+# What both statements of the intake start from: every call, with its event and what speaks against it.
+ASKED: LiteralString = """
+    asked as (
+        select asked.*, events.organizer_id, events.current_price,
+               case when events.id is null then 'not_found'
+                    when asked.tenant_id <> events.organizer_id then 'forbidden'
+                    when events.cancelled_at is not null then 'event_cancelled'
+                    when events.datetime <= now() then 'event_expired' end as problem,
+               events.registered_count >= events.capacity
+                   and events.waitlisted_count >= events.waitinglist_capacity as is_full
+          from unnest(%(event_ids)s::bigint[], %(tenant_ids)s::bigint[], %(user_ids)s::text[], %(emails)s::text[],
+                      %(fresh_ids)s::text[], %(amounts)s::bigint[])
+               with ordinality as asked (event_id, tenant_id, public_id, email, fresh_id, amount_paid, place)
+          left join events on events.id = asked.event_id)
+"""
+
+CREATE_ACCOUNTS: LiteralString = f"""
+    with {ASKED}
+    insert into users (public_id, email)
+    select distinct on (email) fresh_id, email from asked
+     where email is not null and problem is null and not is_full
+       and not exists (select from users where users.email = asked.email)
+     order by email
+        on conflict do nothing
+"""
+
+ACCEPT: LiteralString = f"""
+    with {ASKED},
+    judged as (
+        select asked.place, asked.event_id, person.id as user_id, person.public_id,
+               coalesce(asked.amount_paid, asked.current_price, 0) as amount_paid, known.status as known,
+               case when asked.problem is not null then asked.problem
+                    when known.status <> 'rejected' then null
+                    when asked.is_full then 'event_full'
+                    when person.id is null then case when asked.email is null then 'no_such_user' else 'try_again' end
+               end as problem
+          from asked
+          left join users as person on person.public_id = asked.public_id or person.email = asked.email
+          left join registrations as known on known.event_id = asked.event_id and known.user_id = person.id),
+    -- The first call of each person, stamped in order of arrival.
+    stamped as materialized (
+        select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
+          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, known, place from judged
+                 where problem is null and (known is null or known = 'rejected')
+                 order by event_id, user_id, place) as first
+         order by place),
+    asked_again as (
+        update registrations
+           set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
+               amount_paid = stamped.amount_paid, settled_at = null, reason = null
+          from stamped
+         where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
+           and stamped.known = 'rejected' and registrations.status = 'rejected'),
+    -- Sorted by key, so that two processes that insert the same people cannot wait for each other in a circle.
+    inserted as (
+        insert into registrations (event_id, user_id, arrival, received_at, amount_paid)
+        select event_id, user_id, arrival, received_at, amount_paid from stamped
+         where known is null
+         order by event_id, user_id
+            on conflict do nothing)
+    select problem, public_id, known is null or known = 'rejected' as fresh from judged order by place
+"""
+
+
+async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> list[tuple[str | None, str | None, bool]]:
+    """Store the registrations that may be accepted as pending, in the order of the calls.
+
+    For each call: the code of what speaks against it or None, the person's public id, and whether anything was stored.
+    """
+    commands = [call.command for call in calls]
+    emails = [canonical(command.email) if command.email else None for command in commands]
+    parameters = {
+        "event_ids": [command.event_id for command in commands],
+        "tenant_ids": [call.caller.tenant_id for call in calls],
+        "user_ids": [command.user_id for command in commands],
+        "emails": emails,
+        "fresh_ids": [new_public_id() if email else None for email in emails],
+        "amounts": [command.amount_paid for command in commands],
+    }
+    async with tx.pipeline():
+        # The lock comes first, in a statement of its own: whatever is stamped under it is stored before the next cut.
+        await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": INTAKE_LOCK})
+        if any(emails):
+            await tx.run(CREATE_ACCOUNTS, parameters)
+        return [(problem, public_id, fresh) for problem, public_id, fresh in await tx.tuples(ACCEPT, parameters)]
+
+
+async def lock_event_of(tx: Tx, event_id: int) -> None:
+    """Keep everyone else from settling or freeing seats of the event until the transaction ends."""
+    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
+
+
+async def has_free_seat(tx: Tx, event_id: int) -> bool:
+    return bool(await tx.value("select registered_count < capacity from events where id = %(id)s", {"id": event_id}))
+
+
+async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
+    await tx.run(
+        """
+        update registrations set status = %(status)s, amount_paid = %(amount_paid)s
+          from users
+         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
+        """,
+        {"event_id": event_id, "user_id": user_id, "status": status, "amount_paid": amount_paid},
+    )
+
+
+async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
+    await tx.run(
+        """
+        delete from registrations using users
+         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
+        """,
+        {"event_id": event_id, "user_id": user_id},
+    )
+
+
+async def promote(tx: Tx, event_id: int, but_not: str | None) -> int:
+    """Give the free seats of an active event to the first on its waiting list; how many were given."""
+    return await tx.run(
+        """
+        with first_waiting as (
+            select event_id, user_id from registrations
+             where event_id = %(event_id)s and status = 'waitlisted'
+               and user_id is distinct from (select id from users where public_id = %(but_not)s)
+             order by received_at, arrival
+             limit (select case when cancelled_at is null and datetime > now()
+                                then capacity - registered_count else 0 end
+                      from events where id = %(event_id)s))
+        update registrations set status = 'registered'
+          from first_waiting
+         where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
+        """,
+        {"event_id": event_id, "but_not": but_not},
+    )
+
+
+async def cut(tx: Tx) -> str | None:
+    """The moment up to which every accepted registration is stored; None when none waits to be settled.
+
+    The exclusive lock waits for accepting transactions under way; those that come later are stamped after the cut.
+    """
+    if not await tx.value("select exists (select from registrations where status = 'pending')"):
+        return None
+    return await tx.value(
+        """
+        with locked as materialized (select pg_advisory_xact_lock(%(lock)s))
+        select clock_timestamp()::text from locked
+        """,
+        {"lock": INTAKE_LOCK},
+    )
+
+
+async def lock_events_to_settle(tx: Tx, cut: str, limit: int) -> list[int]:
+    """The events of the oldest registrations to settle, locked in the order of their ids so that nobody deadlocks."""
+    rows = await tx.tuples(
+        """
+        select id from events
+         where id in (select event_id from (select event_id from registrations
+                                             where status = 'pending' and received_at <= %(cut)s::timestamptz
+                                             order by received_at, arrival limit %(limit)s) as oldest)
+         order by id for no key update
+        """,
+        {"cut": cut, "limit": limit},
+    )
+    return [id for (id,) in rows]
+
+
+async def settle(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> dict[str, int]:
+    """Settle the oldest registrations of locked events: seats, then the waiting list, then no place.
+
+    How many got each outcome.
+    """
+    rows = await tx.tuples(
+        """
+        with oldest as (
+            select event_id, user_id,
+                   row_number() over (partition by event_id order by received_at, arrival) as place
+              from (select event_id, user_id, received_at, arrival from registrations
+                     where status = 'pending' and received_at <= %(cut)s::timestamptz
+                       and event_id = any(%(event_ids)s)
+                     order by received_at, arrival limit %(limit)s) as batch),
+        outcome as (
+            select oldest.event_id, oldest.user_id,
+                   (case when cancelled_at is not null then 'rejected'
+                         when place <= seats then 'registered'
+                         when place <= seats + waiting_places then 'waitlisted'
+                         else 'rejected' end)::registration_status as status,
+                   case when cancelled_at is not null then 'event_cancelled'
+                        when place > seats + waiting_places then 'event_full' end as reason
+              from oldest
+              join events on events.id = oldest.event_id
+             cross join lateral (
+                select capacity - registered_count as seats,
+                       greatest(waitinglist_capacity - waitlisted_count, 0) as waiting_places) as room),
+        settled as (
+            update registrations
+               set status = outcome.status, reason = outcome.reason, settled_at = now()
+              from outcome
+             where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
+         returning registrations.status)
+        select status, count(*) from settled group by status
+        """,
+        {"event_ids": list(event_ids), "cut": cut, "limit": limit},
+    )
+    return dict(rows)
+
+
+async def delete_old_rejections(tx: Tx) -> int:
+    """Delete rejections settled, and of events held, more than 30 days ago."""
+    return await tx.run(
+        """
+        delete from registrations using events
+         where events.id = registrations.event_id and registrations.status = 'rejected'
+           and events.datetime < now() - interval '30 days' and registrations.settled_at < now() - interval '30 days'
+        """
+    )

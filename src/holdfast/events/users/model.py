@@ -1,0 +1,33 @@
+"""People: students, organizers, admins."""
+
+import base64
+import os
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Email = Annotated[
+    str, Meta(pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$", max_length=254, description="E-mail address.")
+]
+PublicId = Annotated[str, Meta(pattern=r"^[a-z2-7]{8}$", description="A person's public id, an 8-character handle.")]
+Role = Literal["user", "organizer", "admin"]
+
+
+class User(Struct):
+    """Someone with an account."""
+
+    id: int
+    name: str | None
+    email: str
+    role: Role
+    slug: Annotated[str | None, Meta(description="Organizer path namespace.")]
+
+
+def canonical(email: str) -> str:
+    """An address as it is stored and compared."""
+    return email.strip().lower()
+
+
+def new_public_id() -> str:
+    """A random handle: 40 bits, so it can be neither guessed nor counted."""
+    return base64.b32encode(os.urandom(5)).decode().lower()

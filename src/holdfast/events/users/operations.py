@@ -1,0 +1,14 @@
+"""What can be done with users."""
+
+from holdfast.events.settings import Tx
+from holdfast.events.users import sql
+from holdfast.events.users.model import User
+from holdfast.kit.operation import Caller, Page, Paged, page
+
+
+async def list(tx: Tx, caller: Caller, command: Paged) -> Page[User]:
+    """List users, oldest first.
+
+    An admin key sees everyone; an organizer key sees itself and the people registered for its events.
+    """
+    return page(await sql.list_users(tx, caller.tenant_id, command.offset, command.limit + 1), command)

@@ -1,0 +1,1 @@
+"""What both services share. It knows neither of them."""

@@ -1,0 +1,113 @@
+"""Many callers, one statement: group commit.
+
+Calls that arrive while a batch is being committed wait and become the next batch. With one caller a batch has one call
+and costs nothing extra; with five hundred, one statement and one disk flush serve them all.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+import structlog
+from psycopg import DataError, IntegrityError
+
+from holdfast.kit.metrics import BATCH_SIZE
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
+
+C = TypeVar("C")
+A = TypeVar("A")
+
+log = structlog.get_logger()
+
+
+class Batcher(Generic[C, A]):
+    """Runs `run(calls) -> answers` for whoever calls `submit(call) -> answer`.
+
+    size      calls in one batch at most
+    waiting   calls that may wait; one more is refused with `service_unavailable`
+    lanes     batches in flight at a time; one keeps calls in their order of arrival
+
+    An answer that is a `Problem` is raised for its own caller alone. When the data of one call makes the statement
+    fail, the batch is halved until that call stands alone, so that nobody pays for a neighbour.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Sequence[C]], Awaitable[Sequence[A | Problem]]],
+        *,
+        size: int = 500,
+        waiting: int = 20_000,
+        lanes: int = 1,
+    ) -> None:
+        self.name = name
+        self._run = run
+        self._size = size
+        self._room = waiting
+        self._free_lanes = lanes
+        self._waiting: list[tuple[C, asyncio.Future[A]]] = []
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self._observe = BATCH_SIZE.labels(name).observe
+
+    async def submit(self, call: C) -> A:
+        """The answer to one call, after the batch it travelled in has committed."""
+        if len(self._waiting) >= self._room:
+            raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
+        answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._waiting.append((call, answer))
+        if self._free_lanes:
+            self._free_lanes -= 1
+            task = asyncio.create_task(self._drain(), name=f"batch {self.name}")
+            self._in_flight.add(task)
+            task.add_done_callback(self._in_flight.discard)
+        return await answer
+
+    async def close(self) -> None:
+        """Finish what is in flight."""
+        while self._in_flight:
+            await asyncio.wait(self._in_flight)
+
+    async def _drain(self) -> None:
+        try:
+            # Let every request that is ready in this turn of the loop join the first batch.
+            await asyncio.sleep(0)
+            while self._waiting:
+                batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+                self._observe(len(batch))
+                await self._settle(batch)
+        finally:
+            self._free_lanes += 1
+
+    async def _settle(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+        try:
+            answers = await self._run([call for call, _ in batch])
+        except (DataError, IntegrityError) as error:
+            if len(batch) > 1:
+                half = len(batch) // 2
+                await self._settle(batch[:half])
+                await self._settle(batch[half:])
+            else:
+                _fail(batch, error)
+        except Exception as error:
+            _fail(batch, error)
+        except asyncio.CancelledError:
+            _fail(batch, SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1))
+            raise
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if future.done():
+                    continue  # its caller went away; the work is done all the same
+                if isinstance(answer, Problem):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+
+
+def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)
+            # A caller that went away no longer asks; without this the loop would report an unread exception.
+            with contextlib.suppress(Exception):
+                future.exception()

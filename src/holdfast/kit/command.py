@@ -1,0 +1,154 @@
+"""Commands: what an operation is asked to do, typed, bounded and checked as a whole.
+
+A `Command` is a msgspec struct. Types and `Meta` bounds say what each field may be; a `@rule` says how fields must fit
+together. `check` gathers every failing field at once, so that a caller corrects all of them in one go.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.kit.problems import invalid
+
+Errors = dict[str, list[str]]
+
+Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="Money, in minor units of the currency.")]
+Timestamp = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601, UTC.")]
+
+_NUL = re.compile("\x00")
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+
+
+class Rule:
+    """A check over several fields, run once each of them is well-formed by itself. The first field gets the blame."""
+
+    def __init__(self, fields: tuple[str, ...], run: Callable[[Any], str | None]) -> None:
+        self.fields = fields
+        self.run = run
+
+
+def rule(*fields: str) -> Callable[[Callable[[Any], str | None]], Callable[[Any], str | None]]:
+    """Mark a method of a command as a rule over `fields`; it returns a message, or None when all is well."""
+
+    def mark(run: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+        run.__rule__ = Rule(fields, run)  # type: ignore[attr-defined]
+        return run
+
+    return mark
+
+
+class Command(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Base of every command. Unknown fields are refused: a misspelt option must not be silently ignored."""
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = [value.__rule__ for value in vars(cls).values() if hasattr(value, "__rule__")]
+        cls.rules = (*cls.rules, *own)
+
+
+C = TypeVar("C", bound=Command)
+
+
+def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None) -> Errors:
+    """The messages of every broken rule by field, leaving out rules that read a field which already failed."""
+    failed = failed or {}
+    errors: Errors = {}
+    for each in command.rules:
+        if failed.keys().isdisjoint(each.fields) and (message := each.run(command)):
+            errors.setdefault(each.fields[0], []).append(message)
+    return errors
+
+
+def check(kind: type[C], raw: Mapping[str, Any], *, strict: bool = True) -> C:
+    """The command in `raw`, or a `validation_failed` problem naming every failing field.
+
+    `strict=False` reads strings as numbers, for values that come from a path or a query.
+    """
+    hints = _hints(kind)
+    values: dict[str, Any] = {}
+    errors: Errors = {name: ["unknown field"] for name in raw if name not in kind.__struct_fields__}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in raw:
+            try:
+                values[field.name] = sound(msgspec.convert(raw[field.encode_name], hints[field.name], strict=strict))
+            except (msgspec.ValidationError, ValueError) as error:
+                errors[field.name] = [readable(str(error))]
+        elif field.required:
+            errors[field.name] = ["is required"]
+    partial = kind(**{**dict.fromkeys(errors.keys() & set(kind.__struct_fields__), UNSET), **values})
+    errors |= broken_rules(partial, errors)
+    if errors:
+        raise invalid(errors)
+    return partial
+
+
+@cache
+def _hints(kind: type[Command]) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def sound(value: Any) -> Any:
+    """The value as the database can hold it: no NUL in texts, times in UTC and in range. Raises ValueError."""
+    match value:
+        case str() if _NUL.search(value):
+            raise ValueError("must not contain NUL characters")
+        case list():
+            return [sound(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        case datetime():
+            return utc(value)
+        case _:
+            return value
+
+
+def utc(moment: datetime) -> datetime:
+    """A moment in UTC; one without an offset is UTC by the contract. Raises ValueError outside 1970..9000."""
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if not _EARLIEST <= moment < _LATEST:
+        raise ValueError("must lie between the years 1970 and 9000")
+    return moment.astimezone(UTC)
+
+
+def body_type(kind: type[Command], left_out: Collection[str], wrapper: str | None) -> type[Struct] | None:
+    """The JSON body that carries a command's fields except those in `left_out`, inside `wrapper` if there is one.
+
+    None when no field is left.
+    """
+    members: list[Any] = []
+    for field in msgspec.structs.fields(kind):
+        if field.name in left_out:
+            continue
+        if field.required:
+            members.append((field.name, field.type))
+        elif field.default_factory is not msgspec.NODEFAULT:
+            members.append((field.name, field.type, msgspec.field(default_factory=field.default_factory)))
+        else:
+            members.append((field.name, field.type, field.default))
+    if not members:
+        return None
+    name = kind.__name__
+    body = msgspec.defstruct(f"{name}Body", members, kw_only=True, forbid_unknown_fields=True)
+    return msgspec.defstruct(f"{name}Request", [(wrapper, body)], forbid_unknown_fields=True) if wrapper else body
+
+
+def given(command: Command, *names: str) -> dict[str, Any]:
+    """The fields of a partial update that were sent, by name."""
+    return {name: value for name in names if not isinstance(value := getattr(command, name), UnsetType)}
+
+
+def readable(message: str) -> str:
+    """A decoder's message in the caller's words: no path suffix, JSON's names of types."""
+    message = re.sub(r" - at `\$[^`]*`$", "", message)
+    for python, plain in (("`int`", "an integer"), ("`str`", "a string"), ("`bool`", "a boolean"), ("`null`", "null"),
+                          ("`float`", "a number"), ("`object`", "an object"), ("`array`", "an array")):  # fmt: skip
+        message = message.replace(python, plain)
+    return message[:1].lower() + message[1:]

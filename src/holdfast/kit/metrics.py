@@ -1,0 +1,39 @@
+"""Figures for Prometheus, served at `/metrics`.
+
+With several worker processes each writes its figures to a shared directory (`PROMETHEUS_MULTIPROC_DIR`, set by `serve`)
+and any of them answers for all.
+"""
+
+import os
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+
+FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+REQUESTS = Counter("holdfast_requests", "Requests answered.", ["operation", "status"])
+REQUEST_SECONDS = Histogram("holdfast_request_seconds", "Time from request to answer.", ["operation"], buckets=FAST)
+BATCH_SIZE = Histogram(
+    "holdfast_batch_calls",
+    "Calls that shared one statement.",
+    ["batch"],
+    buckets=(1, 2, 5, 10, 25, 50, 100, 250, 500, 1000),
+)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+def exposition() -> bytes:
+    """Every figure of the service, in the Prometheus text format."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)
+    return generate_latest(registry)

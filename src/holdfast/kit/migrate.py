@@ -1,0 +1,59 @@
+"""Schema up to date: numbered `.sql` files, applied once each, in order, in one transaction.
+
+A file that was applied is never edited; its checksum is kept and compared.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts first
+
+
+@dataclass(frozen=True)
+class Migration:
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def read(directory: Path) -> Iterator[Migration]:
+    """The migrations in a directory, in the order of their numbers."""
+    for path in sorted(directory.glob("*.sql")):
+        yield Migration(path.name, path.read_text(encoding="utf-8"))
+
+
+def migrate(url: str, migrations: list[Migration]) -> list[str]:
+    """Apply what is missing and return the names applied. Raises RuntimeError when an applied file was edited."""
+    with psycopg.connect(url) as connection:
+        connection.execute("select pg_advisory_xact_lock(%s)", [LOCK])
+        connection.execute("set local lock_timeout = '10s'")
+        connection.execute(
+            "create table if not exists migrations ("
+            "  name text primary key, checksum text not null, applied_at timestamptz not null default now())"
+        )
+        applied = dict(connection.execute("select name, checksum from migrations").fetchall())
+        fresh = [each for each in migrations if each.name not in applied]
+        for each in migrations:
+            if applied.get(each.name, each.checksum) != each.checksum:
+                raise RuntimeError(f"{each.name} was edited after it had been applied; add a new migration instead.")
+        for each in fresh:
+            connection.execute(each.sql.encode())
+            connection.execute("insert into migrations (name, checksum) values (%s, %s)", [each.name, each.checksum])
+        return [each.name for each in fresh]
+
+
+def pending(url: str, migrations: list[Migration]) -> list[str]:
+    """The names of migrations that are not applied yet; changes nothing."""
+    with psycopg.connect(url) as connection:
+        exists = connection.execute("select to_regclass('migrations') is not null").fetchone()
+        applied = (
+            {row[0] for row in connection.execute("select name from migrations")} if exists == (True,) else set[str]()
+        )
+        return [each.name for each in migrations if each.name not in applied]

@@ -1,0 +1,166 @@
+"""The table of operations as documents: OpenAPI 3.1, and a page of it for people."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import msgspec
+
+from holdfast.kit.command import body_type
+from holdfast.kit.operation import Operation, Operations
+from holdfast.kit.problems import INVALID_JSON, RATE_LIMITED, Kind
+from holdfast.kit.rest import WITH_BODY
+
+_templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
+
+
+def document(
+    title: str, version: str, description: str, base_url: str, operations: Operations, problems: Sequence[Kind]
+) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a service."""
+    described = {operation: _Described(operation) for operation in operations}
+    types = [type_ for each in described.values() for type_ in each.types]
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    by_type = {id(type_): schema for type_, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation, each in described.items():
+        paths.setdefault(operation.path, {})[operation.method.lower()] = each.entry(by_type)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": version, "description": description},
+        "servers": [{"url": base_url}],
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Error": _error_schema(problems)},
+            "securitySchemes": {
+                "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same API keys as bearer tokens."},
+            },
+        },
+        "security": [{"apiKey": []}, {"bearer": []}],
+    }
+
+
+def page(spec: dict[str, Any]) -> str:
+    """The document as one HTML page: no scripts, nothing fetched from elsewhere."""
+    return _templates.get_template("openapi.html").render(spec=spec, words=_in_words, resolve=_resolver(spec))
+
+
+class _Described:
+    """One operation on its way into the document."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        fields = msgspec.structs.fields(operation.command)
+        self.path = [field for field in fields if field.name in operation.path_fields]
+        rest = [field for field in fields if field.name not in operation.path_fields]
+        has_body = operation.method in WITH_BODY
+        self.query = [] if has_body else rest
+        self.body: Any = body_type(operation.command, operation.path_fields, operation.body) if has_body else None
+        self.answer: Any = operation.answer
+        self.types = [type_ for type_ in (self.body, self.answer) if type_ is not None]
+
+    def entry(self, by_type: dict[int, Any]) -> dict[str, Any]:
+        operation = self.operation
+        entry: dict[str, Any] = {
+            "operationId": operation.name,
+            "summary": operation.summary,
+            "description": operation.description,
+            "tags": [operation.noun],
+            "parameters": [self._parameter(field, "path") for field in self.path]
+            + [self._parameter(field, "query") for field in self.query],
+            "responses": {str(operation.status): self._success(by_type), **self._failures()},
+        }
+        if operation.public:
+            entry["security"] = []
+        if self.body is not None:
+            content = {"application/json": {"schema": by_type[id(self.body)]}}
+            entry["requestBody"] = {"required": True, "content": content}
+        return entry
+
+    def _parameter(self, field: msgspec.structs.FieldInfo, place: str) -> dict[str, Any]:
+        schema = msgspec.json.schema(field.type)
+        description = schema.pop("description", None)
+        if not field.required:
+            schema["default"] = field.default
+        parameter = {"name": field.name, "in": place, "required": field.required, "schema": schema}
+        return {**parameter, "description": description} if description else parameter
+
+    def _success(self, by_type: dict[int, Any]) -> dict[str, Any]:
+        if self.answer is None:
+            return {"description": "Done; there is no body."}
+        schema = by_type[id(self.answer)]
+        if not (self.operation.bare or self.operation.paged):
+            schema = {"type": "object", "properties": {"data": schema}, "required": ["data"]}
+        return {"description": self.operation.summary, "content": {"application/json": {"schema": schema}}}
+
+    def _failures(self) -> dict[str, Any]:
+        statuses = {422, 500, 503}
+        statuses |= {INVALID_JSON.status, 413, 415} if self.operation.method in WITH_BODY else set()
+        statuses |= set() if self.operation.public else {401, 403}
+        statuses |= {404} if self.path or self.operation.method in WITH_BODY else set()
+        statuses |= {RATE_LIMITED.status} if self.operation.limit else set()
+        error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+        return {str(status): {"description": _MEANINGS[status], "content": error} for status in sorted(statuses)}
+
+
+_MEANINGS = {
+    400: "Bad request.",
+    401: "Missing or invalid API key.",
+    403: "The key may not do this.",
+    404: "Not found.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "Validation failed, or the state of the resource forbids it.",
+    429: "Rate limit exceeded; see Retry-After.",
+    500: "The service failed.",
+    503: "Unavailable; see Retry-After.",
+}
+
+
+def _error_schema(problems: Sequence[Kind]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "Branch on `code`; `error` and `hint` are for reading.",
+        "required": ["error", "code", "hint"],
+        "properties": {
+            "error": {"type": "string", "description": "What went wrong."},
+            "code": {"type": "string", "enum": sorted({kind.code for kind in problems})},
+            "hint": {"type": "string", "description": "What to do next."},
+            "errors": {
+                "type": "object",
+                "description": "With `validation_failed`: messages by field.",
+                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            },
+            "retry_after": {"type": "integer", "description": "Seconds to wait, as in the Retry-After header."},
+        },
+    }
+
+
+def _resolver(spec: dict[str, Any]) -> Any:
+    def resolve(schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema itself, following one reference."""
+        name = schema.get("$ref", "").rpartition("/")[2]
+        return spec["components"]["schemas"][name] if name else schema
+
+    return resolve
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """A type in a few words: `string or null`, `array of PriceChange`, `one of free, fixed, dynamic`."""
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    if "enum" in schema:
+        return "one of " + ", ".join(str(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_in_words(choice) for choice in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"array of {_in_words(schema['items'])}"
+    bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema]
+    return " ".join([schema.get("format") or schema.get("type") or "any", *bounds])
+
+
+_BOUNDS = {"minimum": "at least", "maximum": "at most", "minLength": "min. length", "maxLength": "max. length"}
