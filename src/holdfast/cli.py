@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 import uvicorn
 from rich.console import Console
+from starlette.applications import Starlette
+from uvicorn.supervisors import Multiprocess
 
 from holdfast.events import api as events_api
 from holdfast.events import demo as events_demo
@@ -47,21 +50,22 @@ EVENTS_PORT = 8002
 @app.command()
 def up(host: Host = "127.0.0.1", events_port: Port = EVENTS_PORT) -> None:
     """Start everything on the embedded database, with demo data on the first start."""
-    settings = _events(host, events_port)
+    listener = _listen(host, events_port)
+    settings = _events(listener)
     _migrate(settings.url)
-    found = asyncio.run(_in_transaction(settings, events_demo.plant))
-    say(f"[bold]Events[/]    {settings.base_url}")
-    say(f"  reference  {settings.base_url}/docs")
-    say(f"  catalog    {settings.base_url}/api")
-    if found:
-        say(f"  admin key      {found.admin_key}")
-        say(f"  organizer key  {found.organizer_key}   (Demo Organizer)")
-        say(f"  demo event     {settings.base_url}/api/events/{found.event_id}")
+    planted = asyncio.run(_in_transaction(settings, events_demo.plant))
+    say(f"[bold]Events[/]  {settings.base_url}")
+    say(f"  reference      {settings.base_url}/docs")
+    say(f"  catalog        {settings.base_url}/api")
+    if planted:
+        say(f"  admin key      {planted.admin_key}")
+        say(f"  organizer key  {planted.organizer_key}")
+        say(f"  demo event     {settings.base_url}/api/events/{planted.event_id}")
         say("  Keep the keys: they are not shown again.")
     else:
-        say("  Keys were shown on the first start; make another with: holdfast events key create --admin --name NAME")
+        say("  The keys were shown on the first start. Another one: holdfast events key create --admin --name NAME")
     say("Stop with Ctrl-C.")
-    _serve(settings, host, events_port)
+    _serve(settings, listener)
 
 
 @events.command()
@@ -72,25 +76,21 @@ def serve(
     background: Annotated[bool, typer.Option(help="Do background work (settlement, jobs) in this process too.")] = True,
 ) -> None:
     """Serve the events service: its doors and, unless told otherwise, its background work."""
-    settings = _events(host, port)
-    embedded = not settings.database_url
-    url = settings.url
-    if embedded:
-        _migrate(url)
-    elif missing := migrate.pending(url, _migrations()):
+    listener = _listen(host, port)
+    settings = _events(listener)
+    if not settings.database_url:
+        _migrate(settings.url)
+    elif missing := migrate.pending(settings.url, _migrations()):
         say(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
         raise typer.Exit(1)
-    say(f"Holdfast Events listens on http://{host}:{port}")
-    if workers == 1:
-        _serve(settings, host, port, background=background)
-    else:
-        _serve_with_workers(settings, host, port, workers, background)
+    say(f"Holdfast Events listens on {settings.base_url}")
+    _serve(settings, listener, background=background, workers=workers)
 
 
 @events.command()
 def worker() -> None:
     """Do the background work alone: settlement and jobs."""
-    settings = _events("127.0.0.1", EVENTS_PORT)
+    settings = _events()
     service = events_api.service(settings)
 
     async def work() -> None:
@@ -113,7 +113,7 @@ def migrate_events(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied and change nothing.")] = False,
 ) -> None:
     """Bring the schema of the events database up to date."""
-    url = _events("127.0.0.1", EVENTS_PORT).url
+    url = _events().url
     names = migrate.pending(url, _migrations()) if dry_run else migrate.migrate(url, _migrations())
     say("\n".join(f"{'would apply' if dry_run else 'applied'} {name}" for name in names) or "The schema is up to date.")
 
@@ -127,7 +127,7 @@ def create_key(
     """Make an API key and print it, once, alone on the last line."""
     if admin == (organizer is not None):
         raise typer.BadParameter("Say either --admin or --organizer ID.")
-    settings = _events("127.0.0.1", EVENTS_PORT)
+    settings = _events()
     _migrate(settings.url)
 
     async def make(tx: events_settings.Tx) -> ApiKey:
@@ -138,14 +138,29 @@ def create_key(
     print(key.key)
 
 
-def _events(host: str, port: int) -> events_settings.Settings:
-    """The settings, complete: base address filled in, logs set up."""
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections from now on, also while the service behind it is still starting."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        say(f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port.")
+        raise typer.Exit(1) from error
+    listener.listen(2048)
+    listener.set_inheritable(True)
+    return listener
+
+
+def _events(listener: socket.socket | None = None) -> events_settings.Settings:
+    """The settings, complete: with the address served where no base address is set. Sets up the logs too."""
     settings = events_settings.Settings()  # pyright: ignore[reportCallIssue]
     logs.configure(settings.log_level)
-    if settings.base_url:
+    if settings.base_url or not listener:
         return settings.model_copy(update={"base_url": settings.base_url.rstrip("/")})
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
-    return settings.model_copy(update={"base_url": f"http://{shown}:{port}"})
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return settings.model_copy(update={"base_url": f"http://{host}:{port}"})
 
 
 def _migrations() -> list[migrate.Migration]:
@@ -169,30 +184,20 @@ async def _in_transaction(settings: events_settings.Settings, work: Callable[[ev
         await database.pool.close()
 
 
-def events_app(*, settings: events_settings.Settings | None = None, background: bool | None = None) -> Any:
-    """The ASGI application; without arguments, as a worker process of `serve --workers` builds it."""
-    settings = settings or _events(os.environ["_HOLDFAST_HOST"], int(os.environ["_HOLDFAST_PORT"]))
-    background = os.environ["_HOLDFAST_BACKGROUND"] == "1" if background is None else background
+def events_app() -> Starlette:
+    """The ASGI application, as a worker process of `serve --workers` builds it."""
+    return _app(_events(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
+
+
+def _app(settings: events_settings.Settings, *, background: bool) -> Starlette:
     return events_api.service(settings).app(_database(settings), background=background)
 
 
-def _serve(settings: events_settings.Settings, host: str, port: int, *, background: bool = True) -> None:
-    _end_like_ctrl_c()
-    application = events_app(settings=settings, background=background)
-    uvicorn.run(application, host=host, port=port, **_http(settings))
-
-
-def _serve_with_workers(
-    settings: events_settings.Settings, host: str, port: int, workers: int, background: bool
+def _serve(
+    settings: events_settings.Settings, listener: socket.socket, *, background: bool = True, workers: int = 1
 ) -> None:
-    os.environ |= {"_HOLDFAST_HOST": host, "_HOLDFAST_PORT": str(port), "_HOLDFAST_BACKGROUND": str(int(background))}
-    with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
-        uvicorn.run("holdfast.cli:events_app", factory=True, host=host, port=port, workers=workers, **_http(settings))
-
-
-def _http(settings: events_settings.Settings) -> dict[str, Any]:
-    return {
+    """Serve until told to stop."""
+    http: dict[str, Any] = {
         "access_log": False,
         "log_config": None,
         "server_header": False,
@@ -200,6 +205,18 @@ def _http(settings: events_settings.Settings) -> dict[str, Any]:
         "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": 10,
     }
+    _end_like_ctrl_c()
+    if workers == 1:
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(uvicorn.Config(_app(settings, background=background), **http)).run([listener])
+        return
+    with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
+        os.environ["EVENTS_DATABASE_URL"] = settings.url
+        os.environ["EVENTS_BASE_URL"] = settings.base_url
+        os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
+        config = uvicorn.Config("holdfast.cli:events_app", factory=True, workers=workers, **http)
+        Multiprocess(config, [listener]).run()
 
 
 def _end_like_ctrl_c() -> None:

@@ -3,6 +3,7 @@
 Every process that uses the same data directory shares one server; it stops with the last of them.
 """
 
+import atexit
 import contextlib
 import os
 import warnings
@@ -27,6 +28,7 @@ def database_url(data_dir: Path, name: str) -> str:
     directory.mkdir(parents=True, exist_ok=True)
     server = get_server(directory)
     _forget_dead_users(server)
+    atexit.register(_forget_dead_users, server)
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         exists = connection.execute("select from pg_database where datname = %s", [name]).fetchone()
         if not exists:
@@ -37,7 +39,6 @@ def database_url(data_dir: Path, name: str) -> str:
 
 
 def _forget_dead_users(server: PostgresServer) -> None:
-    # The server stops with its last registered process; one that was killed never took itself off the list.
+    # The server stops with the last process on its list; one that was killed never took itself off.
     users = server.global_process_id_list
-    users.put([pid for pid in users.get_and_add(os.getpid()) if psutil.pid_exists(pid) and pid != os.getpid()])
-    users.get_and_add(os.getpid())
+    users.put([pid for pid in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(pid)])
