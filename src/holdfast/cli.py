@@ -80,7 +80,7 @@ def serve(
     settings = _events(listener)
     if not settings.database_url:
         _migrate(settings.url)
-    elif missing := migrate.pending(settings.url, _migrations()):
+    elif missing := migrate.pending(settings.url, migrations()):
         say(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
         raise typer.Exit(1)
     say(f"Holdfast Events listens on {settings.base_url}")
@@ -114,7 +114,7 @@ def migrate_events(
 ) -> None:
     """Bring the schema of the events database up to date."""
     url = _events().url
-    names = migrate.pending(url, _migrations()) if dry_run else migrate.migrate(url, _migrations())
+    names = migrate.pending(url, migrations()) if dry_run else migrate.migrate(url, migrations())
     say("\n".join(f"{'would apply' if dry_run else 'applied'} {name}" for name in names) or "The schema is up to date.")
 
 
@@ -163,12 +163,12 @@ def _events(listener: socket.socket | None = None) -> events_settings.Settings:
     return settings.model_copy(update={"base_url": f"http://{host}:{port}"})
 
 
-def _migrations() -> list[migrate.Migration]:
+def migrations() -> list[migrate.Migration]:
     return [*jobs.schema(), *migrate.read(Path(events_api.__file__).parent / "migrations")]
 
 
 def _migrate(url: str) -> None:
-    migrate.migrate(url, _migrations())
+    migrate.migrate(url, migrations())
 
 
 def _database(settings: events_settings.Settings) -> events_settings.Database:

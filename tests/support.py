@@ -1,0 +1,126 @@
+"""The cast and the tools of the tests: a service, people who hold keys, and short words for what they do."""
+
+import contextlib
+import itertools
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+
+from holdfast.cli import migrations
+from holdfast.events import api
+from holdfast.events.keys.operations import mint
+from holdfast.events.registrations import settlement
+from holdfast.events.settings import Database, Settings
+from holdfast.kit import migrate
+from holdfast.kit.database import Database as KitDatabase
+
+_numbers = itertools.count(1)
+
+
+class Client:
+    """Someone who talks to the service over HTTP, with a key or without."""
+
+    def __init__(self, http: httpx2.AsyncClient, key: str | None = None, id: int = 0, slug: str = "") -> None:
+        self.http = http
+        self.key = key
+        self.id = id
+        self.slug = slug
+
+    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        headers: dict[str, str] = {"X-API-Key": self.key} if self.key else {}
+        headers |= options.pop("headers", {})
+        if body is not None:
+            options["json"] = body
+        return await self.http.request(method, path, headers=headers, **options)
+
+    async def get(self, path: str, **options: Any) -> httpx2.Response:
+        return await self.request("GET", path, **options)
+
+    async def post(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        return await self.request("POST", path, body, **options)
+
+    async def patch(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        return await self.request("PATCH", path, body, **options)
+
+    async def delete(self, path: str, **options: Any) -> httpx2.Response:
+        return await self.request("DELETE", path, **options)
+
+    async def create_event(self, **fields: Any) -> dict[str, Any]:
+        """A free event with 10 seats next month, unless the fields say otherwise."""
+        response = await self.post("/api/events", {"event": event_fields(**fields)})
+        assert response.status_code == 201, response.text
+        return response.json()["data"]
+
+    async def register(self, event_id: int, **person: Any) -> str:
+        """Register `email=` or `user_id=` and return the address to poll."""
+        response = await self.post("/api/registrations", {"registration": {"event_id": event_id, **person}})
+        assert response.status_code == 202, response.text
+        return response.json()["next"]["url"]
+
+
+class Service:
+    """The events service, running in this process."""
+
+    def __init__(self, app: Starlette, http: httpx2.AsyncClient, database: Database) -> None:
+        self.app = app
+        self.http = http
+        self.database = database
+        self.anonymous = Client(http)
+
+    async def organizer(self, name: str = "Ada Events", **fields: Any) -> Client:
+        """A new organizer with its key."""
+        number = next(_numbers)
+        body = {"name": name, "email": f"organizer{number}@example.com", "slug": f"organizer-{number}", **fields}
+        response = await self.anonymous.post("/api/organizers/register", {"organizer": body})
+        assert response.status_code == 201, response.text
+        data = response.json()["data"]
+        return Client(self.http, data["api_key"]["key"], data["organizer"]["id"], data["organizer"]["slug"])
+
+    async def admin(self) -> Client:
+        """Someone with an admin key."""
+        key = await self.database.transact(lambda tx: mint(tx, None, "Tests"))
+        return Client(self.http, key.key)
+
+    async def settle(self) -> int:
+        """Settle everything that waits; how many registrations were settled."""
+        return await settlement.settle(self.database)
+
+    async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Run a statement behind the service's back, to set a scene or to look."""
+        async with self.database.pool.connection() as connection:
+            cursor = await connection.execute(statement, parameters)
+            return await cursor.fetchall() if cursor.description else []
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]:
+    """The service under these settings, without background work."""
+    database = KitDatabase(settings.database_url, settings, size=settings.pool_size, name="tests")
+    app = api.service(settings).app(database, background=False)
+    transport = httpx2.ASGITransport(app=app, **options)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
+    ):
+        yield Service(app, http, database)
+
+
+def event_fields(**fields: Any) -> dict[str, Any]:
+    """The body of a free event with 10 seats next month, changed by `fields`."""
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
+    return {
+        "title": "Life drawing",
+        "body": "Bring a pencil. https://example.com/studio",
+        "datetime": soon.isoformat().replace("+00:00", "Z"),
+        "price": 0,
+        "pricing_mode": "free",
+        "capacity": 10,
+        **fields,
+    }
+
+
+def fresh_migrations(url: str) -> list[str]:
+    return migrate.migrate(url, migrations())
