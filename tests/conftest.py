@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
@@ -39,7 +40,7 @@ def template_url(data_dir: Path) -> str:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute("drop database if exists holdfast_template")
             connection.execute("create database holdfast_template")
-        url = psycopg.conninfo.make_conninfo(server, dbname="holdfast_template")
+        url = make_conninfo(server, dbname="holdfast_template")
     else:
         url = embedded.database_url(data_dir, "holdfast_template")
         with psycopg.connect(url, autocommit=True) as connection:
@@ -54,12 +55,12 @@ def template_url(data_dir: Path) -> str:
 def database_url(template_url: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """A database of this test's own."""
     name = f"test_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
-    admin = psycopg.conninfo.make_conninfo(template_url, dbname="postgres")
+    admin = make_conninfo(template_url, dbname="postgres")
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(
             sql.SQL("create database {} template holdfast_template strategy file_copy").format(sql.Identifier(name))
         )
-    yield psycopg.conninfo.make_conninfo(template_url, dbname=name)
+    yield make_conninfo(template_url, dbname=name)
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
