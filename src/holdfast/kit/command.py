@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import FieldInfo
 
 from holdfast.kit.problems import invalid
 
@@ -74,13 +75,12 @@ def check(kind: type[C], raw: Mapping[str, Any], *, strict: bool = True) -> C:
 
     `strict=False` reads strings as numbers, for values that come from a path or a query.
     """
-    hints = _hints(kind)
     values: dict[str, Any] = {}
     errors: Errors = {name: ["unknown field"] for name in raw if name not in kind.__struct_fields__}
-    for field in msgspec.structs.fields(kind):
-        if field.encode_name in raw:
+    for field in fields(kind):
+        if field.name in raw:
             try:
-                values[field.name] = sound(msgspec.convert(raw[field.encode_name], hints[field.name], strict=strict))
+                values[field.name] = sound(msgspec.convert(raw[field.name], field.type, strict=strict))
             except (msgspec.ValidationError, ValueError) as error:
                 errors[field.name] = [readable(str(error))]
         elif field.required:
@@ -93,8 +93,9 @@ def check(kind: type[C], raw: Mapping[str, Any], *, strict: bool = True) -> C:
 
 
 @cache
-def _hints(kind: type[Command]) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+def fields(kind: type[Command]) -> tuple[FieldInfo, ...]:
+    """The fields of a command, with their bounds."""
+    return msgspec.structs.fields(kind)
 
 
 def sound(value: Any) -> Any:
@@ -124,7 +125,7 @@ def body_type(kind: type[Command], left_out: Collection[str], wrapper: str | Non
     None when no field is left.
     """
     members: list[Any] = []
-    for field in msgspec.structs.fields(kind):
+    for field in fields(kind):
         if field.name in left_out:
             continue
         if field.required:

@@ -6,6 +6,8 @@ Every process that uses the same data directory shares one server; it stops with
 import atexit
 import contextlib
 import os
+import shutil
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -36,6 +38,16 @@ def database_url(data_dir: Path, name: str) -> str:
             with contextlib.suppress(errors.DuplicateDatabase, errors.UniqueViolation):
                 connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     return server.get_uri(database=name)
+
+
+def scratch_directory() -> Path:
+    """A data directory that is removed when this process ends, after the server in it has stopped."""
+    directory = Path(tempfile.mkdtemp(prefix="holdfast-"))
+    # The server runs as a user of its own when this process runs as root.
+    directory.chmod(0o755)
+    # Registered before the server's exit handlers, and so run after them.
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
 
 
 def _forget_dead_users(server: PostgresServer) -> None:

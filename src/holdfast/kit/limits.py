@@ -1,4 +1,4 @@
-"""Rate limits: so many requests in a window that slides, per key or per address.
+"""Rate limits: so many requests in a window that starts with the first of them, per key or per address.
 
 Counted in memory by default; `redis://` or `valkey://` when several processes share their limits.
 """
@@ -9,7 +9,7 @@ import time
 import structlog
 from limits import RateLimitItem
 from limits.aio.storage import Storage
-from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
 from holdfast.kit.problems import RATE_LIMITED
@@ -23,7 +23,7 @@ class Limits:
     def __init__(self, storage_url: str, limits: dict[str, RateLimitItem]) -> None:
         storage = storage_from_string(f"async+{storage_url}")
         assert isinstance(storage, Storage)
-        self._limiter = SlidingWindowCounterRateLimiter(storage)
+        self._limiter = FixedWindowRateLimiter(storage)
         self._limits = limits
 
     async def hit(self, name: str, who: str) -> None:

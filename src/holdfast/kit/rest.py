@@ -5,10 +5,10 @@ envelope. Nothing but this file knows how an operation looks on the wire.
 """
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -17,7 +17,7 @@ import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.batch import Batcher
@@ -47,13 +47,45 @@ log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
 
 
-def routes(operations: Operations, database: Database[Any], keys: KeyRing, limits: Limits) -> list[Route]:
-    """One Starlette route a path, answering every method the table has for it."""
-    by_path = groupby(sorted(operations, key=lambda each: each.path), lambda each: each.path)
-    return [
-        Route(path, _Path({each.method: Endpoint(each, database, keys, limits) for each in same}))
-        for path, same in by_path
-    ]
+class Table(BaseRoute):
+    """The table of operations as one route: a look-up finds the path, however many there are."""
+
+    def __init__(self, operations: Operations, database: Database[Any], keys: KeyRing, limits: Limits) -> None:
+        self._static: dict[str, Methods] = {}
+        self._shaped: dict[tuple[str | None, ...], tuple[tuple[str, ...], Methods]] = {}
+        for operation in operations:
+            if operation.path_fields:
+                shape = tuple(None if part.startswith("{") else part for part in operation.path.split("/"))
+                methods = self._shaped.setdefault(shape, (operation.path_fields, {}))[1]
+            else:
+                methods = self._static.setdefault(operation.path, {})
+            methods[operation.method] = Endpoint(operation, database, keys, limits)
+        self._shapes = tuple(self._shaped)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        path: str = scope["path"]
+        if methods := self._static.get(path):
+            return Match.FULL, {"endpoint": methods, "path_params": {}}
+        parts = path.split("/")
+        for shape in self._shapes:
+            if len(shape) == len(parts) and all(
+                part == literal if literal is not None else part for part, literal in zip(parts, shape, strict=True)
+            ):
+                names, methods = self._shaped[shape]
+                values = (part for part, literal in zip(parts, shape, strict=True) if literal is None)
+                return Match.FULL, {"endpoint": methods, "path_params": dict(zip(names, values, strict=True))}
+        return Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods: Methods = scope["endpoint"]
+        if endpoint := methods.get(scope["method"]):
+            await endpoint(scope, receive, send)
+        else:
+            problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
+            allow = (b"allow", ", ".join(sorted(methods)).encode())
+            await respond(send, problem.status, encode(problem.body()), [allow])
 
 
 class Endpoint:
@@ -97,6 +129,7 @@ class Endpoint:
 
 WITH_BODY = frozenset({"POST", "PATCH", "PUT"})
 Headers = Mapping[bytes, bytes]
+Methods = dict[str, "Endpoint"]
 ReadCommand = Callable[[Scope, bytes], Command]
 
 
@@ -144,6 +177,9 @@ def command_reader(operation: Operation) -> ReadCommand:
             raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
 
     def from_query(scope: Scope, _: bytes) -> Command:
+        if not scope["query_string"]:
+            with contextlib.suppress(msgspec.ValidationError):
+                return msgspec.convert(scope["path_params"], kind, strict=False)
         path = path_values(scope)
         query = read_query(scope["query_string"])
         if clash := in_path.keys() & query.keys():
@@ -271,22 +307,6 @@ async def respond(send: Send, status: int, content: bytes, extra: Sequence[tuple
         headers.pop(1)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
-
-
-class _Path:
-    """The methods of one path."""
-
-    def __init__(self, methods: Mapping[str, Endpoint]) -> None:
-        self._methods = methods
-        self._allow = ", ".join(sorted(methods)).encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._methods.get(scope["method"])
-        if endpoint is None:
-            problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
-            await respond(send, problem.status, encode(problem.body()), [(b"allow", self._allow)])
-        else:
-            await endpoint(scope, receive, send)
 
 
 async def refused(request: Request, error: Exception) -> Response:

@@ -73,7 +73,7 @@ class Service:
 
         return Starlette(
             routes=[
-                *rest.routes(self.operations, database, ring, self.limits),
+                rest.Table(self.operations, database, ring, self.limits),
                 *self.routes,
                 _page("/openapi.json", lambda: JSONResponse(spec)),
                 _page("/docs", lambda: HTMLResponse(readable)),

@@ -8,12 +8,14 @@ create table users (
     email          text not null unique check (email = lower(email)),
     name           text,
     role           user_role not null default 'user',
-    slug           text unique check (slug ~ '^[a-z0-9-]{3,100}$'),
+    slug           text check (slug ~ '^[a-z0-9-]{3,100}$'),
     password_hash  text,
     payouts_ready  boolean not null default false,
     inserted_at    timestamptz not null default now(),
     check (role <> 'organizer' or (slug is not null and name is not null))
 );
+
+create unique index users_slug on users (slug) where slug is not null;
 
 create table api_keys (
     id           bigint generated always as identity primary key,
@@ -101,7 +103,6 @@ create table registrations (
 comment on column registrations.arrival is 'Breaks ties of received_at.';
 create index registrations_to_settle on registrations (received_at, arrival) where status = 'pending';
 create index registrations_waiting on registrations (event_id, received_at, arrival) where status = 'waitlisted';
-create index registrations_of_user on registrations (user_id);
 create index registrations_in_order on registrations (received_at, arrival);
 
 -- Seats are counted by the database itself, so that the counters cannot differ from the rows and the CHECK above

@@ -52,12 +52,12 @@ async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> Sequence[
     202 means stored, not yet seated: poll `next.url`. Registrations are settled strictly in order of arrival: seats
     first, then the waiting list. Registering the same person again changes nothing.
     """
-    outcomes = await sql.accept(tx, calls)
-    if any(problem is None and fresh for problem, _, fresh in outcomes):
+    taken = await sql.accept(tx, calls)
+    if any(each.stored for each in taken):
         await tx.notify(settlement.CHANNEL)
     return [
-        _refusal(problem, call.command) if problem else _accepted(call.command.event_id, str(public_id))
-        for call, (problem, public_id, _) in zip(calls, outcomes, strict=True)
+        _refusal(each.problem, call.command) if each.problem else _accepted(call.command.event_id, str(each.user_id))
+        for call, each in zip(calls, taken, strict=True)
     ]
 
 
