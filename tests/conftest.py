@@ -4,10 +4,7 @@
 (`await service.settle()`). What crosses processes starts real ones: see `tests/faults`.
 """
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -26,10 +23,7 @@ os.environ.setdefault("COLUMNS", "200")
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """A directory for the embedded PostgreSQL of the whole run."""
-    directory = Path(tempfile.mkdtemp(prefix="holdfast-tests-"))
-    # Registered before the server's own exit handler, so that it runs after the server has stopped.
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return directory
+    return embedded.scratch_directory()
 
 
 @pytest.fixture(scope="session")

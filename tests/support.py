@@ -1,8 +1,9 @@
 """The cast and the tools of the tests: a service, people who hold keys, and short words for what they do."""
 
+import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -92,7 +93,7 @@ class Service:
         """Run a statement behind the service's back, to set a scene or to look."""
         async with self.database.pool.connection() as connection:
             cursor = await connection.execute(statement, parameters)
-            return await cursor.fetchall() if cursor.description else []
+            return await cursor.fetchall() if cursor.description is not None else []
 
 
 @contextlib.asynccontextmanager
@@ -106,6 +107,13 @@ async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
         yield Service(app, http, database)
+
+
+async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 10) -> None:
+    """Return as soon as the condition holds; fail when it does not in time. For what only looking can tell."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 def event_fields(**fields: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 TABLE = Path(__file__).with_name("requirements.md")
-ROW = re.compile(r"^\| (?P<id>[a-z][\w.-]+) \| (?P<sentence>.+?) \|(?P<tests>.*)\|$")
+ROW = re.compile(r"^\| (?!id )(?P<id>[a-z][\w.-]+) \| (?P<sentence>.+?) \|(?P<tests>.*)\|$")
 
 F = TypeVar("F", bound=Callable[..., object])
 

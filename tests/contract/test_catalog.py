@@ -1,0 +1,68 @@
+"""The API says what it can do, to anyone."""
+
+import pytest
+
+from tests.contract.requirements import requirement
+from tests.support import Service
+
+PROMISED = [
+    ("POST", "/api/organizers/register"),
+    ("GET", "/api/organizers"),
+    ("GET", "/api/users"),
+    ("GET", "/api/keys"),
+    ("POST", "/api/keys"),
+    ("DELETE", "/api/keys/{id}"),
+    ("GET", "/api/events"),
+    ("POST", "/api/events"),
+    ("GET", "/api/events/{event_id}"),
+    ("PATCH", "/api/events/{event_id}"),
+    ("DELETE", "/api/events/{event_id}"),
+    ("GET", "/api/events/{event_id}/price_history"),
+    ("GET", "/api/registrations"),
+    ("POST", "/api/registrations"),
+    ("GET", "/api/registrations/{event_id}/{user_id}"),
+    ("PATCH", "/api/registrations/{event_id}/{user_id}"),
+    ("DELETE", "/api/registrations/{event_id}/{user_id}"),
+]
+
+
+@requirement("catalog")
+async def test_the_catalog_needs_no_key_and_names_its_version(service: Service) -> None:
+    response = await service.anonymous.get("/api")
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.json()["version"] == "1.6.0"
+
+
+@requirement("catalog")
+async def test_the_catalog_names_every_operation(service: Service) -> None:
+    endpoints = (await service.anonymous.get("/api")).json()["endpoints"]
+
+    listed = {(each["method"], each["path"]) for each in endpoints}
+
+    assert set(PROMISED) <= listed
+
+
+@requirement("catalog", "organizer.register.public")
+async def test_the_catalog_tells_that_registering_an_organizer_is_the_only_write_without_a_key(
+    service: Service,
+) -> None:
+    endpoints = (await service.anonymous.get("/api")).json()["endpoints"]
+
+    public = [each["path"] for each in endpoints if each["authentication"] == "none" and each["method"] != "GET"]
+
+    assert public == ["/api/organizers/register"]
+
+
+@requirement("catalog")
+@pytest.mark.parametrize("key", ["nonsense", ""])
+async def test_the_catalog_does_not_mind_a_wrong_key(service: Service, key: str) -> None:
+    assert (await service.http.get("/api", headers={"X-API-Key": key})).status_code == 200
+
+
+@requirement("catalog")
+async def test_the_catalog_needs_no_database(service: Service) -> None:
+    await service.database.pool.close()
+
+    assert (await service.anonymous.get("/api")).status_code == 200

@@ -1,0 +1,170 @@
+"""POST /api/registrations: accepted means stored, once, in order."""
+
+import asyncio
+
+import pytest
+
+from holdfast.events.registrations import sql
+from holdfast.events.registrations.model import AcceptRegistration
+from holdfast.kit.operation import Call, Caller
+from tests.support import Service, eventually
+
+
+async def test_the_same_person_again_changes_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    before = (await ada.get(poll)).json()
+
+    again = [await ada.register(event["id"], email=email) for email in ("ann@example.com", "ANN@Example.com")]
+    await service.settle()
+
+    assert again == [poll, poll]
+    assert (await ada.get(poll)).json() == before
+
+
+async def test_duplicates_at_the_same_moment_become_one_registration_and_one_account(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=5)
+
+    polls = await asyncio.gather(*(ada.register(event["id"], email="ann@example.com") for _ in range(20)))
+    await service.settle()
+
+    assert len(set(polls)) == 1
+    assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 1
+    assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(1,)]
+
+
+async def test_email_and_public_id_of_one_person_are_one_registration(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+
+    assert await ada.register(event["id"], user_id=poll.rpartition("/")[2]) == poll
+    assert await service.settle() == 1
+
+
+async def test_an_account_that_another_process_creates_meanwhile_is_found(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    def call() -> Call[AcceptRegistration]:
+        return Call(Caller(0, ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
+
+    async with service.database.transaction() as tx:
+        first = await sql.accept(tx, [call()])
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: sql.accept(tx, [call()])))
+        await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+    second = await meanwhile
+
+    assert (first[0].stored, first[0].problem, second[0].problem) == (True, None, None)
+    assert first[0].user_id == second[0].user_id
+    assert await service.settle() == 1
+
+
+async def test_a_full_event_without_waiting_places_refuses_at_once_and_creates_no_account(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    refused = await ada.post(
+        "/api/registrations", {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
+    )
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "event_full")
+    assert await service.run_sql("select from users where email = 'ben@example.com'") == []
+
+
+async def test_who_holds_a_seat_of_a_full_event_is_told_202_again(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    assert await ada.register(event["id"], email="ann@example.com") == poll
+
+
+async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    polls = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben")]
+    await service.settle()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2, "waitinglist_capacity": 5}})
+
+    polls.append(await ada.register(event["id"], email="cal@example.com"))
+    assert await ada.register(event["id"], email="ben@example.com") == polls[1]
+    await service.settle()
+
+    found = [(await ada.get(poll)).json()["data"]["status"] for poll in polls]
+    assert found == ["registered", "waitlisted", "registered"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("update events set cancelled_at = now() where id = %(id)s", "event_cancelled"),
+        ("update events set datetime = now() where id = %(id)s", "event_expired"),
+    ],
+)
+async def test_an_event_that_is_over_refuses_at_once(service: Service, statement: str, code: str) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await service.run_sql(statement, id=event["id"])
+
+    refused = await ada.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
+
+    assert (refused.status_code, refused.json()["code"]) == (422, code)
+
+
+async def test_in_a_batch_everyone_gets_the_answer_to_their_own_call(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    open_event, full, foreign = await ada.create_event(), await ada.create_event(capacity=1), await bob.create_event()
+    await ada.register(full["id"], email="first@example.com")
+    await service.settle()
+    asked = [
+        {"event_id": open_event["id"], "email": "ann@example.com"},
+        {"event_id": full["id"], "email": "ann@example.com"},
+        {"event_id": foreign["id"], "email": "ann@example.com"},
+        {"event_id": 2**62, "email": "ann@example.com"},
+        {"event_id": open_event["id"], "user_id": "aaaaaaaa"},
+        {"event_id": open_event["id"], "email": "ben@example.com"},
+    ]
+
+    answers = await asyncio.gather(*(ada.post("/api/registrations", {"registration": each}) for each in asked))
+
+    assert [answer.status_code for answer in answers] == [202, 422, 403, 404, 422, 202]
+    assert [answer.json().get("code") for answer in answers] == [
+        None,
+        "event_full",
+        "forbidden",
+        "not_found",
+        "validation_failed",
+        None,
+    ]
+
+
+async def test_an_organizer_cannot_register_anyone_for_another_organizers_event(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    refused = await bob.post("/api/registrations", {"registration": {"event_id": event["id"], "email": "a@b.org"}})
+
+    assert refused.status_code == 403
+    assert await service.run_sql("select from users where email = 'a@b.org'") == []
+    assert await service.run_sql("select from registrations") == []
+
+
+async def test_the_amount_is_the_price_at_the_time_unless_it_is_given(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(pricing_mode="fixed", price=2_500)
+    polls = [
+        await ada.register(event["id"], email="ann@example.com"),
+        await ada.register(event["id"], email="ben@example.com", amount_paid=0),
+    ]
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"price": 3_000}})
+    polls.append(await ada.register(event["id"], email="cal@example.com"))
+    await service.settle()
+
+    assert [(await ada.get(poll)).json()["data"]["amount_paid"] for poll in polls] == [2_500, 0, 3_000]

@@ -1,0 +1,107 @@
+"""Settlement: places go in order of arrival, whoever accepts and whoever settles."""
+
+import asyncio
+
+from holdfast.events.registrations import settlement, sql
+from holdfast.events.registrations.model import AcceptRegistration
+from holdfast.kit.operation import Call, Caller
+from tests.support import Client, Service, eventually
+
+
+async def statuses(ada: Client, polls: list[str]) -> list[str]:
+    """The status, or the code of the refusal, at each address."""
+    answers = [(await ada.get(poll)).json() for poll in polls]
+    return [answer["data"]["status"] if "data" in answer else answer["code"] for answer in answers]
+
+
+async def test_seats_go_in_order_then_the_waiting_list_then_nobody(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=1)
+    polls = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben", "cal", "dee")]
+    assert await statuses(ada, polls) == ["registration_pending"] * 4
+
+    assert await service.settle() == 4
+
+    assert await statuses(ada, polls) == ["registered", "registered", "waitlisted", "registration_rejected"]
+
+
+async def test_a_batch_smaller_than_the_line_changes_nothing_about_the_order(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=5, waitinglist_capacity=3)
+    polls = [await ada.register(event["id"], email=f"n{number}@example.com") for number in range(10)]
+
+    assert await settlement.settle(service.database, batch=3) == 10
+
+    assert await statuses(ada, polls) == ["registered"] * 5 + ["waitlisted"] * 3 + ["registration_rejected"] * 2
+
+
+async def test_one_batch_settles_several_events_each_by_its_own_order(service: Service) -> None:
+    ada = await service.organizer()
+    small, large = await ada.create_event(capacity=1), await ada.create_event(capacity=3)
+    polls = [
+        await ada.register(event["id"], email=f"n{number}@example.com")
+        for number in range(3)
+        for event in (small, large)
+    ]
+
+    await service.settle()
+
+    assert await statuses(ada, polls[0::2]) == ["registered", "registration_rejected", "registration_rejected"]
+    assert await statuses(ada, polls[1::2]) == ["registered"] * 3
+
+
+async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    early = Call(Caller(0, ada.id), AcceptRegistration(event_id=event["id"], email="early@example.com"))
+
+    async with service.database.transaction() as tx:
+        taken = await sql.accept(tx, [early])
+        late = await ada.register(event["id"], email="late@example.com")
+        settling = asyncio.create_task(service.settle())
+        await eventually(lambda: service.run_sql("select from pg_locks where locktype = 'advisory' and not granted"))
+        assert await statuses(ada, [late]) == ["registration_pending"]
+    assert await settling == 2
+
+    first = f"/api/registrations/{event['id']}/{taken[0].user_id}"
+    assert await statuses(ada, [first, late]) == ["registered", "registration_rejected"]
+
+
+async def test_registrations_that_wait_when_their_event_is_cancelled_are_rejected_for_that_reason(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await ada.delete(f"/api/events/{event['id']}")
+
+    await service.settle()
+
+    answer = (await ada.get(poll)).json()
+    assert (answer["code"], answer["reason"]) == ("registration_rejected", "event_cancelled")
+
+
+async def test_two_settlers_at_once_settle_everything_once(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=40, waitinglist_capacity=5)
+    polls = [await ada.register(event["id"], email=f"n{number}@example.com") for number in range(50)]
+
+    settled = await asyncio.gather(*(settlement.settle(service.database, batch=7) for _ in range(2)))
+
+    assert sum(settled) == 50
+    expected = ["registered"] * 40 + ["waitlisted"] * 5 + ["registration_rejected"] * 5
+    assert await statuses(ada, polls) == expected
+
+
+async def test_the_loop_settles_what_is_announced(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    running = asyncio.create_task(settlement.run(service.database))
+
+    poll = await ada.register(event["id"], email="ann@example.com")
+
+    async def seated() -> bool:
+        return await statuses(ada, [poll]) == ["registered"]
+
+    await eventually(seated, seconds=3)
+    running.cancel()

@@ -1,0 +1,119 @@
+"""Real server processes on one database, and people who register through them from many connections."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+
+
+class Process:
+    """`holdfast events serve` in a process of its own."""
+
+    def __init__(self, database_url: str, data_dir: Path, *options: str) -> None:
+        self._environment = {
+            **os.environ,
+            "EVENTS_DATABASE_URL": database_url,
+            "HOLDFAST_DATA_DIR": str(data_dir),
+            "API_REGISTRATION_RATE_LIMIT": "1000000",
+            "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
+        }
+        self._options = options
+        self._log = data_dir / f"server-{id(self)}.log"
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, and return as soon as it takes connections."""
+        self._process = subprocess.Popen(
+            [HOLDFAST, "events", "serve", "--port", "0", *self._options],
+            env=self._environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stderr
+        for line in self._process.stderr:
+            if address := re.search(r"listens on (http://\S+)", line):
+                self.url = address[1]
+                return
+        raise AssertionError("the server did not start")
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye, no clean-up."""
+        self._process.kill()
+        self._process.communicate()
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status once it has ended."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(timeout=30)
+
+
+@contextlib.contextmanager
+def serving(database_url: str, data_dir: Path, count: int, *options: str) -> Generator[list[Process]]:
+    """So many processes on one database."""
+    processes = [Process(database_url, data_dir, *options) for _ in range(count)]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+
+
+class Accepted:
+    """One registration that was answered with 202: when it was sent and answered, and where to poll."""
+
+    def __init__(self, sent: float, answered: float, poll: str) -> None:
+        self.sent = sent
+        self.answered = answered
+        self.poll = poll
+
+
+async def register_all(
+    processes: list[Process], key: str, people: Iterator[dict[str, Any]], *, connections: int = 64
+) -> list[Accepted]:
+    """Register everyone from so many connections spread over the processes; those that were answered with 202.
+
+    When a connection breaks, the same person asks another process. Nothing but 202 and the refusal of a full event is
+    an answer.
+    """
+    accepted: list[Accepted] = []
+    loop = asyncio.get_running_loop()
+
+    async def one(number: int) -> None:
+        async with httpx2.AsyncClient(headers={"X-API-Key": key}, timeout=30) as http:
+            for person in people:
+                sent = loop.time()
+                while True:
+                    process = processes[number % len(processes)]
+                    try:
+                        response = await http.post(f"{process.url}/api/registrations", json={"registration": person})
+                        break
+                    except httpx2.TransportError:
+                        number += 1
+                if response.status_code == 202:
+                    accepted.append(Accepted(sent, loop.time(), response.json()["next"]["url"]))
+                else:
+                    assert response.json()["code"] == "event_full", response.text
+
+    await asyncio.gather(*(one(number) for number in range(connections)))
+    return accepted
+
+
+async def outcomes(process: Process, key: str, polls: list[str], *, seconds: float = 60) -> dict[str, dict[str, Any]]:
+    """The final answer at each address, polled until none is pending."""
+    answers: dict[str, dict[str, Any]] = {}
+    async with asyncio.timeout(seconds), httpx2.AsyncClient(headers={"X-API-Key": key}, timeout=30) as http:
+        for poll in polls:
+            while (answer := (await http.get(process.url + poll)).json()).get("code") == "registration_pending":
+                pass
+            answers[poll] = answer
+    return answers

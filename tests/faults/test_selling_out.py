@@ -1,0 +1,127 @@
+"""An event sells out through two processes: in order, exactly once, whatever is killed meanwhile."""
+
+import asyncio
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.faults.processes import Accepted, Process, outcomes, register_all, serving
+from tests.support import event_fields
+
+SOAK = "HOLDFAST_SOAK" in os.environ
+
+
+async def organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
+    """An organizer's key, and the id of its event."""
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        event = await http.post("/api/events", json={"event": event_fields(**fields)}, headers={"X-API-Key": key})
+        return key, event.json()["data"]["id"]
+
+
+def rows(database_url: str, event_id: int) -> list[tuple[str, int]]:
+    """Status and person of every registration of an event, in order of arrival."""
+    with psycopg.connect(database_url) as connection:
+        return connection.execute(
+            "select status::text, user_id from registrations where event_id = %s order by received_at, arrival",
+            [event_id],
+        ).fetchall()
+
+
+def assert_places_went_in_order(found: list[tuple[str, int]], capacity: int, waiting: int) -> None:
+    """Seats to the first, waiting places to the next, nothing to the rest; nobody twice."""
+    expected = ["registered"] * capacity + ["waitlisted"] * waiting
+    statuses = [status for status, _ in found]
+    assert statuses == expected[: len(found)] + ["rejected"] * (len(found) - len(expected))
+    assert len({person for _, person in found}) == len(found)
+
+
+def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers: dict[str, dict[str, Any]]) -> None:
+    """Whoever had an answer before somebody else asked came earlier, and so got no worse a place."""
+    first: dict[str, Accepted] = {}
+    for each in sorted(accepted, key=lambda each: each.answered):
+        first.setdefault(each.poll, each)
+    rank = {"registered": 0, "waitlisted": 1, "registration_rejected": 2}
+    places = {
+        poll: rank[answer["data"]["status"] if "data" in answer else answer["code"]] for poll, answer in answers.items()
+    }
+    worst_answered = -1
+    by_answer = iter(sorted(first.values(), key=lambda each: each.answered))
+    following = next(by_answer, None)
+    for asked in sorted(first.values(), key=lambda each: each.sent):
+        while following and following.answered < asked.sent:
+            worst_answered = max(worst_answered, places[following.poll])
+            following = next(by_answer, None)
+        assert places[asked.poll] >= worst_answered
+
+
+async def known_people(process: Process, key: str, count: int) -> list[str]:
+    """The public ids of so many people, who are registered for another event already."""
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
+        event = await http.post("/api/events", json={"event": event_fields(capacity=count)})
+    event_id = event.json()["data"]["id"]
+    people = ({"event_id": event_id, "email": f"known{number}@example.com"} for number in range(count))
+    accepted = await register_all([process], key, people)
+    return [each.poll.rpartition("/")[2] for each in accepted]
+
+
+async def test_1000_seats_and_500_waiting_places_go_to_the_first_of_5000_askers(
+    database_url: str, tmp_path: Path
+) -> None:
+    with serving(database_url, tmp_path, 2) as processes:
+        key, event_id = await organizer_with_event(processes[0], capacity=1_000, waitinglist_capacity=500)
+        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(3_000)]
+        people += [{"event_id": event_id, "user_id": id} for id in await known_people(processes[1], key, 1_000)]
+        people += random.choices(people, k=1_000)
+        random.shuffle(people)
+        accepted = await register_all(processes, key, iter(people))
+        answers = await outcomes(processes[1], key, sorted({each.poll for each in accepted}))
+
+    found = rows(database_url, event_id)
+    assert_places_went_in_order(found, 1_000, 500)
+    assert [status for status, _ in found].count("registered") == 1_000
+    assert [status for status, _ in found].count("waitlisted") == 500
+    assert len(found) == len(answers)
+    assert_answered_before_sent_means_earlier(accepted, answers)
+
+
+@pytest.mark.parametrize("round", range(20 if SOAK else 1))
+async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
+    database_url: str, tmp_path: Path, round: int
+) -> None:
+    chance = random.Random(f"kills {round}")
+    with serving(database_url, tmp_path, 2) as processes:
+        key, event_id = await organizer_with_event(processes[0], capacity=1_000, waitinglist_capacity=500)
+        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(4_000)]
+        people += chance.choices(people, k=1_000)
+        chance.shuffle(people)
+        accepted: list[Accepted] = []
+        # Small waves while there are places, so that the kills fall where they could do harm.
+        for size in [200] * 8 + [1_700] * 2:
+            wave, people = people[:size], people[size:]
+            killed = chance.choice(processes)
+
+            async def kill_and_start_again(process: Process, seconds: float) -> None:
+                await asyncio.sleep(seconds)
+                await asyncio.to_thread(process.kill)
+                await asyncio.to_thread(process.start)
+
+            registered, _ = await asyncio.gather(
+                register_all(processes, key, iter(wave)), kill_and_start_again(killed, chance.uniform(0, 0.2))
+            )
+            accepted += registered
+        assert people == []
+        answers = await outcomes(processes[0], key, sorted({each.poll for each in accepted}))
+
+    found = rows(database_url, event_id)
+    assert_places_went_in_order(found, 1_000, 500)
+    assert [status for status, _ in found].count("registered") == 1_000
+    assert [status for status, _ in found].count("waitlisted") == 500
+    assert len(found) >= len(answers)
+    assert_answered_before_sent_means_earlier(accepted, answers)

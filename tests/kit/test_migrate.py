@@ -1,0 +1,117 @@
+"""A schema is brought up to date once, in order, or not at all."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from holdfast.kit.migrate import Migration, migrate, pending, read
+
+FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
+SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
+BROKEN = Migration("0003_broken.sql", "create table lamp (watts int); insert into lamp values ('bright');")
+
+
+@pytest.fixture
+def empty_url(template_url: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database with nothing in it."""
+    name = f"empty_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
+    with psycopg.connect(make_conninfo(template_url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        yield make_conninfo(template_url, dbname=name)
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def rows(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def tables(url: str) -> list[str]:
+    return [name for (name,) in rows(url, "select tablename from pg_tables where schemaname = 'public' order by 1")]
+
+
+def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("0010_c.sql", "0002_b.sql", "0001_a.sql", "notes.md"):
+        (tmp_path / name).write_text(f"-- {name}, größer", encoding="utf-8")
+
+    assert [(each.name, each.sql) for each in read(tmp_path)] == [
+        (name, f"-- {name}, größer") for name in ("0001_a.sql", "0002_b.sql", "0010_c.sql")
+    ]
+
+
+def test_migrations_are_applied_in_order_and_once(empty_url: str) -> None:
+    assert migrate(empty_url, [FIRST, SECOND]) == [FIRST.name, SECOND.name]
+    assert migrate(empty_url, [FIRST, SECOND]) == []
+
+    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+    assert rows(empty_url, "select name, checksum from migrations order by name") == [
+        (FIRST.name, FIRST.checksum),
+        (SECOND.name, SECOND.checksum),
+    ]
+
+
+def test_only_what_is_missing_is_applied(empty_url: str) -> None:
+    migrate(empty_url, [FIRST])
+
+    assert migrate(empty_url, [FIRST, SECOND]) == [SECOND.name]
+    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+
+
+def test_processes_that_migrate_at_the_same_time_apply_everything_once(empty_url: str) -> None:
+    together = Barrier(8)
+
+    def start(_: int) -> list[str]:
+        together.wait(timeout=10)
+        return migrate(empty_url, [FIRST, SECOND])
+
+    with ThreadPoolExecutor(8) as processes:
+        applied = sorted(processes.map(start, range(8)))
+
+    assert applied == [[]] * 7 + [[FIRST.name, SECOND.name]]
+    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+
+
+def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) -> None:
+    migrate(empty_url, [FIRST])
+    edited = Migration(FIRST.name, FIRST.sql + " ")
+
+    with pytest.raises(RuntimeError, match=r"0001_shelf\.sql was edited"):
+        migrate(empty_url, [edited, SECOND])
+
+    assert pending(empty_url, [FIRST, SECOND]) == [SECOND.name]
+    assert rows(empty_url, "select * from shelf") == [("100% of it",)]
+
+
+def test_a_file_that_fails_leaves_nothing_behind(empty_url: str) -> None:
+    with pytest.raises(psycopg.Error):
+        migrate(empty_url, [FIRST, BROKEN])
+    assert tables(empty_url) == []
+
+    migrate(empty_url, [FIRST])
+    with pytest.raises(psycopg.Error):
+        migrate(empty_url, [FIRST, SECOND, BROKEN])
+    assert tables(empty_url) == ["migrations", "shelf"]
+    assert pending(empty_url, [FIRST, SECOND, BROKEN]) == [SECOND.name, BROKEN.name]
+
+
+def test_what_is_pending_is_told_without_changing_anything(empty_url: str) -> None:
+    assert pending(empty_url, [FIRST, SECOND]) == [FIRST.name, SECOND.name]
+    assert tables(empty_url) == []
+
+    migrate(empty_url, [FIRST])
+    assert pending(empty_url, [FIRST, SECOND]) == [SECOND.name]
+    assert rows(empty_url, "select name from migrations") == [(FIRST.name,)]
+
+
+def test_nothing_is_pending_in_a_migrated_database(empty_url: str) -> None:
+    migrate(empty_url, [FIRST, SECOND])
+
+    assert pending(empty_url, [FIRST, SECOND]) == []
