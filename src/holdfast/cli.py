@@ -37,7 +37,7 @@ keys = typer.Typer(no_args_is_help=True, help="API keys of the events service.")
 app.add_typer(events, name="events")
 events.add_typer(keys, name="key")
 
-say = partial(Console(stderr=True, highlight=False).print, soft_wrap=True)
+say = partial(Console(highlight=False).print, soft_wrap=True)
 
 T = TypeVar("T")
 
@@ -114,7 +114,9 @@ def migrate_events(
 ) -> None:
     """Bring the schema of the events database up to date."""
     url = _events().url
-    names = migrate.pending(url, migrations()) if dry_run else migrate.migrate(url, migrations())
+    names = migrate.pending(url, migrations())
+    if not dry_run:
+        _migrate(url)
     say("\n".join(f"{'would apply' if dry_run else 'applied'} {name}" for name in names) or "The schema is up to date.")
 
 
@@ -168,7 +170,11 @@ def migrations() -> list[migrate.Migration]:
 
 
 def _migrate(url: str) -> None:
-    migrate.migrate(url, migrations())
+    try:
+        migrate.migrate(url, migrations())
+    except migrate.EditedMigration as error:
+        say(str(error))
+        raise typer.Exit(1) from error
 
 
 def _database(settings: events_settings.Settings) -> events_settings.Database:

@@ -45,7 +45,7 @@ async def test_the_catalog_names_every_operation(service: Service) -> None:
 
 
 @requirement("catalog", "organizer.register.public")
-async def test_the_catalog_tells_that_registering_an_organizer_is_the_only_write_without_a_key(
+async def test_registering_an_organizer_is_the_only_write_without_a_key(
     service: Service,
 ) -> None:
     endpoints = (await service.anonymous.get("/api")).json()["endpoints"]

@@ -33,18 +33,18 @@ class Process:
 
     def start(self) -> None:
         """Start the process, and return as soon as it takes connections."""
-        self._process = subprocess.Popen(
-            [HOLDFAST, "events", "serve", "--port", "0", *self._options],
-            env=self._environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stderr
-        for line in self._process.stderr:
-            if address := re.search(r"listens on (http://\S+)", line):
-                self.url = address[1]
-                return
-        raise AssertionError("the server did not start")
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                [HOLDFAST, "events", "serve", "--port", "0", *self._options],
+                env=self._environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self._process.stdout
+        address = re.search(r"listens on (http://\S+)", self._process.stdout.readline())
+        assert address, self._log.read_text()
+        self.url = address[1]
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""

@@ -180,9 +180,7 @@ def test_what_is_not_a_time_is_refused(text: str) -> None:
     assert errors_of(Book, {**VALID, "starts": text}).keys() == {"starts"}
 
 
-@hypothesis_given(
-    st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(8999, 1, 1), timezones=st.none() | st.timezones())
-)
+@hypothesis_given(st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(8999, 1, 1), timezones=st.none() | st.timezones()))
 def test_a_moment_stays_the_same_moment_in_utc(moment: dt.datetime) -> None:
     converted = utc(moment)
 

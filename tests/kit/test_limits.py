@@ -279,9 +279,7 @@ async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: 
         assert await register(ada, event["id"], 1) == [429]
 
 
-async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(
-    shared: Settings, redis_port: int
-) -> None:
+async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(shared: Settings, redis_port: int) -> None:
     async with running(shared) as service:
         await service.organizer()
         assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") > 1

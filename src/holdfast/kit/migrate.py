@@ -23,6 +23,10 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
+class EditedMigration(Exception):
+    """A migration differs from what was applied under its name."""
+
+
 def read(directory: Path) -> Iterator[Migration]:
     """The migrations in a directory, in the order of their numbers."""
     for path in sorted(directory.glob("*.sql")):
@@ -30,7 +34,7 @@ def read(directory: Path) -> Iterator[Migration]:
 
 
 def migrate(url: str, migrations: list[Migration]) -> list[str]:
-    """Apply what is missing and return the names applied. Raises RuntimeError when an applied file was edited."""
+    """Apply what is missing and return the names applied. Raises EditedMigration."""
     with psycopg.connect(url) as connection:
         connection.execute("select pg_advisory_xact_lock(%s)", [LOCK])
         connection.execute("set local lock_timeout = '10s'")
@@ -42,7 +46,7 @@ def migrate(url: str, migrations: list[Migration]) -> list[str]:
         fresh = [each for each in migrations if each.name not in applied]
         for each in migrations:
             if applied.get(each.name, each.checksum) != each.checksum:
-                raise RuntimeError(f"{each.name} was edited after it had been applied; add a new migration instead.")
+                raise EditedMigration(f"{each.name} was edited after it had been applied; add a new migration instead.")
         for each in fresh:
             connection.execute(each.sql.encode())
             connection.execute("insert into migrations (name, checksum) values (%s, %s)", [each.name, each.checksum])

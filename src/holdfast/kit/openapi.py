@@ -1,11 +1,14 @@
 """The table of operations as documents: OpenAPI 3.1, and a page of it for people."""
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import msgspec
+from markupsafe import Markup, escape
 
 from holdfast.kit.command import body_type
 from holdfast.kit.operation import Operation, Operations
@@ -28,7 +31,7 @@ def document(
     paths: dict[str, dict[str, Any]] = {}
     for operation, each in described.items():
         paths.setdefault(operation.path, {})[operation.method.lower()] = each.entry(by_type)
-    return {
+    whole: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version, "description": description},
         "servers": [{"url": base_url}],
@@ -42,11 +45,15 @@ def document(
         },
         "security": [{"apiKey": []}, {"bearer": []}],
     }
+    # A generic answer is named after its Python type; clients are better served by a name: UserPage, not Page_User_.
+    return json.loads(re.sub(r"\bPage(?:_(\w+?)_(?=\W)|\[(\w+)\])", r"\1\2Page", json.dumps(whole)))
 
 
 def page(spec: dict[str, Any]) -> str:
     """The document as one HTML page: no scripts, nothing fetched from elsewhere."""
-    return _templates.get_template("openapi.html").render(spec=spec, words=_in_words, resolve=_resolver(spec))
+    return _templates.get_template("openapi.html").render(
+        spec=spec, words=_in_words, prose=_prose, resolve=_resolver(spec)
+    )
 
 
 class _Described:
@@ -147,6 +154,11 @@ def _resolver(spec: dict[str, Any]) -> Any:
         return spec["components"]["schemas"][name] if name else schema
 
     return resolve
+
+
+def _prose(text: str) -> Markup:
+    """A docstring's sentence as HTML, with `names` set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def _in_words(schema: dict[str, Any]) -> str:
