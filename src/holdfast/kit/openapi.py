@@ -171,7 +171,7 @@ def _in_words(schema: dict[str, Any]) -> str:
         return " or ".join(_in_words(choice) for choice in schema["anyOf"])
     if schema.get("type") == "array":
         return f"array of {_in_words(schema['items'])}"
-    bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema]
+    bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema and schema[key] < 2**31 - 1]
     return " ".join([schema.get("format") or schema.get("type") or "any", *bounds])
 
 
