@@ -1,0 +1,116 @@
+"""The command line, as operators' scripts use it."""
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
+from tests.support import event_fields
+
+
+def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HOLDFAST, *words], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "up", "events", "events serve", "events worker", "events migrate", "events key", "events key create"],
+)
+def test_every_command_explains_itself(command: str) -> None:
+    explained = holdfast(*command.split(), "--help")
+
+    assert explained.returncode == 0
+    assert "Usage" in explained.stdout
+
+
+def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tmp_path: Path) -> None:
+    made = holdfast("events", "key", "create", "--admin", "--name", "Scripts", EVENTS_DATABASE_URL=database_url)
+
+    key = made.stdout.splitlines()[-1]
+    assert re.fullmatch(r"hf_[\w-]{43}", key)
+    with serving(database_url, tmp_path, 1) as (process,):
+        listed = httpx2.get(f"{process.url}/api/keys", headers={"X-API-Key": key}).json()["data"]
+    assert [(each["name"], each["user_id"]) for each in listed] == [("Scripts", None)]
+
+
+def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
+    made = holdfast("events", "key", "create", "--name", "Whose?", EVENTS_DATABASE_URL=database_url)
+
+    assert made.returncode == 2
+    assert "--admin or --organizer" in made.stderr
+
+
+def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> None:
+    with psycopg.connect(template_url, autocommit=True) as connection:
+        connection.execute("create database not_migrated")
+    url = make_conninfo(template_url, dbname="not_migrated")
+
+    dry = holdfast("events", "migrate", "--dry-run", EVENTS_DATABASE_URL=url)
+    refused = holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=url)
+    done = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
+    again = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
+
+    assert "would apply 0001_events.sql" in dry.stdout
+    assert (refused.returncode, "holdfast events migrate" in refused.stdout) == (1, True)
+    assert "applied 0001_events.sql" in done.stdout.replace("would apply", "")
+    assert again.stdout == "The schema is up to date.\n"
+
+
+def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused = holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
+
+    assert refused.returncode == 1
+    assert refused.stdout.startswith(f"Cannot listen on 127.0.0.1 port {port}")
+
+
+async def sell_one_seat(process: Process) -> dict[str, Any]:
+    """Register somebody for a new event and wait for what comes of it."""
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        event = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": key})
+    person = {"event_id": event.json()["data"]["id"], "email": "ann@example.com"}
+    accepted = await register_all([process], key, iter([person]), connections=1)
+    return (await outcomes(process, key, [accepted[0].poll]))[accepted[0].poll]
+
+
+async def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
+    worker = await asyncio.create_subprocess_exec(
+        HOLDFAST, "events", "worker", env={**os.environ, "EVENTS_DATABASE_URL": database_url}
+    )
+    with serving(database_url, tmp_path, 1, "--no-background") as (doors,):
+        answer = await sell_one_seat(doors)
+    worker.terminate()
+    await worker.wait()
+
+    assert answer["data"]["status"] == "registered"
+
+
+async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
+        answer = await sell_one_seat(process)
+        figures = {httpx2.get(f"{process.url}/metrics").text.count("holdfast_requests_total{") for _ in range(8)}
+        assert process.stop() == 0
+
+    assert answer["data"]["status"] == "registered"
+    assert len(figures) == 1
+
+
+def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 1) as (process,):
+        assert httpx2.get(f"{process.url}/readyz").status_code == 200
+        assert process.stop() == 143
