@@ -1,12 +1,12 @@
 """What an event says about paying, to people and to agents."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, one
+from tests.contract.steps import yesterday
 from tests.support import Client, Service
 
 PAID = [
@@ -115,9 +115,7 @@ async def test_hosted_registration_ends_with_cancellation(service: Service) -> N
 
 @requirement("events.agent.ready")
 async def test_hosted_registration_ends_when_the_event_begins(service: Service) -> None:
-    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-
-    assert (await create(await service.organizer(), datetime=yesterday)).agent.hosted_registration_ready is False
+    assert (await create(await service.organizer(), datetime=yesterday())).agent.hosted_registration_ready is False
 
 
 @requirement("events.agent.ready")

@@ -6,15 +6,12 @@ import pytest
 
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, PriceChange, failing_fields, many, one, refusal
+from tests.contract.steps import refused_event
 from tests.support import Client, Service, event_fields
 
 FREE = {"pricing_mode": "free", "price": 0}
 FIXED = {"pricing_mode": "fixed", "price": 2500}
 DYNAMIC = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
-
-
-async def refused(client: Client, **fields: Any) -> set[str]:
-    return failing_fields(await client.post("/api/events", {"event": event_fields(**fields)}))
 
 
 async def history(client: Client, event: dict[str, Any]) -> list[PriceChange]:
@@ -33,7 +30,7 @@ async def test_a_fixed_price_of_at_least_1_is_taken(service: Service, price: int
 @requirement("events.create.price-fixed")
 @pytest.mark.parametrize("price", [0, -1])
 async def test_a_fixed_price_below_1_is_refused(service: Service, price: int) -> None:
-    assert await refused(await service.organizer(), pricing_mode="fixed", price=price) == {"price"}
+    assert await refused_event(await service.organizer(), pricing_mode="fixed", price=price) == {"price"}
 
 
 @requirement("events.create.price-fixed", "events.create.defaults")
@@ -55,7 +52,7 @@ async def test_a_free_event_costs_nothing(service: Service) -> None:
 @requirement("events.create.price-free")
 @pytest.mark.parametrize("price", [1, -1])
 async def test_a_free_event_with_a_price_is_refused(service: Service, price: int) -> None:
-    assert await refused(await service.organizer(), pricing_mode="free", price=price) == {"price"}
+    assert await refused_event(await service.organizer(), pricing_mode="free", price=price) == {"price"}
 
 
 @requirement("events.create.price-dynamic")
@@ -70,7 +67,7 @@ async def test_a_dynamic_price_starts_anywhere_within_its_bounds(service: Servic
 @requirement("events.create.price-dynamic")
 @pytest.mark.parametrize("price", [999, 6001])
 async def test_a_dynamic_price_does_not_start_outside_its_bounds(service: Service, price: int) -> None:
-    assert await refused(await service.organizer(), **DYNAMIC | {"price": price}) == {"price"}
+    assert await refused_event(await service.organizer(), **DYNAMIC | {"price": price}) == {"price"}
 
 
 @requirement("events.create.price-dynamic")
@@ -78,12 +75,12 @@ async def test_a_dynamic_price_does_not_start_outside_its_bounds(service: Servic
 async def test_a_dynamic_price_without_a_bound_is_refused(service: Service, missing: set[str]) -> None:
     fields = DYNAMIC | dict.fromkeys(missing)
 
-    assert await refused(await service.organizer(), **fields) == missing
+    assert await refused_event(await service.organizer(), **fields) == missing
 
 
 @requirement("events.create.price-dynamic")
 async def test_bounds_that_contradict_each_other_are_refused(service: Service) -> None:
-    assert await refused(await service.organizer(), **DYNAMIC | {"min_price": 6000, "max_price": 1000}) & {
+    assert await refused_event(await service.organizer(), **DYNAMIC | {"min_price": 6000, "max_price": 1000}) & {
         "min_price",
         "max_price",
     }
@@ -93,13 +90,13 @@ async def test_bounds_that_contradict_each_other_are_refused(service: Service) -
 @pytest.mark.parametrize("name", ["min_price", "max_price"])
 @pytest.mark.parametrize("value", ["1000", 10.5, -1])
 async def test_a_bound_that_is_no_amount_of_money_is_refused(service: Service, name: str, value: Any) -> None:
-    assert await refused(await service.organizer(), **DYNAMIC | {name: value}) == {name}
+    assert await refused_event(await service.organizer(), **DYNAMIC | {name: value}) == {name}
 
 
 @requirement("events.create.price-fixed", "events.create.price-free")
 @pytest.mark.parametrize("mode", ["Free", "auction", "", None, 0])
 async def test_another_pricing_mode_is_refused(service: Service, mode: Any) -> None:
-    assert await refused(await service.organizer(), pricing_mode=mode) == {"pricing_mode"}
+    assert await refused_event(await service.organizer(), pricing_mode=mode) == {"pricing_mode"}
 
 
 @requirement("events.update.price", "events.update")

@@ -1,7 +1,6 @@
-"""People are registered: accepted at once, settled in order, changed and removed."""
+"""Registrations are accepted, by address or by public id, so many a minute."""
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -11,28 +10,12 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Accepted, ApiKey, Event, Registration, User, failing_fields, listed, one, refusal
+from tests.contract.steps import FOUR, handle_in, register, statuses, yesterday
 from tests.support import Client, Service, running
-
-NAMES = ("ann", "bob", "cal", "dee")
 
 
 async def post(client: Client, **fields: Any) -> httpx2.Response:
     return await client.post("/api/registrations", {"registration": fields})
-
-
-async def register(service: Service, client: Client, event: dict[str, Any], *names: str) -> list[str]:
-    """Register people by name and settle; the addresses to poll."""
-    polls = [await client.register(event["id"], email=f"{name}@example.com") for name in names]
-    await service.settle()
-    return polls
-
-
-async def statuses(client: Client, polls: list[str]) -> list[str]:
-    return [one(await client.get(poll), Registration).status for poll in polls]
-
-
-def handle_in(poll: str) -> str:
-    return poll.rpartition("/")[2]
 
 
 @requirement("registrations.create", "format.data")
@@ -166,9 +149,8 @@ async def test_the_same_person_again_is_accepted_and_changes_nothing(service: Se
 async def test_an_event_that_takes_nobody_any_more_says_why(service: Service) -> None:
     ada = await service.organizer()
     cancelled, past, full = [await ada.create_event(capacity=1) for _ in range(3)]
-    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     await ada.delete(f"/api/events/{cancelled['id']}")
-    await ada.patch(f"/api/events/{past['id']}", {"event": {"datetime": yesterday}})
+    await ada.patch(f"/api/events/{past['id']}", {"event": {"datetime": yesterday()}})
     await register(service, ada, full, "ann")
 
     refused = [await post(ada, event_id=event["id"], email="bob@example.com") for event in (cancelled, past, full)]
@@ -234,7 +216,7 @@ async def test_a_key_that_registers_too_often_is_told_to_wait(settings: Settings
         ada = await service.organizer()
         event = await ada.create_event()
 
-        taken = [await post(ada, event_id=event["id"], email=f"{name}@example.com") for name in NAMES[:3]]
+        taken = [await post(ada, event_id=event["id"], email=f"{name}@example.com") for name in FOUR[:3]]
         refused = await post(ada, event_id=event["id"], email="dee@example.com")
 
         assert [response.status_code for response in taken] == [202, 202, 202]
@@ -267,303 +249,3 @@ async def test_a_key_at_its_limit_may_still_poll(settings: Settings) -> None:
         await post(ada, event_id=event["id"], email="bob@example.com")
 
         assert await statuses(ada, [poll] * 5) == ["registered"] * 5
-
-
-@requirement("registrations.fields", "registrations.get", "registrations.user-id")
-async def test_a_settled_registration_is_named_by_event_and_person(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    [poll] = await register(service, ada, event, "ann")
-
-    ann = one(await ada.get(poll), Registration)
-
-    assert ann.id == f"{event['id']}-{ann.user_id}"
-    assert ann.event_id == event["id"]
-    assert poll == f"/api/registrations/{event['id']}/{ann.user_id}"
-
-
-@requirement("registrations.user-id")
-async def test_no_two_people_share_a_handle(service: Service) -> None:
-    ada = await service.organizer()
-
-    polls = await register(service, ada, await ada.create_event(), *NAMES)
-
-    assert len({handle_in(poll) for poll in polls}) == 4
-    assert {len(handle_in(poll)) for poll in polls} == {8}
-
-
-@requirement("registrations.received-at", "format.timestamps")
-async def test_the_time_of_arrival_is_told_in_microseconds(service: Service) -> None:
-    ada = await service.organizer()
-    before = datetime.now(UTC)
-    [poll] = await register(service, ada, await ada.create_event(), "ann")
-
-    received_at = (await ada.get(poll)).json()["data"]["received_at"]
-
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", received_at)
-    assert before <= datetime.fromisoformat(received_at) <= datetime.now(UTC)
-
-
-@requirement("registrations.received-at", "registrations.list")
-async def test_who_came_later_was_received_later(service: Service) -> None:
-    ada = await service.organizer()
-    polls = await register(service, ada, await ada.create_event(), *NAMES)
-
-    registrations = listed(await ada.get("/api/registrations"), Registration)
-
-    assert [each.user_id for each in registrations] == [handle_in(poll) for poll in polls]
-    received = [each.received_at for each in registrations]
-    assert received == sorted(set(received))
-
-
-@requirement("registrations.list", "registrations.fields")
-async def test_the_list_shows_registrations_as_they_are_read_one_by_one(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=1, waitinglist_capacity=1)
-    polls = await register(service, ada, event, "ann", "bob")
-
-    response = await ada.get("/api/registrations")
-
-    assert [each.status for each in listed(response, Registration)] == ["registered", "waitlisted"]
-    assert response.json()["data"] == [(await ada.get(poll)).json()["data"] for poll in polls]
-
-
-@requirement("registrations.list", "auth.organizer-scope", "auth.admin")
-async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_admin_all(service: Service) -> None:
-    ada, ben = await service.organizer(), await service.organizer()
-    first, second = await ada.create_event(), await ben.create_event()
-    await register(service, ada, first, "ann")
-    await register(service, ben, second, "ann")
-
-    seen = [
-        [each.event_id for each in listed(await client.get("/api/registrations"), Registration)]
-        for client in (ada, ben, await service.admin())
-    ]
-
-    assert seen == [[first["id"]], [second["id"]], [first["id"], second["id"]]]
-
-
-@requirement("registrations.get.pending", "registrations.get")
-async def test_a_registration_that_waits_is_pending_until_it_is_settled(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    poll = await ada.register(event["id"], email="ann@example.com")
-
-    waiting = await ada.get(poll)
-    await service.settle()
-
-    assert refusal(waiting) == (404, "registration_pending")
-    assert waiting.headers["Retry-After"] == str(waiting.json()["retry_after"])
-    assert await statuses(ada, [poll]) == ["registered"]
-
-
-@requirement("registrations.get.pending", "registrations.list", "events.get")
-async def test_a_registration_that_waits_holds_no_seat_yet(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    await ada.register(event["id"], email="ann@example.com")
-
-    assert listed(await ada.get("/api/registrations"), Registration) == []
-    assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
-
-
-@requirement("registrations.get", "registrations.status")
-async def test_a_registration_that_got_no_place_says_so(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=1)
-
-    _, bob = await register(service, ada, event, "ann", "bob")
-
-    assert refusal(await ada.get(bob)) == (404, "registration_rejected")
-
-
-@requirement("registrations.get", "errors.not-found")
-@pytest.mark.parametrize("handle", ["abcdefgh", "abc", "ABCDEFGH", "%00", "abcdefgh%0A", "ä"])
-async def test_a_person_who_never_registered_is_not_found(service: Service, handle: str) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-
-    assert refusal(await ada.get(f"/api/registrations/{event['id']}/{handle}")) == (404, "not_found")
-
-
-@requirement("registrations.status")
-@pytest.mark.parametrize(
-    ("capacity", "places", "outcome"),
-    [
-        (4, 0, ["registered", "registered", "registered", "registered"]),
-        (3, 1, ["registered", "registered", "registered", "waitlisted"]),
-        (1, 3, ["registered", "waitlisted", "waitlisted", "waitlisted"]),
-    ],
-)
-async def test_seats_go_first_then_the_waiting_list(
-    service: Service, capacity: int, places: int, outcome: list[str]
-) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=capacity, waitinglist_capacity=places)
-
-    polls = await register(service, ada, event, *NAMES)
-
-    assert await statuses(ada, polls) == outcome
-
-
-@requirement("registrations.status", "events.update")
-async def test_more_seats_go_to_those_who_have_waited_longest(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=1, waitinglist_capacity=3)
-    polls = await register(service, ada, event, *NAMES)
-
-    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 3}})
-
-    assert await statuses(ada, polls) == ["registered", "registered", "registered", "waitlisted"]
-
-
-@requirement("registrations.update")
-@pytest.mark.parametrize(
-    "change",
-    [{"status": "waitlisted"}, {"amount_paid": 7}, {"amount_paid": 0}, {"status": "waitlisted", "amount_paid": 9}, {}],
-)
-async def test_a_change_sets_what_is_given_and_keeps_the_rest(service: Service, change: dict[str, Any]) -> None:
-    ada = await service.organizer()
-    [poll] = await register(service, ada, await ada.create_event(pricing_mode="fixed", price=2500), "ann")
-    before = (await ada.get(poll)).json()["data"]
-
-    response = await ada.patch(poll, {"registration": change})
-
-    one(response, Registration)
-    assert response.json()["data"] == before | change
-    assert (await ada.get(poll)).json()["data"] == before | change
-
-
-@requirement("registrations.update")
-async def test_a_status_can_go_to_the_waiting_list_and_back(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    [poll] = await register(service, ada, event, "ann")
-
-    await ada.patch(poll, {"registration": {"status": "waitlisted"}})
-    assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
-
-    await ada.patch(poll, {"registration": {"status": "registered"}})
-    assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 1
-    assert await statuses(ada, [poll]) == ["registered"]
-
-
-@requirement("registrations.update")
-async def test_a_seat_given_up_goes_to_the_first_who_waits(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=1, waitinglist_capacity=2)
-    polls = await register(service, ada, event, "ann", "bob", "cal")
-
-    await ada.patch(polls[0], {"registration": {"status": "waitlisted"}})
-
-    assert await statuses(ada, polls) == ["waitlisted", "registered", "waitlisted"]
-
-
-@requirement("registrations.update")
-async def test_nobody_is_seated_beyond_capacity(service: Service) -> None:
-    ada = await service.organizer()
-    polls = await register(service, ada, await ada.create_event(capacity=1, waitinglist_capacity=1), "ann", "bob")
-
-    response = await ada.patch(polls[1], {"registration": {"status": "registered"}})
-
-    assert refusal(response) == (422, "event_full")
-    assert await statuses(ada, polls) == ["registered", "waitlisted"]
-
-
-@requirement("registrations.update", "errors.validation")
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *[("status", value) for value in ("pending", "rejected", "Registered", "", None, 1)],
-        *[("amount_paid", value) for value in (-1, 0.5, "7", None)],
-        ("event_id", 1),
-        ("received_at", "2020-01-01T00:00:00Z"),
-    ],
-)
-async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service, name: str, value: Any) -> None:
-    ada = await service.organizer()
-    [poll] = await register(service, ada, await ada.create_event(), "ann")
-    before = (await ada.get(poll)).json()
-
-    assert failing_fields(await ada.patch(poll, {"registration": {name: value}})) == {name}
-    assert (await ada.get(poll)).json() == before
-
-
-@requirement("registrations.update", "registrations.get.pending")
-async def test_a_registration_that_waits_cannot_be_changed(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    poll = await ada.register(event["id"], email="ann@example.com")
-
-    response = await ada.patch(poll, {"registration": {"status": "waitlisted"}})
-
-    assert refusal(response) == (404, "registration_pending")
-
-
-@requirement("registrations.delete")
-async def test_removing_answers_204_without_a_body_and_the_registration_is_gone(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    [poll] = await register(service, ada, event, "ann")
-
-    response = await ada.delete(poll)
-
-    assert (response.status_code, response.content) == (204, b"")
-    assert refusal(await ada.get(poll)) == (404, "not_found")
-    assert listed(await ada.get("/api/registrations"), Registration) == []
-    assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
-
-
-@requirement("registrations.delete", "errors.not-found")
-async def test_a_registration_is_removed_once(service: Service) -> None:
-    ada = await service.organizer()
-    [poll] = await register(service, ada, await ada.create_event(), "ann")
-    await ada.delete(poll)
-
-    assert refusal(await ada.delete(poll)) == (404, "not_found")
-
-
-@requirement("registrations.delete")
-async def test_a_freed_seat_goes_to_the_first_who_waits(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=1, waitinglist_capacity=2)
-    polls = await register(service, ada, event, "ann", "bob", "cal")
-
-    await ada.delete(polls[0])
-
-    assert await statuses(ada, polls[1:]) == ["registered", "waitlisted"]
-
-
-@requirement("registrations.delete", "registrations.get.pending")
-async def test_a_registration_removed_while_it_waits_is_never_seated(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    poll = await ada.register(event["id"], email="ann@example.com")
-
-    assert (await ada.delete(poll)).status_code == 204
-    await service.settle()
-
-    assert refusal(await ada.get(poll)) == (404, "not_found")
-    assert one(await ada.get(f"/api/events/{event['id']}"), Event).registration_count == 0
-
-
-@requirement("registrations.delete", "registrations.create")
-async def test_a_person_who_was_removed_may_register_again(service: Service) -> None:
-    ada = await service.organizer()
-    event = await ada.create_event()
-    [poll] = await register(service, ada, event, "ann")
-    await ada.delete(poll)
-
-    assert await register(service, ada, event, "ann") == [poll]
-    assert await statuses(ada, [poll]) == ["registered"]
-
-
-@requirement("registrations.delete", "registrations.create.email")
-async def test_removing_one_registration_leaves_the_others_of_the_person(service: Service) -> None:
-    ada = await service.organizer()
-    [gone] = await register(service, ada, await ada.create_event(), "ann")
-    [kept] = await register(service, ada, await ada.create_event(), "ann")
-
-    await ada.delete(gone)
-
-    assert await statuses(ada, [kept]) == ["registered"]

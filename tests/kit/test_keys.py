@@ -185,7 +185,7 @@ async def test_a_revoked_key_is_refused_at_once_by_every_process(
         for door in doors:
             async with asyncio.timeout(5):
                 while (response := await door.get("/api/events")).status_code == 200:
-                    await asyncio.sleep(0)
+                    pass
             assert (response.status_code, response.json()["code"]) == (401, "invalid_api_key")
         for process in (one, other):
             assert (await Client(process.http, ada.key).get("/api/events")).status_code == 200
@@ -209,7 +209,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
 
         async with asyncio.timeout(5):
             while (response := await door.get("/api/events")).status_code == 200:
-                await asyncio.sleep(0)
+                pass
         assert response.json()["code"] == "invalid_api_key"
 
 

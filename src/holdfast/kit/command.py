@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.inspect import DateTimeType, IntType, Metadata, UnionType
 from msgspec.structs import FieldInfo
 
 from holdfast.kit.problems import invalid
@@ -24,6 +25,8 @@ Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="Money, in min
 Timestamp = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601, UTC.")]
 
 _NUL = re.compile("\x00")
+_INTEGER = re.compile("-?(?:0|[1-9][0-9]{0,18})")
+_MINUTES = re.compile(r"(T[0-9]{2}:[0-9]{2})((?:Z|[+-][0-9]{2}:[0-9]{2})?)\Z")
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 
@@ -70,17 +73,14 @@ def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None
     return errors
 
 
-def check(kind: type[C], raw: Mapping[str, Any], *, strict: bool = True) -> C:
-    """The command in `raw`, or a `validation_failed` problem naming every failing field.
-
-    `strict=False` reads strings as numbers, for values that come from a path or a query.
-    """
+def check(kind: type[C], raw: Mapping[str, Any]) -> C:
+    """The command in `raw`, or a `validation_failed` problem naming every failing field."""
     values: dict[str, Any] = {}
     errors: Errors = {name: ["unknown field"] for name in raw if name not in kind.__struct_fields__}
     for field in fields(kind):
         if field.name in raw:
             try:
-                values[field.name] = sound(msgspec.convert(raw[field.name], field.type, strict=strict))
+                values[field.name] = sound(msgspec.convert(_complete(raw[field.name], field), field.type))
             except (msgspec.ValidationError, ValueError) as error:
                 errors[field.name] = [readable(str(error))]
         elif field.required:
@@ -96,6 +96,33 @@ def check(kind: type[C], raw: Mapping[str, Any], *, strict: bool = True) -> C:
 def fields(kind: type[Command]) -> tuple[FieldInfo, ...]:
     """The fields of a command, with their bounds."""
     return msgspec.structs.fields(kind)
+
+
+def _complete(value: Any, field: FieldInfo) -> Any:
+    """A time without seconds, as forms of browsers send it, gets them."""
+    return _MINUTES.sub(r"\1:00\2", value) if isinstance(value, str) and _is(field, DateTimeType) else value
+
+
+def numbered(kind: type[Command], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Texts from a path or a query, with plain decimal numbers read where the command wants integers.
+
+    Other spellings of a number stay texts, and fail as such: one thing has one address.
+    """
+    return {
+        name: int(text) if name in integers(kind) and _INTEGER.fullmatch(text) else text for name, text in texts.items()
+    }
+
+
+@cache
+def integers(kind: type[Command]) -> frozenset[str]:
+    """The names of the fields that are integers."""
+    return frozenset(field.name for field in fields(kind) if _is(field, IntType))
+
+
+def _is(field: FieldInfo, kind: type[msgspec.inspect.Type]) -> bool:
+    info = msgspec.inspect.type_info(field.type)
+    choices = info.types if isinstance(info, UnionType) else (info,)
+    return any(isinstance(choice.type if isinstance(choice, Metadata) else choice, kind) for choice in choices)
 
 
 def sound(value: Any) -> Any:

@@ -44,6 +44,7 @@ class Tx(Generic[S]):
     def __init__(self, connection: AsyncConnection[Any], settings: S) -> None:
         self.connection = connection
         self.settings = settings
+        self.notices: list[tuple[str, str]] = []
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
@@ -81,7 +82,8 @@ class Tx(Generic[S]):
             yield
 
     async def notify(self, channel: str, payload: str = "") -> None:
-        """Tell every process that listens, once this transaction has committed."""
+        """Tell every process that listens, once this transaction has committed; this one before it answers."""
+        self.notices.append((channel, payload))
         await self.run(f"select pg_notify('{EVERYTHING}', %(notice)s)", {"notice": f"{channel} {payload}"})
 
 
@@ -130,10 +132,15 @@ class Database(Generic[S]):
         with _unreachable_is_a_problem():
             for _ in range(ATTEMPTS - 1):
                 with contextlib.suppress(*CONFLICTS):
-                    async with self.transaction() as tx:
-                        return await work(tx)
-            async with self.transaction() as tx:
-                return await work(tx)
+                    return await self._attempt(work)
+            return await self._attempt(work)
+
+    async def _attempt(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
+        async with self.transaction() as tx:
+            answer = await work(tx)
+        for notice in tx.notices:
+            self._tell(*notice)
+        return answer
 
     async def read(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
         """Run `work` with every statement a transaction of its own: for reads, and for locks of a moment.

@@ -55,6 +55,7 @@ class KeyRing:
     def __init__(self, database: Database[Any], find: Find) -> None:
         self._database = database
         self._find = find
+        self._revocations = 0
         self._known: dict[bytes, tuple[Caller, float]] = {}
         self._lookups = Batcher[bytes, Caller | None]("find_keys", self._look_up)
 
@@ -68,12 +69,15 @@ class KeyRing:
         known = self._known.get(hashed)
         if known and known[1] > time.monotonic():
             return known[0]
+        revocations = self._revocations
         caller = await self._lookups.submit(hashed)
         if caller is None:
             raise INVALID_API_KEY()
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        self._known[hashed] = (caller, time.monotonic() + TTL)
+        # A look-up that a revocation overtook is good for this request, and not worth remembering.
+        if revocations == self._revocations:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[hashed] = (caller, time.monotonic() + TTL)
         return caller
 
     async def _look_up(self, hashes: Sequence[bytes]) -> Sequence[Caller | None]:
@@ -88,6 +92,7 @@ class KeyRing:
         return self._database.hearing(CHANNEL, self._forget)
 
     def _forget(self, payload: str) -> None:
+        self._revocations += 1
         if payload:
             self._known.pop(bytes.fromhex(payload), None)
         else:

@@ -16,7 +16,8 @@ def configure(level: str = "INFO") -> None:
     ]
     terminal = sys.stderr.isatty()
     renderer: list[Any] = (
-        [structlog.dev.ConsoleRenderer()]
+        # Plain tracebacks: the rich ones print local variables, and those may be secrets.
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if terminal
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

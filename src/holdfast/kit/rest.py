@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.batch import Batcher
-from holdfast.kit.command import Command, body_type, broken_rules, check, readable
+from holdfast.kit.command import Command, body_type, broken_rules, check, numbered, readable
 from holdfast.kit.database import Database, Tx
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
@@ -108,8 +108,7 @@ class Endpoint:
             headers = dict(scope["headers"])
             caller = NOBODY if operation.public else await self._keys.caller(api_key(headers))
             if operation.limit:
-                who = f"address {scope['client'][0]}" if operation.public else f"key {caller.key_id}"
-                await self._limits.hit(operation.limit, who)
+                await self._limits.hit(operation.limit, address(scope) if operation.public else f"key {caller.key_id}")
             body = await read_body(headers, receive) if operation.method in WITH_BODY else b""
             answer = await self._run(caller, self._command(scope, body))
             status, extra = operation.status, ()
@@ -153,6 +152,11 @@ def runner(operation: Operation, database: Database[Any]) -> Callable[[Caller, A
     return alone
 
 
+def address(scope: Scope) -> str:
+    """Where a request comes from: an address, or one name for everyone on a Unix socket."""
+    return f"address {scope['client'][0]}" if scope.get("client") else "a local socket"
+
+
 def api_key(headers: Headers) -> str | None:
     """The raw key of a request: X-API-Key, or else a bearer token."""
     if key := headers.get(b"x-api-key"):
@@ -170,21 +174,20 @@ def command_reader(operation: Operation) -> ReadCommand:
     def path_values(scope: Scope) -> dict[str, Any]:
         try:
             # Ids that cannot exist are ids of nothing.
-            return {
-                name: msgspec.convert(scope["path_params"][name], f.type, strict=False) for name, f in in_path.items()
-            }
+            texts = numbered(kind, scope["path_params"])
+            return {name: msgspec.convert(texts[name], field.type) for name, field in in_path.items()}
         except msgspec.ValidationError as error:
             raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
 
     def from_query(scope: Scope, _: bytes) -> Command:
         if not scope["query_string"]:
             with contextlib.suppress(msgspec.ValidationError):
-                return msgspec.convert(scope["path_params"], kind, strict=False)
+                return msgspec.convert(numbered(kind, scope["path_params"]), kind)
         path = path_values(scope)
         query = read_query(scope["query_string"])
         if clash := in_path.keys() & query.keys():
             raise invalid({name: ["unknown field"] for name in clash})
-        return check(kind, {**path, **query}, strict=False)
+        return check(kind, {**path, **numbered(kind, query)})
 
     if operation.method not in WITH_BODY:
         return from_query
@@ -248,7 +251,10 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
     kind = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()
     if kind != b"application/json":
         raise UNSUPPORTED_MEDIA_TYPE()
-    if int(headers.get(b"content-length", b"0")) > MAX_BODY:
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit():
+        raise BAD_REQUEST("Content-Length is not a number.")
+    if int(length) > MAX_BODY:
         raise PAYLOAD_TOO_LARGE()
     message = await receive()
     body: bytes = message.get("body", b"")

@@ -71,7 +71,7 @@ class Service:
                 return JSONResponse(problem.body(), 503, {"Retry-After": "1"})
             return PlainTextResponse("ready\n")
 
-        return Starlette(
+        application = Starlette(
             routes=[
                 rest.Table(self.operations, database, ring, self.limits),
                 *self.routes,
@@ -84,6 +84,8 @@ class Service:
             lifespan=lifespan,
             exception_handlers={HTTPException: rest.refused},
         )
+        application.router.redirect_slashes = False
+        return application
 
     @contextlib.asynccontextmanager
     async def background(self, database: Database[Any]) -> AsyncGenerator[None]:

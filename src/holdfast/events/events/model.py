@@ -13,7 +13,7 @@ from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
 Status = Literal["active", "expired", "full", "cancelled"]
 Frequency = Literal["none", "days", "weeks", "months", "years"]
 
-Title = Annotated[str, Meta(min_length=1, max_length=300, description="Title.")]
+Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Title.")]
 Body = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="Description, in Markdown; bare URLs become links.")
 ]
@@ -96,7 +96,7 @@ class UpdateEvent(Command):
     pricing_mode: Annotated[PricingMode | UnsetType, Meta(description="Cannot change.")] = UNSET
     max_price: UpperBound | UnsetType = UNSET
     min_price: LowerBound | UnsetType = UNSET
-    organizer_id: Annotated[Id | UnsetType, Meta(description="Cannot change.")] = UNSET
+    organizer_id: Annotated[Id | UnsetType, Meta(description="Hands the event over; admin keys only.")] = UNSET
     recurrence_frequency: Frequency | UnsetType = UNSET
     recurrence_interval: Interval | UnsetType = UNSET
     waitinglist_capacity: WaitingListCapacity | UnsetType = UNSET

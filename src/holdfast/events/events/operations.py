@@ -1,6 +1,7 @@
 """What can be done with events."""
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.events.events import sql
 from holdfast.events.events.model import (
@@ -25,7 +26,7 @@ EDITABLE = (
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
     *("recurrence_frequency", "recurrence_interval"),
 )
-FIXED = ("pricing_mode", "currency", "organizer_id")
+FIXED = ("pricing_mode", "currency")
 
 
 async def list(tx: Tx, caller: Caller, command: Paged) -> Page[Event]:
@@ -54,7 +55,7 @@ async def create(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     stored = {**msgspec.structs.asdict(command), "current_price": current_price}
     id = await sql.insert_event(tx, {**stored, "organizer_id": _organizer(caller, command.organizer_id)})
     if id is None:
-        raise invalid({"organizer_id": ["no organizer has this id"]})
+        raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     await record(tx, id, "init", None, command.price)
     return await _shown(tx, id)
 
@@ -62,18 +63,21 @@ async def create(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
 async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     """Change an event; every field is optional.
 
-    Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode`, `currency` and
-    `organizer_id` cannot change: cancel the event and create a new one.
+    Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
+    change: cancel the event and create a new one. An admin key may hand the event to another organizer.
     """
     before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
+    if command.organizer_id is not UNSET:
+        after.organizer_id = _organizer(caller, command.organizer_id)
     if errors := _refused_changes(command, before, after):
         raise invalid(errors)
     if after.price != before.price and after.pricing_mode != "free":
         after.current_price = after.price
     elif after.current_price is not None and after.min_price is not None and after.max_price is not None:
         after.current_price = min(max(after.current_price, after.min_price), after.max_price)
-    await sql.update_event(tx, msgspec.structs.asdict(after))
+    if not await sql.update_event(tx, msgspec.structs.asdict(after)):
+        raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if after.current_price is not None and after.current_price != before.current_price:
         await record(tx, before.id, "manual_change", before.current_price, after.current_price)
     if after.capacity > before.capacity:
@@ -91,6 +95,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
     return await _shown(tx, row.id)
 
 
+_UNKNOWN_ORGANIZER = "no organizer has this id"
 _UNKNOWN_PHOTO = "no uploaded photo has this key"
 
 
@@ -109,7 +114,7 @@ def _organizer(caller: Caller, organizer_id: int | None) -> int:
             raise invalid({"organizer_id": ["is required with an admin key"]})
         return organizer_id
     if organizer_id not in (None, caller.tenant_id):
-        raise FORBIDDEN("An organizer key creates events for its own organizer only.")
+        raise FORBIDDEN("An organizer key works on events of its own organizer only.")
     return caller.tenant_id
 
 

@@ -67,8 +67,9 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
     )
 
 
-async def update_event(tx: Tx, event: dict[str, Any]) -> None:
-    await tx.run(
+async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
+    """False when no organizer has the id given."""
+    updated = await tx.run(
         """
         update events
            set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
@@ -76,11 +77,13 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> None:
                max_price = %(max_price)s, current_price = %(current_price)s,
                recurrence_frequency = %(recurrence_frequency)s, recurrence_interval = %(recurrence_interval)s,
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
-               longitude = %(longitude)s, image_keys = %(image_keys)s
-         where id = %(id)s
+               longitude = %(longitude)s, image_keys = %(image_keys)s, organizer_id = organizers.id
+          from users as organizers
+         where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
         """,
         event,
     )
+    return updated == 1
 
 
 async def cancel_event(tx: Tx, id: int) -> None:

@@ -20,14 +20,14 @@ RESERVED_SLUGS = frozenset(
 
 
 class RegisterOrganizer(Command):
-    name: Annotated[str, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
+    name: Annotated[str, Meta(min_length=4, max_length=100, pattern=r"\S", description="Name shown to the public.")]
     email: Email
     slug: Annotated[
         str,
         Meta(
             min_length=3,
             max_length=100,
-            pattern="^[a-z0-9-]+$",
+            pattern=r"^[a-z0-9-]+$(?!\n)",
             description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
         ),
     ]

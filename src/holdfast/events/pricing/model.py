@@ -9,7 +9,9 @@ from holdfast.kit.command import Command, Errors, Id, Minor, Timestamp
 PricingMode = Literal["free", "fixed", "dynamic"]
 Reason = Literal["init", "registration", "tick", "manual_change", "other"]
 
-Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$", description="ISO 4217 code the payment processor supports.")]
+Currency = Annotated[
+    str, Meta(pattern=r"^[A-Z]{3}$(?!\n)", description="ISO 4217 code the payment processor supports.")
+]
 
 CURRENCIES = frozenset(
     """

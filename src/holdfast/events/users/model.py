@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Email = Annotated[
-    str, Meta(pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$", max_length=254, description="E-mail address.")
+    str, Meta(pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$(?!\n)", max_length=254, description="E-mail address.")
 ]
-PublicId = Annotated[str, Meta(pattern=r"^[a-z2-7]{8}$", description="A person's public id, an 8-character handle.")]
+PublicId = Annotated[
+    str, Meta(pattern=r"^[a-z2-7]{8}$(?!\n)", description="A person's public id, an 8-character handle.")
+]
 Role = Literal["user", "organizer", "admin"]
 
 
