@@ -23,7 +23,9 @@ os.environ.setdefault("COLUMNS", "200")
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """A directory for the embedded PostgreSQL of the whole run."""
-    return embedded.scratch_directory()
+    # In memory where that is possible: tests kill our processes, never the machine.
+    memory = Path("/dev/shm")
+    return embedded.scratch_directory(memory if os.access(memory, os.W_OK) else None)
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +40,6 @@ def template_url(data_dir: Path) -> str:
     else:
         url = embedded.database_url(data_dir, "holdfast_template")
         with psycopg.connect(url, autocommit=True) as connection:
-            # Tests kill our processes, never the disk.
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
     fresh_migrations(url)
@@ -52,7 +53,7 @@ def database_url(template_url: str, request: pytest.FixtureRequest) -> Iterator[
     admin = make_conninfo(template_url, dbname="postgres")
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(
-            sql.SQL("create database {} template holdfast_template strategy file_copy").format(sql.Identifier(name))
+            sql.SQL("create database {} template holdfast_template").format(sql.Identifier(name))
         )
     yield make_conninfo(template_url, dbname=name)
     with psycopg.connect(admin, autocommit=True) as connection:

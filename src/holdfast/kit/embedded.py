@@ -40,9 +40,9 @@ def database_url(data_dir: Path, name: str) -> str:
     return server.get_uri(database=name)
 
 
-def scratch_directory() -> Path:
+def scratch_directory(parent: Path | None = None) -> Path:
     """A data directory that is removed when this process ends, after the server in it has stopped."""
-    directory = Path(tempfile.mkdtemp(prefix="holdfast-"))
+    directory = Path(tempfile.mkdtemp(prefix="holdfast-", dir=parent))
     # The server runs as a user of its own when this process runs as root.
     directory.chmod(0o755)
     # Registered before the server's exit handlers, and so run after them.
