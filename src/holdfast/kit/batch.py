@@ -63,11 +63,6 @@ class Batcher(Generic[C, A]):
             task.add_done_callback(self._in_flight.discard)
         return await answer
 
-    async def close(self) -> None:
-        """Finish what is in flight."""
-        while self._in_flight:
-            await asyncio.wait(self._in_flight)
-
     async def _drain(self) -> None:
         try:
             # Let every request that is ready in this turn of the loop join the first batch.

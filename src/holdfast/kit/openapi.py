@@ -13,7 +13,6 @@ from markupsafe import Markup, escape
 from holdfast.kit.command import body_type
 from holdfast.kit.operation import Operation, Operations
 from holdfast.kit.problems import INVALID_JSON, RATE_LIMITED, Kind
-from holdfast.kit.rest import WITH_BODY
 
 _templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -64,7 +63,7 @@ class _Described:
         fields = msgspec.structs.fields(operation.command)
         self.path = [field for field in fields if field.name in operation.path_fields]
         rest = [field for field in fields if field.name not in operation.path_fields]
-        has_body = operation.method in WITH_BODY
+        has_body = operation.takes_body
         self.query = [] if has_body else rest
         self.body: Any = body_type(operation.command, operation.path_fields, operation.body) if has_body else None
         self.answer: Any = operation.answer
@@ -106,9 +105,9 @@ class _Described:
 
     def _failures(self) -> dict[str, Any]:
         statuses = {422, 500, 503}
-        statuses |= {INVALID_JSON.status, 413, 415} if self.operation.method in WITH_BODY else set()
+        statuses |= {INVALID_JSON.status, 413, 415} if self.operation.takes_body else set()
         statuses |= set() if self.operation.public else {401, 403}
-        statuses |= {404} if self.path or self.operation.method in WITH_BODY else set()
+        statuses |= {404} if self.path or self.operation.takes_body else set()
         statuses |= {RATE_LIMITED.status} if self.operation.limit else set()
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         return {str(status): {"description": _MEANINGS[status], "content": error} for status in sorted(statuses)}

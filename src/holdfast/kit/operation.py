@@ -106,6 +106,10 @@ class Operation:
         return self.route.split()[1]
 
     @cached_property
+    def takes_body(self) -> bool:
+        return self.method in {"POST", "PATCH", "PUT"}
+
+    @cached_property
     def path_fields(self) -> tuple[str, ...]:
         return tuple(re.findall(r"{(\w+)}", self.path))
 

@@ -18,6 +18,7 @@ from holdfast.kit.database import Database
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
 from holdfast.kit.problems import EVERYWHERE, SERVICE_UNAVAILABLE, Kind
+from holdfast.kit.runner import Runner
 
 log = structlog.get_logger()
 
@@ -48,6 +49,7 @@ class Service:
     def app(self, database: Database[Any], *, background: bool = True) -> Starlette:
         """The ASGI application. With `background` it also runs the loops and the jobs while it serves."""
         ring = keys.KeyRing(database, self.find_keys)
+        runner = Runner(self.operations, database)
         spec = openapi.document(
             self.title, self.version, self.description, self.base_url, self.operations, (*EVERYWHERE, *self.problems)
         )
@@ -73,7 +75,7 @@ class Service:
 
         application = Starlette(
             routes=[
-                rest.Table(self.operations, database, ring, self.limits),
+                rest.Table(self.operations, runner, ring, self.limits),
                 *self.routes,
                 _page("/openapi.json", lambda: JSONResponse(spec)),
                 _page("/docs", lambda: HTMLResponse(readable)),
