@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
 from tests.support import event_fields
@@ -48,6 +49,13 @@ def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
 
     assert made.returncode == 2
     assert "--admin or --organizer" in made.stderr
+
+
+def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database_url: str) -> None:
+    made = holdfast("events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url)
+
+    assert made.returncode == 1
+    assert "no organizer has this id" in made.stdout
 
 
 def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> None:

@@ -22,10 +22,12 @@ from uvicorn.supervisors import Multiprocess
 from holdfast.events import api as events_api
 from holdfast.events import demo as events_demo
 from holdfast.events import settings as events_settings
-from holdfast.events.keys.model import ApiKey
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.model import ApiKey, CreateKey
+from holdfast.events.keys.operations import create, mint
 from holdfast.kit import jobs, logs, migrate
 from holdfast.kit.database import Database
+from holdfast.kit.operation import ADMIN
+from holdfast.kit.problems import Problem
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,8 +53,7 @@ EVENTS_PORT = 8002
 def up(host: Host = "127.0.0.1", events_port: Port = EVENTS_PORT) -> None:
     """Start everything on the embedded database, with demo data on the first start."""
     listener = _listen(host, events_port)
-    settings = _events(listener)
-    _migrate(settings.url)
+    settings = _with_database(_events(listener))
     planted = asyncio.run(_in_transaction(settings, events_demo.plant))
     say(f"[bold]Events[/]  {settings.base_url}")
     say(f"  reference      {settings.base_url}/docs")
@@ -77,12 +78,7 @@ def serve(
 ) -> None:
     """Serve the events service: its doors and, unless told otherwise, its background work."""
     listener = _listen(host, port)
-    settings = _events(listener)
-    if not settings.database_url:
-        _migrate(settings.url)
-    elif missing := migrate.pending(settings.url, migrations()):
-        say(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
-        raise typer.Exit(1)
+    settings = _with_database(_events(listener))
     say(f"Holdfast Events listens on {settings.base_url}")
     _serve(settings, listener, background=background, workers=workers)
 
@@ -90,7 +86,7 @@ def serve(
 @events.command()
 def worker() -> None:
     """Do the background work alone: settlement and jobs."""
-    settings = _events()
+    settings = _with_database(_events())
     service = events_api.service(settings)
 
     async def work() -> None:
@@ -129,13 +125,18 @@ def create_key(
     """Make an API key and print it, once, alone on the last line."""
     if admin == (organizer is not None):
         raise typer.BadParameter("Say either --admin or --organizer ID.")
-    settings = _events()
-    _migrate(settings.url)
+    settings = _with_database(_events())
 
     async def make(tx: events_settings.Tx) -> ApiKey:
-        return await mint(tx, organizer, name)
+        if organizer is None:
+            return await mint(tx, None, name)
+        return await create(tx, ADMIN, CreateKey(name=name, user_id=organizer))
 
-    key = asyncio.run(_in_transaction(settings, make))
+    try:
+        key = asyncio.run(_in_transaction(settings, make))
+    except Problem as problem:
+        say(f"{problem.message} {problem.body().get('errors', '')}")
+        raise typer.Exit(1) from problem
     say(f"Key {key.id}, {name}. It is not shown again.")
     print(key.key)
 
@@ -165,6 +166,17 @@ def _events(listener: socket.socket | None = None) -> events_settings.Settings:
     return settings.model_copy(update={"base_url": f"http://{host}:{port}"})
 
 
+def _with_database(settings: events_settings.Settings) -> events_settings.Settings:
+    """The settings with a database that is up to date: the embedded one is made so, another is only checked."""
+    url = settings.url
+    if not settings.database_url:
+        _migrate(url)
+    elif missing := migrate.pending(url, migrations()):
+        say(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
+        raise typer.Exit(1)
+    return settings.model_copy(update={"database_url": url})
+
+
 def migrations() -> list[migrate.Migration]:
     return [*jobs.schema(), *migrate.read(Path(events_api.__file__).parent / "migrations")]
 
@@ -178,7 +190,7 @@ def _migrate(url: str) -> None:
 
 
 def _database(settings: events_settings.Settings) -> events_settings.Database:
-    return Database(settings.url, settings, size=settings.pool_size, name="holdfast events")
+    return Database(settings.database_url, settings, size=settings.pool_size, name="holdfast events")
 
 
 async def _in_transaction(settings: events_settings.Settings, work: Callable[[events_settings.Tx], Awaitable[T]]) -> T:
@@ -218,7 +230,7 @@ def _serve(
         return
     with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
-        os.environ["EVENTS_DATABASE_URL"] = settings.url
+        os.environ["EVENTS_DATABASE_URL"] = settings.database_url
         os.environ["EVENTS_BASE_URL"] = settings.base_url
         os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
         config = uvicorn.Config("holdfast.cli:events_app", factory=True, workers=workers, **http)

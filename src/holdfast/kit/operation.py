@@ -37,6 +37,9 @@ class Caller(Struct, frozen=True):
 NOBODY = Caller(key_id=0, tenant_id=0)
 """The caller of a public operation: it owns nothing."""
 
+ADMIN = Caller(key_id=0, tenant_id=None)
+"""Whoever has the command line: unrestricted, without a key."""
+
 
 class Call(Struct, Generic[C], frozen=True):
     """One of the many calls that share a statement."""
