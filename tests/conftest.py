@@ -52,9 +52,7 @@ def database_url(template_url: str, request: pytest.FixtureRequest) -> Iterator[
     name = f"test_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
     admin = make_conninfo(template_url, dbname="postgres")
     with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("create database {} template holdfast_template").format(sql.Identifier(name))
-        )
+        connection.execute(sql.SQL("create database {} template holdfast_template").format(sql.Identifier(name)))
     yield make_conninfo(template_url, dbname=name)
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))

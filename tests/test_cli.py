@@ -55,7 +55,7 @@ def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database
     made = holdfast("events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
-    assert "no organizer has this id" in made.stdout
+    assert "no organizer has this id" in made.stderr
 
 
 def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> None:
@@ -69,7 +69,7 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
     again = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
 
     assert "would apply 0001_events.sql" in dry.stdout
-    assert (refused.returncode, "holdfast events migrate" in refused.stdout) == (1, True)
+    assert (refused.returncode, "holdfast events migrate" in refused.stderr) == (1, True)
     assert "applied 0001_events.sql" in done.stdout.replace("would apply", "")
     assert again.stdout == "The schema is up to date.\n"
 
@@ -82,7 +82,7 @@ def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
         refused = holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
 
     assert refused.returncode == 1
-    assert refused.stdout.startswith(f"Cannot listen on 127.0.0.1 port {port}")
+    assert refused.stderr.startswith(f"Cannot listen on 127.0.0.1 port {port}")
 
 
 async def sell_one_seat(process: Process) -> dict[str, Any]:

@@ -40,6 +40,7 @@ app.add_typer(events, name="events")
 events.add_typer(keys, name="key")
 
 say = partial(Console(highlight=False).print, soft_wrap=True)
+complain = partial(Console(highlight=False, stderr=True).print, soft_wrap=True)
 
 T = TypeVar("T")
 
@@ -135,7 +136,7 @@ def create_key(
     try:
         key = asyncio.run(_in_transaction(settings, make))
     except Problem as problem:
-        say(f"{problem.message} {problem.body().get('errors', '')}")
+        complain(f"{problem.message} {problem.body().get('errors', '')}")
         raise typer.Exit(1) from problem
     say(f"Key {key.id}, {name}. It is not shown again.")
     print(key.key)
@@ -148,7 +149,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
     except OSError as error:
-        say(f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port.")
+        complain(f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port.")
         raise typer.Exit(1) from error
     listener.listen(2048)
     listener.set_inheritable(True)
@@ -172,7 +173,7 @@ def _with_database(settings: events_settings.Settings) -> events_settings.Settin
     if not settings.database_url:
         _migrate(url)
     elif missing := migrate.pending(url, migrations()):
-        say(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
+        complain(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
         raise typer.Exit(1)
     return settings.model_copy(update={"database_url": url})
 
@@ -185,7 +186,7 @@ def _migrate(url: str) -> None:
     try:
         migrate.migrate(url, migrations())
     except migrate.EditedMigration as error:
-        say(str(error))
+        complain(str(error))
         raise typer.Exit(1) from error
 
 

@@ -144,8 +144,8 @@ async def test_an_address_that_leads_nowhere_is_not_found(service: Service, path
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("DELETE", "/api/events", {"GET", "POST"}),
-        ("PUT", "/api/events/1", {"GET", "PATCH", "DELETE"}),
+        ("DELETE", "/api/events", {"GET", "HEAD", "POST"}),
+        ("PUT", "/api/events/1", {"GET", "HEAD", "PATCH", "DELETE"}),
         ("GET", "/api/organizers/register", {"POST"}),
         ("POST", "/api", {"GET", "HEAD"}),
     ],

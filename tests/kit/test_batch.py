@@ -94,18 +94,15 @@ async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arriva
     assert gate.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
-async def test_one_lane_has_one_batch_in_flight_and_two_lanes_have_two() -> None:
-    for lanes in (1, 2):
-        gate = Gate()
-        batcher = Batcher[int, int]("test", gate.run, size=1, lanes=lanes)
-        tasks = submit(batcher, 1, 2, 3)
-        for _ in range(lanes):
-            await gate.has_batch()
-        for _ in range(10):
-            await turn()
-        assert len(gate.batches) == lanes
-        gate.open()
-        assert await outcomes(tasks) == [2, 4, 6]
+async def test_one_batch_is_in_flight_at_a_time() -> None:
+    gate = Gate()
+    tasks = submit(Batcher[int, int]("test", gate.run, size=1), 1, 2, 3)
+    await gate.has_batch()
+    for _ in range(10):
+        await turn()
+    assert len(gate.batches) == 1
+    gate.open()
+    assert await outcomes(tasks) == [2, 4, 6]
 
 
 async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
@@ -215,10 +212,10 @@ async def test_a_run_that_answers_too_few_calls_leaves_no_caller_waiting() -> No
     assert isinstance(answers[2], Exception)
 
 
-@given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12), lanes=st.integers(1, 3))
-def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int, lanes: int) -> None:
+@given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12))
+def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int) -> None:
     async def answers() -> list[int | BaseException]:
-        batcher = Batcher[int, int]("test", doubling(), size=size, lanes=lanes)
+        batcher = Batcher[int, int]("test", doubling(), size=size)
         return await outcomes(submit(batcher, *calls))
 
     assert asyncio.run(answers()) == [2 * call for call in calls]

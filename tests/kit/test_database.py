@@ -28,12 +28,12 @@ async def contents(service: Service) -> list[int]:
 
 
 async def put(tx: Tx[Settings], box: int) -> None:
-    await tx.run("update boxes set content = content + 1 where id = %(box)s", {"box": box})
+    await tx.value("update boxes set content = content + 1 where id = %(box)s returning id", {"box": box})
 
 
 @contextlib.asynccontextmanager
-async def listening(settings: Settings, *channels: str) -> AsyncGenerator[tuple[Database[Settings], list[Heard]]]:
-    """One more process' database, and what it hears on some channels once it has begun to listen."""
+async def listening(settings: Settings, *channels: str) -> AsyncGenerator[list[Heard]]:
+    """What one more process hears on some channels, once it has begun to listen."""
     database = Database(settings.database_url, settings, size=3, name="tests")
     heard: list[Heard] = [asyncio.Queue() for _ in channels]
     with contextlib.ExitStack() as stack:
@@ -42,7 +42,7 @@ async def listening(settings: Settings, *channels: str) -> AsyncGenerator[tuple[
         await database.open()
         try:
             assert [await next_of(queue) for queue in heard] == [""] * len(channels)
-            yield database, heard
+            yield heard
         finally:
             await database.close()
 
@@ -52,8 +52,8 @@ async def next_of(heard: Heard) -> str:
         return await heard.get()
 
 
-async def tell(database: Database[Settings], channel: str, payload: str) -> None:
-    await database.transact(lambda tx: tx.notify(channel, payload))
+async def tell(service: Service, channel: str, payload: str) -> None:
+    await service.database.transact(lambda tx: tx.notify(channel, payload))
 
 
 async def cut_off_listeners(service: Service) -> None:
@@ -158,12 +158,11 @@ async def test_a_problem_rolls_back_everything_its_transaction_did(boxes: Servic
     assert await contents(boxes) == [0, 0]
 
 
-async def test_statements_in_a_pipeline_are_one_transaction(boxes: Service) -> None:
+async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: Service) -> None:
     async def fill(tx: Tx[Settings], last: int) -> None:
-        async with tx.pipeline():
-            await put(tx, 1)
-            await put(tx, 2)
-            await tx.run("insert into boxes values (%(last)s)", {"last": last})
+        await put(tx, 1)
+        await put(tx, 2)
+        await tx.run("insert into boxes values (%(last)s)", {"last": last})
 
     await boxes.database.transact(lambda tx: fill(tx, 3))
     with pytest.raises(errors.UniqueViolation):
@@ -181,12 +180,11 @@ async def test_a_read_keeps_no_transaction_open_between_its_statements(boxes: Se
     assert await boxes.database.read(read) == (0, 5)
 
 
-async def test_a_notification_reaches_every_listener_of_every_process_after_the_commit(settings: Settings) -> None:
-    async with (
-        listening(settings, "doors", "doors") as (one, heard_by_one),
-        listening(settings, "doors") as (_, heard_by_other),
-    ):
-        everyone = (*heard_by_one, *heard_by_other)
+async def test_a_notification_reaches_every_listener_of_every_process_after_the_commit(
+    service: Service, settings: Settings
+) -> None:
+    async with listening(settings, "doors", "doors") as one, listening(settings, "doors") as other:
+        everyone = [*one, *other]
 
         async def work(tx: Tx[Settings]) -> list[bool]:
             await tx.notify("doors", "open the first")
@@ -194,77 +192,122 @@ async def test_a_notification_reaches_every_listener_of_every_process_after_the_
             await tx.value("select pg_sleep(0.05)")
             return [heard.empty() for heard in everyone]
 
-        assert await one.transact(work) == [True, True, True]
+        assert await service.database.transact(work) == [True, True, True]
         for heard in everyone:
             assert [await next_of(heard), await next_of(heard)] == ["open the first", ""]
 
 
-async def test_a_notification_stays_on_its_own_channel(settings: Settings) -> None:
-    async with listening(settings, "doors", "windows") as (database, (doors, windows)):
-        await tell(database, "doors", "open")
-        await tell(database, "windows", "shut")
+async def test_the_process_that_notifies_has_heard_it_before_it_answers(service: Service) -> None:
+    heard: list[str] = []
+
+    async def work(tx: Tx[Settings]) -> list[str]:
+        await tx.notify("doors", "open")
+        return list(heard)
+
+    with service.database.hearing("doors", heard.append):
+        before_the_commit = await service.database.transact(work)
+
+        assert "open" not in before_the_commit
+        assert "open" in heard
+
+
+async def test_a_transaction_that_is_run_again_notifies_once(boxes: Service, settings: Settings) -> None:
+    runs = 0
+
+    async def lose_once(tx: Tx[Settings]) -> None:
+        nonlocal runs
+        runs += 1
+        await tx.run("set transaction isolation level repeatable read")
+        await tx.notify("doors", f"run {runs}")
+        if runs == 1:
+            await boxes.run_sql("update boxes set content = content + 10 where id = 1")
+        await put(tx, 1)
+
+    async with listening(settings, "doors") as (heard,):
+        await boxes.database.transact(lose_once)
+        await tell(boxes, "doors", "done")
+
+        assert [await next_of(heard), await next_of(heard)] == ["run 2", "done"]
+
+
+async def test_a_notification_stays_on_its_own_channel(service: Service, settings: Settings) -> None:
+    async with listening(settings, "doors", "windows") as (doors, windows):
+        await tell(service, "doors", "open")
+        await tell(service, "windows", "shut")
 
         assert (await next_of(windows), await next_of(doors)) == ("shut", "open")
         assert (windows.empty(), doors.empty()) == (True, True)
 
 
-async def test_nobody_hears_of_a_transaction_that_was_rolled_back(settings: Settings) -> None:
-    async with listening(settings, "doors") as (database, (heard,)):
+async def test_nobody_hears_of_a_transaction_that_was_rolled_back(service: Service, settings: Settings) -> None:
+    async def change_of_mind(tx: Tx[Settings]) -> None:
+        await tx.notify("doors", "never mind")
+        raise NOT_FOUND()
 
-        async def change_of_mind(tx: Tx[Settings]) -> None:
-            await tx.notify("doors", "never mind")
-            raise NOT_FOUND()
+    mine: list[str] = []
+    async with listening(settings, "doors") as (heard,):
+        with service.database.hearing("doors", mine.append):
+            with pytest.raises(Problem):
+                await service.database.transact(change_of_mind)
+            await tell(service, "doors", "open")
 
-        with pytest.raises(Problem):
-            await database.transact(change_of_mind)
-        await tell(database, "doors", "open")
-
-        assert await next_of(heard) == "open"
+            assert await next_of(heard) == "open"
+            assert "never mind" not in mine
 
 
-async def test_whoever_has_stopped_listening_hears_nothing_more(settings: Settings) -> None:
-    async with listening(settings, "doors") as (database, (heard,)):
-        stopped: Heard = asyncio.Queue()
-        with database.hearing("doors", stopped.put_nowait):
-            await tell(database, "doors", "one")
-            assert await next_of(heard) == "one"
-        await tell(database, "doors", "two")
+async def test_whoever_has_stopped_listening_hears_nothing_more(service: Service) -> None:
+    heard: list[str] = []
+    with service.database.hearing("doors", heard.append):
+        await tell(service, "doors", "one")
+    until_then = list(heard)
+    await tell(service, "doors", "two")
 
-        assert await next_of(heard) == "two"
-        assert [stopped.get_nowait(), stopped.empty()] == ["one", True]
+    assert "one" in until_then
+    assert heard == until_then
 
 
 async def test_a_listener_that_was_cut_off_comes_back_and_says_that_it_may_have_missed_something(
     service: Service, settings: Settings
 ) -> None:
-    async with listening(settings, "doors", "windows") as (database, (doors, windows)):
+    async with listening(settings, "doors", "windows") as (doors, windows):
         await cut_off_listeners(service)
 
         assert [await next_of(doors), await next_of(windows)] == ["", ""]
-        await tell(database, "doors", "open")
+        await tell(service, "doors", "open")
         assert await next_of(doors) == "open"
 
 
 async def test_a_notice_that_is_not_ours_deafens_nobody(service: Service, settings: Settings) -> None:
-    async with listening(settings, "doors") as (database, (heard,)):
+    async with listening(settings, "doors") as (heard,):
         await service.run_sql("select pg_notify('holdfast', 'hello')")
         await service.run_sql("select pg_notify('holdfast', '')")
-        await tell(database, "doors", "open")
+        await tell(service, "doors", "open")
 
         assert await next_of(heard) == "open"
 
 
-async def test_a_listener_that_fails_deafens_nobody(settings: Settings) -> None:
-    async with listening(settings, "doors") as (database, (heard,)):
+async def test_a_listener_that_fails_deafens_nobody_and_fails_no_transaction(
+    boxes: Service, settings: Settings
+) -> None:
+    def fail(payload: str) -> None:
+        raise ValueError(f"cannot read {payload}")
 
-        def fail(payload: str) -> None:
-            raise ValueError(f"cannot read {payload}")
+    async def work(tx: Tx[Settings]) -> str:
+        await put(tx, 1)
+        await tx.notify("doors", "open")
+        return "put"
 
-        with database.hearing("windows", fail):
-            await tell(database, "windows", "shut")
-            await tell(database, "doors", "open")
-
-            assert await next_of(heard) == "open"
+    database = Database(settings.database_url, settings, size=3, name="tests")
+    heard: Heard = asyncio.Queue()
+    with database.hearing("doors", fail), database.hearing("doors", heard.put_nowait):
+        await database.open()
+        try:
+            assert await next_of(heard) == ""
+            assert await database.transact(work) == "put"
+            assert [await next_of(heard), await next_of(heard)] == ["open", "open"]
+        finally:
+            await database.close()
+    assert await contents(boxes) == [1, 0]
 
 
 async def test_a_connection_lost_in_the_middle_is_unavailable_and_nothing_is_stored(boxes: Service) -> None:
@@ -301,8 +344,9 @@ async def test_an_unreachable_database_is_unavailable(unreachable: Database[Sett
 
 
 async def test_a_database_that_was_closed_is_unavailable(settings: Settings) -> None:
-    async with listening(settings, "doors") as (database, _):
-        pass
+    database = Database(settings.database_url, settings, size=3, name="tests")
+    await database.open()
+    await database.close()
 
     with pytest.raises(Problem) as refusal:
         await database.transact(lambda tx: tx.value("select 1"))

@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from holdfast.kit.migrate import Migration, migrate, pending, read
+from holdfast.kit.migrate import EditedMigration, Migration, migrate, pending, read
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
@@ -83,7 +83,7 @@ def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) 
     migrate(empty_url, [FIRST])
     edited = Migration(FIRST.name, FIRST.sql + " ")
 
-    with pytest.raises(RuntimeError, match=r"0001_shelf\.sql was edited"):
+    with pytest.raises(EditedMigration, match=r"0001_shelf\.sql was edited"):
         migrate(empty_url, [edited, SECOND])
 
     assert pending(empty_url, [FIRST, SECOND]) == [SECOND.name]

@@ -1,85 +1,12 @@
-"""What the REST door makes of requests, well-formed and otherwise."""
+"""How the REST door answers and refuses."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
-import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.kit import rest
-from holdfast.kit.rest import MAX_BODY
+from tests.kit.wire import code, straight
 from tests.support import Client, Service
-
-Header = tuple[bytes, bytes]
-Message = dict[str, Any]
-
-KEY_BODY = b'{"api_key": {"name": "One more"}}'
-
-
-def code(response: httpx2.Response, status: int) -> str:
-    """The code of a refusal, which has the envelope."""
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/json"
-    body = response.json()
-    assert all(isinstance(body[member], str) and body[member] for member in ("error", "code", "hint"))
-    return body["code"]
-
-
-def errors(response: httpx2.Response) -> dict[str, list[str]]:
-    assert code(response, 422) == "validation_failed"
-    return response.json()["errors"]
-
-
-async def straight(
-    service: Service,
-    method: str,
-    path: str,
-    *,
-    headers: Sequence[Header] = (),
-    messages: Sequence[Message] = ({"type": "http.request", "body": b""},),
-    **scope: Any,
-) -> httpx2.Response:
-    """Hand a request to the application as a server would, without a client that tidies it up."""
-    arriving = iter(messages)
-    answer: list[Message] = []
-
-    async def receive() -> Message:
-        message = next(arriving, None)
-        if message is None:
-            await asyncio.Event().wait()
-        assert message
-        return message
-
-    async def send(message: Any) -> None:
-        answer.append(message)
-
-    request = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(b"host", b"events.test"), *headers],
-        "client": ("127.0.0.1", 1234),
-        "server": ("events.test", 80),
-        **scope,
-    }
-    async with asyncio.timeout(5):
-        await service.app(request, receive, send)
-    content = b"".join(message.get("body", b"") for message in answer[1:])
-    return httpx2.Response(answer[0]["status"], headers=answer[0]["headers"], content=content)
-
-
-def with_key(client: Client, *headers: Header) -> list[Header]:
-    assert client.key
-    return [(b"x-api-key", client.key.encode()), *headers]
 
 
 @pytest.fixture
@@ -127,7 +54,7 @@ async def test_a_fault_of_ours_is_logged_with_an_id_and_told_without_details(ser
 
 async def test_a_key_is_taken_from_either_header(service: Service, ada: Client) -> None:
     for headers in (
-        {"X-API-Key": ada.key},
+        {"X-API-Key": str(ada.key)},
         {"Authorization": f"Bearer {ada.key}"},
         {"Authorization": f"bearer  {ada.key} "},
     ):
@@ -180,217 +107,20 @@ async def test_the_key_header_counts_when_there_is_a_bearer_token_too(service: S
     assert code(wrong, 401) == "invalid_api_key"
 
 
-# Queries
-
-
-async def test_a_name_given_twice_is_refused_rather_than_guessed_at(ada: Client) -> None:
-    response = await ada.get("/api/events?offset=1&offset=2&limit=3")
-
-    assert errors(response) == {"offset": ["is given more than once"]}
-
-
-async def test_every_unacceptable_parameter_is_named_at_once(ada: Client) -> None:
-    response = await ada.get("/api/events?offset=first&limit=0&page=2")
-
-    assert errors(response).keys() == {"offset", "limit", "page"}
-
-
-async def test_an_offset_that_is_no_number_in_range_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
-    for value in ("", "x", "1.5", "-1", "100001", "0x10", "null", "9" * 5000, "%00", "1%00"):
-        with subtests.test(value=value[:50]):
-            assert errors(await ada.get(f"/api/events?offset={value}")).keys() == {"offset"}
-
-
-async def test_a_parameter_that_is_part_of_the_path_is_unknown_in_the_query(ada: Client) -> None:
-    event = await ada.create_event()
-
-    assert errors(await ada.get(f"/api/events/{event['id']}?event_id=1")) == {"event_id": ["unknown field"]}
-    assert errors(await ada.delete(f"/api/events/{event['id']}?force=yes")).keys() == {"force"}
-    assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "active"
-
-
-async def test_a_parameter_no_operation_with_a_body_knows_is_refused_there_too(ada: Client) -> None:
-    response = await ada.post("/api/keys?dry_run=true", {"api_key": {"name": "One more"}})
-
-    assert errors(response).keys() == {"dry_run"}
-
-
-async def test_a_query_that_cannot_be_read_is_refused(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
-    too_many = "&".join(f"p{number}=1" for number in range(60)).encode()
-    for query in (b"offset=%ff", b"%ff=1", b"%ed%a0%80=1", b"offset=\xff", too_many):
-        with subtests.test(query=query[:50]):
-            response = await straight(service, "GET", "/api/events", headers=with_key(ada), query_string=query)
-
-            assert code(response, 400) == "bad_request"
-
-
-# Bodies
-
-
-async def test_a_body_that_is_no_object_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
-    for body in (b"null", b"true", b"7", b'"text"', b"[]", b'[{"api_key": {"name": "x"}}]'):
-        with subtests.test(body=body):
-            assert code(await ada.post("/api/keys", content=body), 400) == "bad_request"
-
-
-async def test_a_body_that_is_no_json_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
-    utf16 = KEY_BODY.decode().encode("utf-16")
-    for body in (b"", b"{", b"{'api_key': 1}", KEY_BODY + b"}", b"\xef\xbb\xbf" + KEY_BODY, utf16):
-        with subtests.test(body=body):
-            assert code(await ada.post("/api/keys", content=body), 400) == "invalid_json"
-
-
-async def test_a_body_without_its_wrapper_or_with_more_beside_it_is_refused(
-    ada: Client, subtests: pytest.Subtests
-) -> None:
-    cases: list[tuple[Any, dict[str, list[str]]]] = [
-        ({}, {"api_key": ["is required"]}),
-        ({"name": "One more"}, {"api_key": ["is required"], "name": ["unknown field"]}),
-        ({"api_key": None}, {"api_key": ["is required"]}),
-        ({"api_key": "One more"}, {"api_key": ["expected an object"]}),
-        ({"api_key": [{"name": "One more"}]}, {"api_key": ["expected an object"]}),
-        ({"api_key": {"name": "One more"}, "dry_run": True}, {"dry_run": ["unknown field"]}),
-        ({"api_key": {"name": "One more"}, "Api_Key": {}}, {"Api_Key": ["unknown field"]}),
-        ({"api_key": {}}, {"name": ["is required"]}),
-        ({"api_key": {"name": "One more", "scope": "all"}}, {"scope": ["unknown field"]}),
-    ]
-    for body, failing in cases:
-        with subtests.test(body=body):
-            assert errors(await ada.post("/api/keys", body)) == failing
-    assert len((await ada.get("/api/keys")).json()["data"]) == 1
-
-
-async def test_a_body_cannot_name_a_field_of_the_path(ada: Client) -> None:
-    mine, other = await ada.create_event(title="Mine"), await ada.create_event(title="Other")
-
-    response = await ada.patch(f"/api/events/{mine['id']}", {"event": {"event_id": other["id"], "title": "Changed"}})
-
-    assert errors(response).keys() == {"event_id"}
-    assert (await ada.get(f"/api/events/{other['id']}")).json()["data"]["title"] == "Other"
-
-
-async def test_json_may_be_declared_in_any_spelling(ada: Client, subtests: pytest.Subtests) -> None:
-    for kind in ("application/json", "application/json; charset=utf-8", "APPLICATION/JSON", " application/json ;a=b"):
-        with subtests.test(kind=kind):
-            response = await ada.post("/api/keys", content=KEY_BODY, headers={"Content-Type": kind})
-
-            assert response.status_code == 201
-
-
-async def test_a_body_that_is_not_declared_at_all_is_taken_for_json(service: Service, ada: Client) -> None:
-    message = {"type": "http.request", "body": KEY_BODY}
-
-    response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=[message])
-
-    assert response.status_code == 201
-
-
-async def test_a_body_that_is_declared_as_something_else_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
-    forms = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
-    for kind in ("text/plain", "application/jsonx", "json", "", *forms):
-        with subtests.test(kind=kind):
-            response = await ada.post("/api/keys", content=KEY_BODY, headers={"Content-Type": kind})
-
-            assert code(response, 415) == "unsupported_media_type"
-
-
-def of_size(size: int) -> bytes:
-    """A body of exactly this many bytes, acceptable but for the length of the name."""
-    frame = b'{"api_key": {"name": "%s"}}'
-    return frame % (b"x" * (size - len(frame) + 2))
-
-
-async def test_a_body_of_exactly_1_mib_is_read_and_one_byte_more_is_not(ada: Client) -> None:
-    assert errors(await ada.post("/api/keys", content=of_size(MAX_BODY))).keys() == {"name"}
-    assert code(await ada.post("/api/keys", content=of_size(MAX_BODY + 1)), 413) == "payload_too_large"
-
-
-async def test_a_body_in_chunks_is_joined(ada: Client) -> None:
-    async def chunks() -> AsyncIterator[bytes]:
-        for byte in KEY_BODY:
-            yield bytes([byte])
-
-    assert (await ada.post("/api/keys", content=chunks())).status_code == 201
-
-
-async def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(ada: Client) -> None:
-    sent = 0
-
-    async def chunks() -> AsyncIterator[bytes]:
-        nonlocal sent
-        for _ in range(1000):
-            sent += 65_536
-            yield b" " * 65_536
-
-    response = await ada.post("/api/keys", content=chunks())
-
-    assert code(response, 413) == "payload_too_large"
-    assert sent <= MAX_BODY + 2 * 65_536
-
-
-async def test_a_large_body_that_comes_in_one_piece_without_its_length_is_refused(
-    service: Service, ada: Client
-) -> None:
-    message = {"type": "http.request", "body": of_size(MAX_BODY + 1), "more_body": False}
-
-    response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=[message])
-
-    assert code(response, 413) == "payload_too_large"
-
-
-async def test_a_body_that_is_announced_as_too_large_is_refused_before_it_comes(service: Service, ada: Client) -> None:
-    announced = with_key(ada, (b"content-length", str(MAX_BODY + 1).encode()))
-
-    response = await straight(service, "POST", "/api/keys", headers=announced, messages=[])
-
-    assert code(response, 413) == "payload_too_large"
-
-
-async def test_a_length_that_is_no_length_is_refused(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
-    broken: Message = {"type": "http.request", "body": b"{"}
-    for length in (b"many", b"", b"-1", b"1e3", b"0x10", b"\xd9\xa3", b"9" * 5000, b"5, 5"):
-        with subtests.test(length=length[:50]):
-            headers = with_key(ada, (b"content-length", length))
-            response = await straight(service, "POST", "/api/keys", headers=headers, messages=[broken])
-
-            assert code(response, response.status_code) in ("bad_request", "payload_too_large", "invalid_json")
-
-
-@pytest.mark.parametrize("begun", [[], [{"type": "http.request", "body": b'{"api_', "more_body": True}]])
-async def test_a_body_that_never_arrives_is_given_up_on(
-    service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch, begun: list[Message]
-) -> None:
-    monkeypatch.setattr(rest, "BODY_SECONDS", 0.05)
-
-    response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=begun)
-
-    assert code(response, 400) == "bad_request"
-
-
-async def test_a_client_that_goes_away_before_its_body_is_complete_changes_nothing(
-    service: Service, ada: Client
-) -> None:
-    gone: Message = {"type": "http.disconnect"}
-    for messages in ([gone], [{"type": "http.request", "body": KEY_BODY, "more_body": True}, gone]):
-        await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=messages)
-
-    assert len((await ada.get("/api/keys")).json()["data"]) == 1
-
-
 # Paths and methods
 
 
 async def test_a_wrong_method_is_told_which_ones_are_right(service: Service, subtests: pytest.Subtests) -> None:
     for method, path, allow in (
-        ("PUT", "/api/events", "GET, POST"),
-        ("DELETE", "/api/events", "GET, POST"),
-        ("POST", "/api/events/1", "DELETE, GET, PATCH"),
+        ("PUT", "/api/events", "GET, HEAD, POST"),
+        ("DELETE", "/api/events", "GET, HEAD, POST"),
+        ("POST", "/api/events/1", "DELETE, GET, HEAD, PATCH"),
         ("GET", "/api/organizers/register", "POST"),
-        ("OPTIONS", "/api/events", "GET, POST"),
-        ("TRACE", "/api/events", "GET, POST"),
+        ("OPTIONS", "/api/events", "GET, HEAD, POST"),
+        ("TRACE", "/api/events", "GET, HEAD, POST"),
         ("HEAD", "/api/organizers/register", "POST"),
-        ("get", "/api/events", "GET, POST"),
-        ("GEHEIM", "/api/events", "GET, POST"),
+        ("get", "/api/events", "GET, HEAD, POST"),
+        ("GEHEIM", "/api/events", "GET, HEAD, POST"),
     ):
         with subtests.test(method=method, path=path):
             response = await straight(service, method, path)
@@ -429,48 +159,6 @@ async def test_a_slash_too_many_leads_nowhere_rather_than_to_another_address(
                 response = await ada.request(method, path, headers={"Host": "elsewhere.example"})
 
                 assert code(response, 404) == "not_found"
-
-
-async def test_an_id_that_cannot_exist_is_not_found(ada: Client, subtests: pytest.Subtests) -> None:
-    for junk in (
-        *(
-            "0",
-            "-1",
-            "+",
-            "abc",
-            "1.5",
-            "null",
-            "true",
-            "%00",
-            "1%00",
-            "%ff",
-            "%ed%a0%80",
-            "%F0%9F%94%91",
-            "%20",
-            "%0a",
-        ),
-        *("%2e%2e", "1%2F2", "{event_id}", "%7Bevent_id%7D", "1;2", "9" * 5000, str(2**63), "%EF%BC%91", "%D9%A1"),
-    ):
-        with subtests.test(junk=junk[:50]):
-            for path in (
-                f"/api/events/{junk}",
-                f"/api/events/{junk}/price_history",
-                f"/api/registrations/{junk}/abcdefgh",
-            ):
-                assert code(await ada.get(path), 404) == "not_found"
-            assert code(await ada.delete(f"/api/keys/{junk}"), 404) == "not_found"
-            assert code(await ada.patch(f"/api/events/{junk}", {"event": {}}), 404) == "not_found"
-
-
-async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pytest.Subtests) -> None:
-    event = await ada.create_event()
-    for junk in ("", "ABCDEFGH", "abcdefg", "abcdefghi", "abcdefg1", "abcdefgh%0a", "abc%00efgh", "%ff"):
-        with subtests.test(junk=junk):
-            path = f"/api/registrations/{event['id']}/{junk}"
-
-            assert code(await ada.get(path), 404) == "not_found"
-            assert code(await ada.delete(path), 404) == "not_found"
-            assert code(await ada.patch(path, {"registration": {}}), 404) == "not_found"
 
 
 async def test_a_host_header_that_makes_no_sense_does_no_harm(service: Service, subtests: pytest.Subtests) -> None:

@@ -22,11 +22,10 @@ log = structlog.get_logger()
 
 
 class Batcher(Generic[C, A]):
-    """Runs `run(calls) -> answers` for whoever calls `submit(call) -> answer`.
+    """Runs `run(calls) -> answers` for whoever calls `submit(call) -> answer`, one batch at a time.
 
     size      calls in one batch at most
     waiting   calls that may wait; one more is refused with `service_unavailable`
-    lanes     batches in flight at a time; one keeps calls in their order of arrival
 
     An answer that is a `Problem` is raised for its own caller alone. When the data of one call makes the statement
     fail, the batch is halved until that call stands alone, so that nobody pays for a neighbour.
@@ -39,15 +38,13 @@ class Batcher(Generic[C, A]):
         *,
         size: int = 500,
         waiting: int = 20_000,
-        lanes: int = 1,
     ) -> None:
         self.name = name
         self._run = run
         self._size = size
         self._room = waiting
-        self._free_lanes = lanes
         self._waiting: list[tuple[C, asyncio.Future[A]]] = []
-        self._in_flight: set[asyncio.Task[None]] = set()
+        self._draining: asyncio.Task[None] | None = None
         self._observe = BATCH_SIZE.labels(name).observe
 
     async def submit(self, call: C) -> A:
@@ -56,11 +53,8 @@ class Batcher(Generic[C, A]):
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, answer))
-        if self._free_lanes:
-            self._free_lanes -= 1
-            task = asyncio.create_task(self._drain(), name=f"batch {self.name}")
-            self._in_flight.add(task)
-            task.add_done_callback(self._in_flight.discard)
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(), name=f"batch {self.name}")
         return await answer
 
     async def _drain(self) -> None:
@@ -71,12 +65,18 @@ class Batcher(Generic[C, A]):
                 batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
                 self._observe(len(batch))
                 await self._settle(batch)
+        except asyncio.CancelledError:
+            _fail(self._waiting, SHUTTING_DOWN)
+            self._waiting = []
+            raise
         finally:
-            self._free_lanes += 1
+            self._draining = None
 
     async def _settle(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
         try:
             answers = await self._run([call for call, _ in batch])
+            if len(answers) != len(batch):
+                raise RuntimeError(f"{self.name} answered {len(answers)} of {len(batch)} calls")
         except (DataError, IntegrityError) as error:
             if len(batch) > 1:
                 half = len(batch) // 2
@@ -87,7 +87,7 @@ class Batcher(Generic[C, A]):
         except Exception as error:
             _fail(batch, error)
         except asyncio.CancelledError:
-            _fail(batch, SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1))
+            _fail(batch, SHUTTING_DOWN)
             raise
         else:
             for (_, future), answer in zip(batch, answers, strict=True):
@@ -97,6 +97,9 @@ class Batcher(Generic[C, A]):
                     future.set_exception(answer)
                 else:
                     future.set_result(answer)
+
+
+SHUTTING_DOWN = SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1)
 
 
 def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -131,7 +131,12 @@ def sound(value: Any) -> Any:
         case str() if _NUL.search(value):
             raise ValueError("must not contain NUL characters")
         case list():
-            return [sound(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+            return [sound(each) for each in cast(list[Any], value)]
+        case dict():
+            return {sound(name): sound(each) for name, each in cast(dict[Any, Any], value).items()}
+        case Struct():
+            inside = {name: sound(getattr(value, name)) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **inside)
         case datetime():
             return utc(value)
         case _:
@@ -176,7 +181,17 @@ def given(command: Command, *names: str) -> dict[str, Any]:
 def readable(message: str) -> str:
     """A decoder's message in the caller's words: no path suffix, JSON's names of types."""
     message = re.sub(r" - at `\$[^`]*`$", "", message)
-    for python, plain in (("`int`", "an integer"), ("`str`", "a string"), ("`bool`", "a boolean"), ("`null`", "null"),
-                          ("`float`", "a number"), ("`object`", "an object"), ("`array`", "an array")):  # fmt: skip
-        message = message.replace(python, plain)
+    message = _TYPES.sub(lambda types: " or ".join(_PLAIN[each] for each in types[1].split(" | ")), message)
     return message[:1].lower() + message[1:]
+
+
+_PLAIN = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "a boolean",
+    "null": "null",
+    "object": "an object",
+    "array": "an array",
+}
+_TYPES = re.compile("`((?:{0})(?: [|] (?:{0}))*)`".format("|".join(_PLAIN)))

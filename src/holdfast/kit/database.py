@@ -10,8 +10,8 @@ from typing import Any, Generic, LiteralString, TypeVar
 
 import psycopg
 import structlog
-from psycopg import AsyncConnection, errors
-from psycopg.rows import kwargs_row, tuple_row
+from psycopg import AsyncConnection, AsyncCursor, errors
+from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
@@ -39,52 +39,52 @@ KEEPALIVE: dict[str, Any] = {
 
 
 class Tx(Generic[S]):
-    """An open transaction, with the settings of the service it belongs to."""
+    """A transaction, with the settings of the service it belongs to.
 
-    def __init__(self, connection: AsyncConnection[Any], settings: S) -> None:
-        self.connection = connection
+    It begins with its first statement: work that needs no database holds no connection.
+    """
+
+    def __init__(self, settings: S, connect: Callable[[], Awaitable[AsyncConnection[Any]]]) -> None:
         self.settings = settings
         self.notices: list[tuple[str, str]] = []
+        self._connect = connect
+        self._connection: AsyncConnection[Any] | None = None
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
-        async with self.connection.cursor(row_factory=kwargs_row(into)) as cursor:
-            await cursor.execute(sql, params)
-            return await cursor.fetchall()
+        return await (await self._execute(kwargs_row(into), sql, params)).fetchall()
 
     async def row(self, into: type[T], sql: LiteralString, params: Params | None = None) -> T | None:
         """The first row as `into(**columns)`, or None."""
-        async with self.connection.cursor(row_factory=kwargs_row(into)) as cursor:
-            await cursor.execute(sql, params)
-            return await cursor.fetchone()
+        return await (await self._execute(kwargs_row(into), sql, params)).fetchone()
 
     async def tuples(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Every row as a plain tuple: for hot statements."""
-        async with self.connection.cursor(row_factory=tuple_row) as cursor:
-            await cursor.execute(sql, params)
-            return await cursor.fetchall()
+        return await (await self._execute(tuple_row, sql, params)).fetchall()
 
     async def value(self, sql: LiteralString, params: Params | None = None) -> Any:
         """The first column of the first row, or None."""
         rows = await self.tuples(sql, params)
         return rows[0][0] if rows else None
 
-    async def run(self, sql: LiteralString, params: Params | None = None) -> int:
-        """Run a statement for its effect; the number of rows it touched."""
-        async with self.connection.cursor() as cursor:
-            await cursor.execute(sql, params)
-            return cursor.rowcount
-
-    @contextlib.asynccontextmanager
-    async def pipeline(self) -> AsyncGenerator[None]:
-        """Statements inside travel together: one network round trip for all of them."""
-        async with self.connection.pipeline():
-            yield
+    async def run(self, sql: LiteralString, params: Params | None = None) -> None:
+        """Run a statement for its effect. It travels with the next one; should it fail, that or the commit says so."""
+        await self._execute(tuple_row, sql, params)
 
     async def notify(self, channel: str, payload: str = "") -> None:
-        """Tell every process that listens, once this transaction has committed; this one before it answers."""
+        """Tell every process that listens, once this transaction has committed; this one before it answers.
+
+        This process hears it a second time from the database, so listeners must not mind.
+        """
         self.notices.append((channel, payload))
         await self.run(f"select pg_notify('{EVERYTHING}', %(notice)s)", {"notice": f"{channel} {payload}"})
+
+    async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
+        if self._connection is None:
+            self._connection = await self._connect()
+        cursor = self._connection.cursor(row_factory=rows)
+        await cursor.execute(sql, params)
+        return cursor
 
 
 class Database(Generic[S]):
@@ -120,9 +120,19 @@ class Database(Generic[S]):
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Tx[S]]:
-        """A transaction, committed when the block ends and rolled back when it raises."""
-        async with self.pool.connection() as connection, connection.transaction():
-            yield Tx(connection, self.settings)
+        """A transaction, committed when the block ends and rolled back when it raises.
+
+        Its statements are pipelined: they wait for an answer only where one is read, and at the end for the commit.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+
+            async def begin() -> AsyncConnection[Any]:
+                connection = await stack.enter_async_context(self.pool.connection())
+                await stack.enter_async_context(connection.pipeline())
+                await stack.enter_async_context(connection.transaction())
+                return connection
+
+            yield Tx(self.settings, begin)
 
     async def transact(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
         """Run `work` in a transaction; run it again, whole, when it lost a race. Answers after the commit.
@@ -148,8 +158,8 @@ class Database(Generic[S]):
         Raises `service_unavailable` when the database cannot be reached.
         """
         with _unreachable_is_a_problem():
-            async with self.pool.connection() as connection:
-                return await work(Tx(connection, self.settings))
+            async with contextlib.AsyncExitStack() as stack:
+                return await work(Tx(self.settings, lambda: stack.enter_async_context(self.pool.connection())))
 
     @contextlib.contextmanager
     def hearing(self, channel: str, heard: Callable[[str], None]) -> Generator[None]:
@@ -173,23 +183,33 @@ class Database(Generic[S]):
                     for channel in self._heard:
                         self._tell(channel, "")
                     async for notice in connection.notifies():
-                        self._tell(*notice.payload.split(" ", 1))
+                        channel, _, payload = notice.payload.partition(" ")
+                        self._tell(channel, payload)
             except psycopg.OperationalError as error:
                 log.warning("listener lost its connection", error=str(error).strip())
             await asyncio.sleep(0.5)
 
     def _tell(self, channel: str, payload: str) -> None:
-        for heard in self._heard.get(channel, ()):
-            heard(payload)
+        for heard in tuple(self._heard.get(channel, ())):
+            try:
+                heard(payload)
+            except Exception as error:
+                log.error("a listener failed", channel=channel, exc_info=error)
 
 
 @contextlib.contextmanager
 def _unreachable_is_a_problem() -> Generator[None]:
     try:
         yield
+    except CONFLICTS as error:
+        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
     except UNREACHABLE as error:
         log.warning("database unavailable", error=str(error).strip())
         raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
+    except psycopg.Error as error:
+        # The details below the first line quote rows: addresses and hashes do not belong into logs.
+        error.args = (str(error).split("\n", 1)[0],)
+        raise
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

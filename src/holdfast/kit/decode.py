@@ -78,6 +78,8 @@ def command_reader(operation: Operation) -> ReadCommand:
 
     def from_body(scope: Scope, body: bytes) -> Command:
         path = path_values(scope)
+        if scope["query_string"]:
+            raise invalid({name: ["unknown field"] for name in read_query(scope["query_string"])})
         if plain and b"\\u0000" not in body:
             try:
                 decoded = decode(body)
@@ -114,28 +116,24 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
     if kind != b"application/json":
         raise UNSUPPORTED_MEDIA_TYPE()
     length = headers.get(b"content-length", b"0")
-    if not length.isdigit():
-        raise BAD_REQUEST("Content-Length is not a number.")
+    if not length.isdigit() or len(length) > 18:
+        raise BAD_REQUEST("Content-Length is not a number of bytes.")
     if int(length) > MAX_BODY:
         raise PAYLOAD_TOO_LARGE()
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if message.get("more_body"):
-        parts = [body]
-        size = len(body)
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while message.get("more_body"):
-                    message = await receive()
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > MAX_BODY:
-                        raise PAYLOAD_TOO_LARGE()
-        except TimeoutError as error:
-            raise BAD_REQUEST("The body took too long to arrive.") from error
-        body = b"".join(parts)
-    if message["type"] == "http.disconnect":
-        raise BAD_REQUEST("The client went away before the body was complete.")
+    body = b""
+    more = True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise BAD_REQUEST("The client went away before the body was complete.")
+                body += message.get("body", b"")
+                if len(body) > MAX_BODY:
+                    raise PAYLOAD_TOO_LARGE()
+                more = message.get("more_body", False)
+    except TimeoutError as error:
+        raise BAD_REQUEST("The body took too long to arrive.") from error
     return body
 
 

@@ -53,4 +53,5 @@ def scratch_directory(parent: Path | None = None) -> Path:
 def _forget_dead_users(server: PostgresServer) -> None:
     # The server stops with the last process on its list; one that was killed never took itself off.
     users = server.global_process_id_list
-    users.put([pid for pid in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(pid)])
+    with server._lock:  # pyright: ignore[reportPrivateUsage] - the list is shared with the library, and so is its lock
+        users.put([pid for pid in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(pid)])

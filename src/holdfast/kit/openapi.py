@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from holdfast.kit.command import body_type
 from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.problems import INVALID_JSON, RATE_LIMITED, Kind
+from holdfast.kit.problems import Kind
 
 _templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -104,11 +104,11 @@ class _Described:
         return {"description": self.operation.summary, "content": {"application/json": {"schema": schema}}}
 
     def _failures(self) -> dict[str, Any]:
-        statuses = {422, 500, 503}
-        statuses |= {INVALID_JSON.status, 413, 415} if self.operation.takes_body else set()
+        statuses = {400, 422, 500, 503}
+        statuses |= {413, 415} if self.operation.takes_body else set()
         statuses |= set() if self.operation.public else {401, 403}
         statuses |= {404} if self.path or self.operation.takes_body else set()
-        statuses |= {RATE_LIMITED.status} if self.operation.limit else set()
+        statuses |= {429} if self.operation.limit else set()
         error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         return {str(status): {"description": _MEANINGS[status], "content": error} for status in sorted(statuses)}
 

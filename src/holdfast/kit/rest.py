@@ -65,11 +65,13 @@ class Table(BaseRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         methods: Methods = scope["endpoint"]
-        if endpoint := methods.get(scope["method"]):
+        method = scope["method"]
+        # What answers GET answers HEAD; the server leaves out the body.
+        if endpoint := methods.get("GET" if method == "HEAD" else method):
             await endpoint(scope, receive, send)
         else:
-            problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
-            allow = (b"allow", ", ".join(sorted(methods)).encode())
+            problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {method}.")
+            allow = (b"allow", ", ".join(sorted({*methods, *({"HEAD"} if "GET" in methods else ())})).encode())
             await respond(send, problem.status, encode(problem.body()), [allow])
 
 

@@ -60,6 +60,7 @@ class Service:
             await database.open()
             async with contextlib.AsyncExitStack() as stack:
                 stack.push_async_callback(database.close)
+                stack.push_async_callback(self.limits.close)
                 stack.enter_context(ring.hearing())
                 if background:
                     await stack.enter_async_context(self.background(database))

@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     rate_limit_storage_url: str = Field(
         "memory://",
         validation_alias="RATE_LIMIT_STORAGE_URL",
-        description="Where rate limits are counted: memory:// (per process), or redis:// or valkey:// (shared).",
+        description="Where rate limits are counted: memory:// (per process), or redis:// (Redis or Valkey, shared).",
     )
     trusted_proxies: str = Field(
         "",

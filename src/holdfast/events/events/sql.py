@@ -69,7 +69,7 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
 
 async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
     """False when no organizer has the id given."""
-    updated = await tx.run(
+    updated = await tx.value(
         """
         update events
            set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
@@ -80,10 +80,11 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                longitude = %(longitude)s, image_keys = %(image_keys)s, organizer_id = organizers.id
           from users as organizers
          where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
+        returning true
         """,
         event,
     )
-    return updated == 1
+    return bool(updated)
 
 
 async def cancel_event(tx: Tx, id: int) -> None:

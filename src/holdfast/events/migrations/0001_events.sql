@@ -5,7 +5,7 @@ create type user_role as enum ('user', 'organizer', 'admin');
 create table users (
     id             bigint generated always as identity primary key,
     public_id      text not null unique check (public_id ~ '^[a-z2-7]{8}$'),
-    email          text not null unique check (email = lower(email)),
+    email          text not null unique check (email = lower(email collate "C")),
     name           text,
     role           user_role not null default 'user',
     slug           text check (slug ~ '^[a-z0-9-]{3,100}$'),

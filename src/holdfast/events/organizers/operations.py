@@ -8,7 +8,7 @@ from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.settings import Tx
-from holdfast.events.users.model import User, canonical, new_public_id
+from holdfast.events.users.model import User, canonical, new_public_ids
 from holdfast.kit.operation import Caller, Page, Paged, page
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, invalid
 
@@ -16,7 +16,8 @@ HEADER = "X-API-Key"
 
 _hash = PasswordHasher().hash
 _hashing = asyncio.Semaphore(2)
-"""A hash costs 64 MiB and 0.1 s of a core: more than two at once would starve the service."""
+"""A hash costs 64 MiB and 0.1 s of a core: more than two at once would starve the service. It comes before the first
+statement, so that nobody waits for a hash with a connection in hand."""
 
 
 async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Registered:
@@ -24,17 +25,18 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
 
     The key is shown once, in this answer. Without a password the account signs in by magic link.
     """
+    password_hash = None
+    if command.password is not None:
+        async with _hashing:
+            password_hash = await asyncio.to_thread(_hash, command.password)
     email = canonical(command.email)
     email_taken, slug_taken = await sql.taken(tx, email, command.slug)
     errors = {"email": ["is already taken"]} if email_taken else {}
     errors |= {"slug": ["is already taken"]} if slug_taken else {}
     if errors:
         raise invalid(errors)
-    password_hash = None
-    if command.password is not None:
-        async with _hashing:
-            password_hash = await asyncio.to_thread(_hash, command.password)
-    id = await sql.insert_organizer(tx, new_public_id(), command.name, email, command.slug, password_hash)
+    public_id = new_public_ids(1)[0]
+    id = await sql.insert_organizer(tx, public_id, command.name, email, command.slug, password_hash)
     if id is None:
         raise SERVICE_UNAVAILABLE("Somebody registered the same address or slug just now.", retry_after=1)
     key = await mint(tx, id, "First key")

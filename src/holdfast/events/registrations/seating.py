@@ -4,9 +4,9 @@ from holdfast.events.registrations import sql
 from holdfast.events.settings import Tx
 
 
-async def promote(tx: Tx, event_id: int, *, but_not: str | None = None) -> int:
-    """Give every free seat of an active event to the waiting list, in order of arrival; how many were given.
+async def promote(tx: Tx, event_id: int, *, but_not: str | None = None) -> None:
+    """Give every free seat of an active event to the waiting list, in order of arrival.
 
     The caller has locked the event. `but_not` is the public id of someone who has just been put on the list.
     """
-    return await sql.promote(tx, event_id, but_not)
+    await sql.promote(tx, event_id, but_not)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.events.registrations.model import AcceptRegistration, Found, Registration
 from holdfast.events.settings import Tx
-from holdfast.events.users.model import canonical, new_public_id
+from holdfast.events.users.model import canonical, new_public_ids
 from holdfast.kit.operation import Call
 
 INTAKE_LOCK = 0x696E74616B65  # "intake": shared while registrations are stamped and stored, exclusive for the cut
@@ -66,7 +66,7 @@ class Asked(Struct):
     event_id: int
     user_id: str | None
     email: str | None
-    fresh_id: str | None
+    fresh_id: str
     amount_paid: int | None
 
 
@@ -144,11 +144,11 @@ ACCEPT: LiteralString = """
 
 async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> list[Taken]:
     """Store the registrations that may be accepted as pending, in the order of the calls."""
-    asked = [_asked(place, call) for place, call in enumerate(calls)]
-    async with tx.pipeline():
-        # The lock comes first, in a statement of its own: whatever is stamped under it is stored before the next cut.
-        await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": INTAKE_LOCK})
-        taken = [Taken(*row) for row in await tx.tuples(ACCEPT, {"asked": as_json(asked)})]
+    fresh_ids = new_public_ids(len(calls))
+    asked = [_asked(place, call, fresh_id) for place, (call, fresh_id) in enumerate(zip(calls, fresh_ids, strict=True))]
+    # The lock comes first, in a statement of its own: whatever is stamped under it is stored before the next cut.
+    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": INTAKE_LOCK})
+    taken = [Taken(*row) for row in await tx.tuples(ACCEPT, {"asked": as_json(asked)})]
     # Somebody else was creating the same account at the same moment: by now it is there.
     again = [place for place, each in enumerate(taken) if each.problem == "account_in_the_making"]
     if again:
@@ -159,9 +159,9 @@ async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> list[Take
     return taken
 
 
-def _asked(place: int, call: Call[AcceptRegistration]) -> Asked:
+def _asked(place: int, call: Call[AcceptRegistration], fresh_id: str) -> Asked:
     command = call.command
-    email, fresh_id = (canonical(command.email), new_public_id()) if command.email else (None, None)
+    email = canonical(command.email) if command.email else None
     return Asked(place, call.caller.tenant_id, command.event_id, command.user_id, email, fresh_id, command.amount_paid)
 
 
@@ -199,9 +199,9 @@ async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
     )
 
 
-async def promote(tx: Tx, event_id: int, but_not: str | None) -> int:
-    """Give the free seats of an active event to the first on its waiting list; how many were given."""
-    return await tx.run(
+async def promote(tx: Tx, event_id: int, but_not: str | None) -> None:
+    """Give the free seats of an active event to the first on its waiting list."""
+    await tx.run(
         """
         with first_waiting as (
             select event_id, user_id from registrations
@@ -292,10 +292,13 @@ async def settle(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> dict
 
 async def delete_old_rejections(tx: Tx) -> int:
     """Delete rejections settled, and of events held, more than 30 days ago."""
-    return await tx.run(
+    return await tx.value(
         """
-        delete from registrations using events
-         where events.id = registrations.event_id and registrations.status = 'rejected'
-           and events.datetime < now() - interval '30 days' and registrations.settled_at < now() - interval '30 days'
+        with deleted as (
+            delete from registrations using events
+             where events.id = registrations.event_id and registrations.status = 'rejected'
+               and greatest(events.datetime, registrations.settled_at) < now() - interval '30 days'
+         returning 1)
+        select count(*) from deleted
         """
     )

@@ -30,6 +30,7 @@ def canonical(email: str) -> str:
     return email.strip().lower()
 
 
-def new_public_id() -> str:
-    """A random handle: 40 bits, so it can be neither guessed nor counted."""
-    return base64.b32encode(os.urandom(5)).decode().lower()
+def new_public_ids(count: int) -> list[str]:
+    """Random handles: 40 bits each, so they can be neither guessed nor counted."""
+    letters = base64.b32encode(os.urandom(5 * count)).decode().lower()
+    return [letters[start : start + 8] for start in range(0, 8 * count, 8)]

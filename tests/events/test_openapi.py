@@ -1,0 +1,252 @@
+"""The OpenAPI document is valid, complete, and what the service really answers."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import jsonschema
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+
+from holdfast.events.api import OPERATIONS
+from holdfast.events.problems import ALL
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import EVERYWHERE
+from tests.support import Client, Service, event_fields
+
+
+class Document:
+    """The document, and the operations that have kept to it so far."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+        self.kept: set[str] = set()
+
+    def entries(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        for path, methods in self.spec["paths"].items():
+            for method, entry in methods.items():
+                yield method.upper(), path, entry
+
+    def operation(self, method: str, path: str) -> Operation:
+        """The operation that answers a request."""
+        return next(
+            each
+            for each in sorted(OPERATIONS, key=lambda each: len(each.path_fields))
+            if each.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", each.path), urlsplit(path).path)
+        )
+
+    def keeps(self, response: httpx2.Response) -> Any:
+        """The answer, which has the status, the type and the shape that are documented for it."""
+        operation = self.operation(response.request.method, response.request.url.path)
+        answers = self.spec["paths"][operation.path][operation.method.lower()]["responses"]
+        documented = answers[str(response.status_code)]
+        if "content" not in documented:
+            assert response.content == b""
+            self.kept.add(operation.name)
+            return None
+        assert list(documented["content"]) == [response.headers["content-type"]]
+        schema = {**documented["content"]["application/json"]["schema"], "components": self.spec["components"]}
+        checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+        jsonschema.validate(response.json(), schema, jsonschema.Draft202012Validator, format_checker=checker)
+        if response.is_success:
+            self.kept.add(operation.name)
+        return response.json()
+
+
+class Page(HTMLParser):
+    """A page of HTML: its text, and every address in it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("href", "src", "action", "srcset", "data"):
+                self.addresses.append(str(value))
+            if name == "id":
+                self.ids.append(str(value))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+async def document(service: Service) -> Document:
+    response = await service.http.get("/openapi.json")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    return Document(response.json())
+
+
+async def test_the_document_is_valid_openapi_3_1(document: Document) -> None:
+    assert document.spec["openapi"].startswith("3.1.")
+    validate(document.spec, cls=OpenAPIV31SpecValidator)
+
+
+async def test_every_operation_of_the_table_is_in_it_exactly_once(document: Document) -> None:
+    entries = list(document.entries())
+
+    assert sorted((method, path) for method, path, _ in entries) == sorted(
+        (each.method, each.path) for each in OPERATIONS
+    )
+    assert sorted(entry["operationId"] for _, _, entry in entries) == sorted(each.name for each in OPERATIONS)
+
+
+async def test_every_operation_says_what_it_does_takes_and_answers(
+    document: Document, subtests: pytest.Subtests
+) -> None:
+    by_name = {each.name: each for each in OPERATIONS}
+    for method, path, entry in document.entries():
+        with subtests.test(method=method, path=path):
+            operation = by_name[entry["operationId"]]
+            assert entry["summary"]
+            assert entry["description"].startswith(entry["summary"])
+            assert (entry.get("security") == []) == operation.public
+            assert ("401" in entry["responses"]) != operation.public
+            assert ("requestBody" in entry) == (operation.body is not None)
+            assert [each["name"] for each in entry["parameters"] if each["in"] == "path"] == list(operation.path_fields)
+            assert [status for status in entry["responses"] if status.startswith("2")] == [str(operation.status)]
+
+
+async def test_every_parameter_and_every_field_is_bounded_or_explained(
+    document: Document, subtests: pytest.Subtests
+) -> None:
+    for method, path, entry in document.entries():
+        for parameter in entry["parameters"]:
+            with subtests.test(method=method, path=path, parameter=parameter["name"]):
+                bounds = parameter["schema"].keys() & {"minimum", "maximum", "pattern", "enum"}
+                assert bounds
+                assert parameter["required"] == (parameter["in"] == "path")
+
+
+async def test_every_code_of_the_closed_list_is_named(document: Document) -> None:
+    codes = document.spec["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
+
+    assert codes == sorted({kind.code for kind in (*EVERYWHERE, *ALL)})
+
+
+async def test_every_schema_is_used(document: Document) -> None:
+    used = set(re.findall(r'#/components/schemas/([^"\']+)', str(document.spec)))
+
+    assert used == set(document.spec["components"]["schemas"])
+
+
+async def test_the_address_of_the_service_is_named(service: Service, document: Document) -> None:
+    assert document.spec["servers"] == [{"url": "http://events.test"}]
+
+
+async def test_every_answer_has_the_shape_that_is_documented_for_it(service: Service, document: Document) -> None:
+    keeps = document.keeps
+    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events", "password": "correct horse"}
+    registered = keeps(await service.anonymous.post("/api/organizers/register", {"organizer": organizer}))["data"]
+    ada, admin = Client(service.http, registered["api_key"]["key"]), await service.admin()
+
+    for client, fields in ((ada, {}), (admin, {"user_id": registered["organizer"]["id"]})):
+        key = keeps(await client.post("/api/keys", {"api_key": {"name": "One more", **fields}}))["data"]
+        assert len(keeps(await client.get("/api/keys"))["data"]) >= 2
+        keeps(await client.delete(f"/api/keys/{key['id']}"))
+
+    paid = {"price": 2500, "pricing_mode": "fixed", "currency": "EUR", "recurrence_frequency": "months"}
+    dynamic = {"price": 2500, "pricing_mode": "dynamic", "min_price": 1000, "max_price": 9000}
+    place = {"address": "1 High Street", "location_name": "Studio", "latitude": 51.5, "longitude": -0.1}
+    for fields in ({}, paid, dynamic, place):
+        event = keeps(await ada.post("/api/events", {"event": event_fields(**fields)}))["data"]
+        assert keeps(await ada.get(f"/api/events/{event['id']}"))["data"] == event
+        keeps(await ada.get(f"/api/events/{event['id']}/price_history"))
+    keeps(await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 1, "waitinglist_capacity": 1}}))
+
+    people = [{"event_id": event["id"], "email": f"{name}@example.com"} for name in ("ann", "ben", "cal")]
+    polls = [keeps(await ada.post("/api/registrations", {"registration": person}))["next"]["url"] for person in people]
+    assert keeps(await ada.get(polls[0]))["code"] == "registration_pending"
+    await service.settle()
+    assert [keeps(await ada.get(poll)).get("code") for poll in polls] == [None, None, "registration_rejected"]
+    assert keeps(await ada.get("/api/registrations"))["pagination"]["count"] == 2
+    assert keeps(await ada.get("/api/registrations?limit=1"))["pagination"]["has_more"] is True
+    keeps(await ada.patch(polls[0], {"registration": {"status": "waitlisted", "amount_paid": 5}}))
+    assert keeps(await ada.patch(polls[0], {"registration": {"status": "registered"}}))["code"] == "event_full"
+    keeps(await ada.delete(polls[1]))
+
+    for client in (ada, admin):
+        for path in ("/api/events", "/api/users", "/api/organizers", "/api/registrations"):
+            assert keeps(await client.get(path))["pagination"]["count"] >= 1
+    assert keeps(await ada.delete(f"/api/events/{event['id']}"))["data"]["status"] == "cancelled"
+    assert keeps(await ada.post("/api/registrations", {"registration": people[0]}))["code"] == "event_cancelled"
+
+    assert document.kept == {each.name for each in OPERATIONS}
+
+
+async def test_every_refusal_has_the_shape_that_is_documented_for_it(service: Service, document: Document) -> None:
+    ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
+    event = await ada.create_event()
+    path = f"/api/events/{event['id']}"
+
+    answers = [
+        await service.anonymous.get(path),
+        await ben.get(path),
+        await ada.get("/api/events/999"),
+        await ada.patch(path, {"event": {"capacity": 0, "colour": "red"}}),
+        await ada.patch(path, content=b"{"),
+        await ada.patch(path, content=b"{}", headers={"Content-Type": "text/plain"}),
+        await ada.patch(path, content=b" " * 2_000_000),
+        await ada.get("/api/events?limit=0"),
+    ]
+
+    assert [document.keeps(answer)["code"] for answer in answers] == [
+        "missing_api_key",
+        "forbidden",
+        "not_found",
+        "validation_failed",
+        "invalid_json",
+        "unsupported_media_type",
+        "payload_too_large",
+        "validation_failed",
+    ]
+    assert document.keeps(answers[3])["errors"].keys() == {"capacity", "colour"}
+
+
+async def test_no_answer_has_a_member_that_is_not_documented(service: Service, document: Document) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    schemas = document.spec["components"]["schemas"]
+
+    assert set(event) == set(schemas["Event"]["properties"])
+    assert set(event["agent"]) == set(schemas["Agent"]["properties"])
+    assert set(event["payment"]) == set(schemas["Payment"]["properties"])
+    for key in (await ada.get("/api/keys")).json()["data"]:
+        assert set(key) == set(schemas["ApiKey"]["properties"])
+
+
+async def test_the_page_for_people_names_every_operation_and_refers_to_no_other_host(service: Service) -> None:
+    response = await service.http.get("/docs")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    page = Page(response.text)
+
+    for operation in OPERATIONS:
+        assert operation.name in page.ids
+        assert operation.path in page.text
+        assert operation.summary in page.text
+    assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
+    assert page.addresses
+    for address in page.addresses:
+        assert urlsplit(address).netloc == ""
+        assert not address.startswith("#") or address[1:] in page.ids
+    assert not re.search(r"url\(|@import", response.text)
+
+
+async def test_the_catalog_names_every_operation(service: Service) -> None:
+    catalog = (await service.http.get("/api")).json()
+
+    assert [(each["name"], each["method"], each["path"]) for each in catalog["endpoints"]] == [
+        (each.name, each.method, each.path) for each in OPERATIONS
+    ]

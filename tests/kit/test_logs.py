@@ -1,0 +1,47 @@
+"""Logs go to standard error, one JSON object a line when nobody watches."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+SPEAK = """
+import logging, sys
+import structlog
+from holdfast.kit import logs
+logs.configure(sys.argv[1])
+structlog.get_logger().info("hello", who="Ada")
+logging.getLogger("some.library").warning("a %s of %d lines\\nand more", "message", 2)
+logging.getLogger("some.library").debug("a detail")
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    structlog.get_logger().error("failed", exc_info=error)
+"""
+
+
+def lines(level: str) -> list[dict[str, Any]]:
+    """What is written at a level."""
+    spoken = subprocess.run([sys.executable, "-c", SPEAK, level], check=True, capture_output=True, text=True)
+    assert spoken.stdout == ""
+    return [json.loads(line) for line in spoken.stderr.splitlines()]
+
+
+def test_every_line_is_one_object_with_its_time_and_level() -> None:
+    hello, library, failed = lines("INFO")
+
+    assert (hello["event"], hello["who"], hello["level"]) == ("hello", "Ada", "info")
+    assert (library["event"], library["level"]) == ("a message of 2 lines\nand more", "warning")
+    assert all(each["timestamp"].endswith("Z") for each in (hello, library, failed))
+
+
+def test_a_failure_is_logged_with_its_trace() -> None:
+    failed = lines("INFO")[-1]
+
+    assert (failed["event"], failed["level"]) == ("failed", "error")
+    assert "ZeroDivisionError" in failed["exception"]
+
+
+def test_what_is_less_severe_than_the_level_is_not_written() -> None:
+    assert [each["event"] for each in lines("ERROR")] == ["failed"]
+    assert "a detail" in [each["event"] for each in lines("DEBUG")]

@@ -1,0 +1,94 @@
+"""Operations run alone in a transaction, or together with everyone else who waits."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from holdfast.events.settings import Settings
+from holdfast.kit.command import Command
+from holdfast.kit.database import Tx
+from holdfast.kit.operation import NOBODY, Call, Caller, Operation
+from holdfast.kit.problems import NOT_FOUND, Problem
+from holdfast.kit.runner import Runner
+from tests.support import Service
+
+
+class Put(Command):
+    pages: int
+
+
+class Look(Command):
+    """Nothing to say."""
+
+
+async def put(tx: Tx[Settings], caller: Caller, command: Put) -> int:
+    """Put a book of so many pages on the shelf, unless it is empty."""
+    await tx.run("insert into shelf values (%(pages)s)", {"pages": command.pages})
+    if not command.pages:
+        raise NOT_FOUND("There is nothing in it.")
+    return command.pages
+
+
+async def put_many(tx: Tx[Settings], calls: Sequence[Call[Put]]) -> Sequence[int | Problem]:
+    """Put books on the shelf; an empty one is refused."""
+    pages = [call.command.pages for call in calls]
+    await tx.run("insert into shelf select unnest(%(pages)s::int[])", {"pages": [each for each in pages if each]})
+    together = len(calls)
+    return [together if each else NOT_FOUND("There is nothing in it.") for each in pages]
+
+
+async def is_in_a_transaction(tx: Tx[Settings], caller: Caller, command: Look) -> bool:
+    """Whether one statement after another sees the same moment."""
+    return await tx.value("select now()") == await tx.value("select now()")
+
+
+PUT = Operation("put_book", "POST /books", put, body="book")
+PUT_MANY = Operation("put_books", "POST /many", put_many, body="book")
+READ = Operation("read_shelf", "GET /books", is_in_a_transaction)
+CHANGE = Operation("change_shelf", "DELETE /books", is_in_a_transaction)
+
+
+@pytest.fixture
+async def runner(service: Service) -> Runner:
+    await service.run_sql("create table shelf (pages int not null check (pages < 1000))")
+    return Runner((PUT, PUT_MANY, READ, CHANGE), service.database)
+
+
+async def shelf(service: Service) -> list[int]:
+    return [pages for (pages,) in await service.run_sql("select pages from shelf order by pages")]
+
+
+async def test_what_an_operation_did_is_stored_when_it_answers(runner: Runner, service: Service) -> None:
+    assert await runner[PUT](NOBODY, Put(pages=7)) == 7
+    assert await shelf(service) == [7]
+
+
+async def test_an_operation_that_refuses_changes_nothing(runner: Runner, service: Service) -> None:
+    with pytest.raises(Problem, match="nothing in it"):
+        await runner[PUT](NOBODY, Put(pages=0))
+    assert await shelf(service) == []
+
+
+async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runner: Runner, service: Service) -> None:
+    outcomes = await asyncio.gather(
+        *(runner[PUT_MANY](NOBODY, Put(pages=pages)) for pages in (1, 0, 3)), return_exceptions=True
+    )
+
+    assert [outcomes[0], outcomes[2]] == [3, 3]
+    assert isinstance(outcomes[1], Problem)
+    assert await shelf(service) == [1, 3]
+
+
+async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: Runner, service: Service) -> None:
+    outcomes = await asyncio.gather(
+        *(runner[PUT_MANY](NOBODY, Put(pages=pages)) for pages in (1, 2, 5000, 4)), return_exceptions=True
+    )
+
+    assert [isinstance(outcome, int) for outcome in outcomes] == [True, True, False, True]
+    assert await shelf(service) == [1, 2, 4]
+
+
+async def test_reads_take_no_transaction_and_changes_do(runner: Runner) -> None:
+    assert await runner[READ](NOBODY, Look()) is False
+    assert await runner[CHANGE](NOBODY, Look()) is True

@@ -1,0 +1,123 @@
+"""A service tells how it is, and keeps its background work going for as long as it runs."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.events.keys.operations import find_callers
+from holdfast.events.settings import Database
+from holdfast.kit import service as kit
+from holdfast.kit.limits import Limits
+from tests.support import Service
+
+
+def with_loops(*loops: kit.Loop) -> kit.Service:
+    return kit.Service(
+        name="test",
+        title="Test",
+        version="1",
+        description="A service that only works in the background.",
+        base_url="http://test",
+        operations=(),
+        problems=(),
+        routes=(),
+        find_keys=find_callers,
+        limits=Limits("memory://", {}),
+        loops=loops,
+    )
+
+
+async def test_a_service_that_reaches_its_database_is_alive_and_ready(service: Service) -> None:
+    alive, ready = await service.http.get("/healthz"), await service.http.get("/readyz")
+
+    assert (alive.status_code, alive.text) == (200, "alive\n")
+    assert (ready.status_code, ready.text) == (200, "ready\n")
+
+
+async def test_a_service_without_its_database_is_alive_but_not_ready(service: Service) -> None:
+    await service.database.close()
+    alive, ready = await service.http.get("/healthz"), await service.http.get("/readyz")
+
+    assert alive.status_code == 200
+    assert (ready.status_code, ready.json()["code"], ready.headers["retry-after"]) == (503, "service_unavailable", "1")
+
+
+async def test_requests_that_need_the_database_are_unavailable_without_it(service: Service) -> None:
+    ada = await service.organizer()
+    await service.database.close()
+
+    for response in (await ada.get("/api/events"), await ada.post("/api/keys", {"api_key": {"name": "One more"}})):
+        assert (response.status_code, response.json()["code"]) == (503, "service_unavailable")
+        assert response.headers["retry-after"] == str(response.json()["retry_after"])
+
+
+async def test_requests_are_counted_by_operation_and_status(service: Service) -> None:
+    ada = await service.organizer()
+    await ada.get("/api/events?offset=x")
+    page = await service.http.get("/metrics")
+
+    assert page.headers["content-type"].startswith("text/plain")
+    for operation, status in (("register_organizer", 201), ("list_events", 422)):
+        assert f'holdfast_requests_total{{operation="{operation}",status="{status}"}}' in page.text
+
+
+async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -> None:
+    runs = 0
+    again = asyncio.Event()
+
+    async def fail_once(_: Database) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            raise RuntimeError("not the first time")
+        again.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        async with with_loops(fail_once).background(service.database), asyncio.timeout(5):
+            await again.wait()
+
+    assert runs == 2
+    assert [str(entry["exc_info"]) for entry in logs if entry["log_level"] == "error"] == ["not the first time"]
+
+
+async def test_background_work_ends_with_the_service(service: Service) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(_: Database) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with with_loops(work, work).background(service.database), asyncio.timeout(5):
+        await started.wait()
+        assert not ended.is_set()
+
+    assert ended.is_set()
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert not {name for name in names if name.endswith(".work")}
+
+
+async def test_a_service_that_fails_ends_its_background_work_too(service: Service) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(_: Database) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def serve() -> None:
+        async with with_loops(work).background(service.database), asyncio.timeout(5):
+            await started.wait()
+            raise RuntimeError("the port is taken")
+
+    with pytest.raises(ExceptionGroup) as failure:
+        await serve()
+
+    assert failure.group_contains(RuntimeError, match="the port is taken")
+    assert ended.is_set()
