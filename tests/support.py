@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
-from starlette.applications import Starlette
 
 from holdfast.cli import migrations
 from holdfast.events import api
@@ -17,6 +16,7 @@ from holdfast.events.registrations import settlement
 from holdfast.events.settings import Database, Settings
 from holdfast.kit import migrate
 from holdfast.kit.database import Database as KitDatabase
+from holdfast.kit.rest import Table
 
 _numbers = itertools.count(1)
 
@@ -65,7 +65,7 @@ class Client:
 class Service:
     """The events service, running in this process."""
 
-    def __init__(self, app: Starlette, http: httpx2.AsyncClient, database: Database) -> None:
+    def __init__(self, app: Table, http: httpx2.AsyncClient, database: Database) -> None:
         self.app = app
         self.http = http
         self.database = database
@@ -103,7 +103,7 @@ async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]
     app = api.service(settings).app(database, background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
-        app.router.lifespan_context(app),
+        app.otherwise.router.lifespan_context(app.otherwise),
         httpx2.AsyncClient(transport=transport, base_url=settings.base_url) as http,
     ):
         yield Service(app, http, database)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 import uvicorn
 from rich.console import Console
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from holdfast.events import api as events_api
@@ -203,12 +203,12 @@ async def _in_transaction(settings: events_settings.Settings, work: Callable[[ev
         await database.pool.close()
 
 
-def events_app() -> Starlette:
+def events_app() -> ASGIApp:
     """The ASGI application, as a worker process of `serve --workers` builds it."""
     return _app(_events(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
 
-def _app(settings: events_settings.Settings, *, background: bool) -> Starlette:
+def _app(settings: events_settings.Settings, *, background: bool) -> ASGIApp:
     return events_api.service(settings).app(_database(settings), background=background)
 
 

@@ -39,7 +39,9 @@ async def test_an_offset_that_is_no_number_in_range_is_refused(ada: Client, subt
 async def test_a_parameter_that_is_part_of_the_path_is_unknown_in_the_query(ada: Client) -> None:
     event = await ada.create_event()
 
-    assert errors(await ada.get(f"/api/events/{event['id']}?event_id=1")) == {"event_id": ["unknown field"]}
+    assert errors(await ada.get(f"/api/events/{event['id']}?event_id=1")) == {
+        "event_id": ["unknown field: it is part of the path"]
+    }
     assert errors(await ada.delete(f"/api/events/{event['id']}?force=yes")).keys() == {"force"}
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "active"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -25,76 +25,75 @@ BODY_SECONDS = 30
 """How long a client may take to send its body."""
 
 Headers = Mapping[bytes, bytes]
-ReadCommand = Callable[[Scope, bytes], Command]
 
 
-def command_reader(operation: Operation) -> ReadCommand:
-    """Compile how path, query and body of one operation become its command."""
-    kind = operation.command
-    in_path = {field.name: field for field in fields(kind) if field.name in operation.path_fields}
+class CommandReader:
+    """Reads the command of one operation out of its requests.
 
-    def path_values(scope: Scope) -> dict[str, Any]:
+    The quick way decodes the body straight into types, and stops at the first fault. Then the careful way takes over,
+    which finds every failing field.
+    """
+
+    def __init__(self, operation: Operation) -> None:
+        self._kind = operation.command
+        parts = operation.path.split("/")
+        self._places = {part[1:-1]: place for place, part in enumerate(parts) if part.startswith("{")}
+        self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._places}
+        self._elsewhere = tuple(field.name for field in fields(self._kind) if field.name not in self._places)
+        self._takes_body = operation.takes_body
+        self._wrapper = operation.body
+        body = body_type(self._kind, self._places, self._wrapper) if self._takes_body else None
+        self._decode = msgspec.json.Decoder(body).decode if body else None
+        # Times need conversion to UTC, which only the careful way does; no hot operation takes one.
+        self._quick = "date-time" not in str(msgspec.json.schema(self._kind))
+
+    def __call__(self, scope: Scope, body: bytes) -> Command:
+        """The command of a request. Raises `not_found` for an address nothing can have, `validation_failed` and more."""
+        path = self._path(scope) if self._places else {}
+        query = read_query(scope["query_string"]) if scope["query_string"] else {}
+        if not self._takes_body:
+            return self._checked(path, numbered(self._kind, query))
+        if query:
+            raise invalid({name: ["unknown field"] for name in query})
+        if self._decode and self._quick and b"\\u0000" not in body:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                return self._quickly(path, self._decode(body))
+        return self._checked(path, self._unwrapped(parse(body)))
+
+    def _path(self, scope: Scope) -> dict[str, Any]:
+        parts = scope["path"].split("/")
+        texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
         try:
-            # Ids that cannot exist are ids of nothing.
-            texts = numbered(kind, scope["path_params"])
-            return {name: msgspec.convert(texts[name], field.type) for name, field in in_path.items()}
+            return {name: msgspec.convert(texts[name], field.type) for name, field in self._in_path.items()}
         except msgspec.ValidationError as error:
+            # An id that cannot exist is the id of nothing.
             raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
 
-    def from_query(scope: Scope, _: bytes) -> Command:
-        if not scope["query_string"]:
-            with contextlib.suppress(msgspec.ValidationError):
-                return msgspec.convert(numbered(kind, scope["path_params"]), kind)
-        path = path_values(scope)
-        query = read_query(scope["query_string"])
-        if clash := in_path.keys() & query.keys():
-            raise invalid({name: ["unknown field"] for name in clash})
-        return check(kind, {**path, **numbered(kind, query)})
+    def _quickly(self, path: Mapping[str, Any], decoded: Any) -> Command:
+        content = getattr(decoded, self._wrapper) if self._wrapper else decoded
+        command = self._kind(**path, **{name: getattr(content, name) for name in self._elsewhere})
+        if errors := broken_rules(command):
+            raise invalid(errors)
+        return command
 
-    if not operation.takes_body:
-        return from_query
-
-    wrapper = operation.body
-    shape = body_type(kind, in_path, wrapper)
-    assert shape, f"{operation.name} takes a body but has no fields for it"
-    decode = msgspec.json.Decoder(shape).decode
-    names = tuple(field.name for field in fields(kind) if field.name not in in_path)
-
-    def carefully(path: Mapping[str, Any], body: bytes) -> Command:
-        """The slow way, which finds every failing field."""
-        raw = parse(body)
-        if wrapper:
-            errors = {name: ["unknown field"] for name in raw if name != wrapper}
-            raw = raw.get(wrapper)
-            if not isinstance(raw, dict):
-                errors[wrapper] = ["is required" if raw is None else "expected an object"]
-                raise invalid(errors)
-            if errors:
-                raise invalid(errors)
-        values = cast(dict[str, Any], raw)
-        if clash := in_path.keys() & values.keys():
+    def _checked(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
+        if clash := self._places.keys() & values.keys():
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
-        return check(kind, {**values, **path})
+        if not values and not self._elsewhere:
+            return self._kind(**path)
+        return check(self._kind, {**values, **path})
 
-    def from_body(scope: Scope, body: bytes) -> Command:
-        path = path_values(scope)
-        if scope["query_string"]:
-            raise invalid({name: ["unknown field"] for name in read_query(scope["query_string"])})
-        if plain and b"\\u0000" not in body:
-            try:
-                decoded = decode(body)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                return carefully(path, body)
-            content = getattr(decoded, wrapper) if wrapper else decoded
-            command = kind(**path, **{name: getattr(content, name) for name in names})
-            if errors := broken_rules(command):
-                raise invalid(errors)
-            return command
-        return carefully(path, body)
-
-    # Times need conversion to UTC, which only the careful way does; no hot operation takes one.
-    plain = "date-time" not in str(msgspec.json.schema(kind))
-    return from_body
+    def _unwrapped(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The fields inside the wrapper, which stands alone."""
+        if self._wrapper is None:
+            return raw
+        errors = {name: ["unknown field"] for name in raw if name != self._wrapper}
+        content = raw.get(self._wrapper)
+        if not isinstance(content, dict):
+            errors[self._wrapper] = ["is required" if content is None else "expected an object"]
+        if errors:
+            raise invalid(errors)
+        return cast(dict[str, Any], content)
 
 
 def read_query(query_string: bytes) -> dict[str, str]:

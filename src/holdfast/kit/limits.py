@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 from limits import RateLimitItem
-from limits.aio.storage import Storage
+from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
@@ -29,6 +29,7 @@ class Limits:
         self._limiter = FixedWindowRateLimiter(storage)
         self._limits = limits
         self._blind_until = 0.0
+        self._patience = None if isinstance(storage, MemoryStorage) else PATIENCE
 
     async def hit(self, name: str, who: str) -> None:
         """Count one request of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
@@ -36,7 +37,7 @@ class Limits:
         if time.monotonic() < self._blind_until:
             return
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._patience):
                 if await self._limiter.hit(limit, name, who):
                     return
                 window = await self._limiter.get_window_stats(limit, name, who)

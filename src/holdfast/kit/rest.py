@@ -11,13 +11,13 @@ from functools import cache
 import msgspec
 import structlog
 from prometheus_client import Counter
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit.decode import Headers, command_reader, read_body
+from holdfast.kit.decode import CommandReader, Headers, read_body
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
@@ -27,44 +27,37 @@ from holdfast.kit.runner import Run, Runner
 
 Header = tuple[bytes, bytes]
 Methods = dict[str, "Endpoint"]
+Shape = tuple[str | None, ...]
 
 log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
 
 
-class Table(BaseRoute):
-    """The table of operations as one route: a look-up finds the path, however many there are."""
+class Table:
+    """The table of operations as an ASGI application: a look-up finds the path, however many there are.
 
-    def __init__(self, operations: Operations, runner: Runner, keys: KeyRing, limits: Limits) -> None:
+    Whatever is not in the table goes on to `otherwise`, without having paid for its middleware.
+    """
+
+    def __init__(
+        self, operations: Operations, runner: Runner, keys: KeyRing, limits: Limits, *, otherwise: Starlette
+    ) -> None:
         self._static: dict[str, Methods] = {}
-        self._shaped: dict[tuple[str | None, ...], tuple[tuple[str, ...], Methods]] = {}
+        self._shaped: dict[Shape, Methods] = {}
         for operation in operations:
-            if operation.path_fields:
-                shape = tuple(None if part.startswith("{") else part for part in operation.path.split("/"))
-                methods = self._shaped.setdefault(shape, (operation.path_fields, {}))[1]
-            else:
-                methods = self._static.setdefault(operation.path, {})
+            methods = (
+                self._shaped.setdefault(shape(operation.path), {})
+                if operation.path_fields
+                else self._static.setdefault(operation.path, {})
+            )
             methods[operation.method] = Endpoint(operation, runner[operation], keys, limits)
-        self._shapes = tuple(self._shaped)
+        self.otherwise = otherwise
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope["type"] != "http":
-            return Match.NONE, {}
-        path: str = scope["path"]
-        if methods := self._static.get(path):
-            return Match.FULL, {"endpoint": methods, "path_params": {}}
-        parts = path.split("/")
-        for shape in self._shapes:
-            if len(shape) == len(parts) and all(
-                part == literal if literal is not None else part for part, literal in zip(parts, shape, strict=True)
-            ):
-                names, methods = self._shaped[shape]
-                values = (part for part, literal in zip(parts, shape, strict=True) if literal is None)
-                return Match.FULL, {"endpoint": methods, "path_params": dict(zip(names, values, strict=True))}
-        return Match.NONE, {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        methods: Methods = scope["endpoint"]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods = self._find(scope["path"]) if scope["type"] == "http" else None
+        if methods is None:
+            await self.otherwise(scope, receive, send)
+            return
         method = scope["method"]
         # What answers GET answers HEAD; the server leaves out the body.
         if endpoint := methods.get("GET" if method == "HEAD" else method):
@@ -73,6 +66,24 @@ class Table(BaseRoute):
             problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {method}.")
             allow = (b"allow", ", ".join(sorted({*methods, *({"HEAD"} if "GET" in methods else ())})).encode())
             await respond(send, problem.status, encode(problem.body()), [allow])
+
+    def _find(self, path: str) -> Methods | None:
+        if methods := self._static.get(path):
+            return methods
+        parts = path.split("/")
+        for each, methods in self._shaped.items():
+            if len(each) == len(parts) and all(map(fits, parts, each)):
+                return methods
+        return None
+
+
+def shape(path: str) -> Shape:
+    """A path of the table, part by part, with None where a field of the command stands."""
+    return tuple(None if part.startswith("{") else part for part in path.split("/"))
+
+
+def fits(part: str, literal: str | None) -> bool:
+    return part == literal if literal is not None else part != ""
 
 
 class Endpoint:
@@ -83,7 +94,7 @@ class Endpoint:
         self._run = run
         self._keys = keys
         self._limits = limits
-        self._command = command_reader(operation)
+        self._command = CommandReader(operation)
         self._wrap = not (operation.bare or operation.paged)
         self._observe = REQUEST_SECONDS.labels(operation.name).observe
 

@@ -46,10 +46,12 @@ class Service:
     loops: Sequence[Loop] = ()
     periodic: tuple[jobs.Periodic, ...] = ()
 
-    def app(self, database: Database[Any], *, background: bool = True) -> Starlette:
-        """The ASGI application. With `background` it also runs the loops and the jobs while it serves."""
+    def app(self, database: Database[Any], *, background: bool = True) -> rest.Table:
+        """The ASGI application: the table, and plain routes behind it.
+
+        With `background` it also runs the loops and the jobs while it serves.
+        """
         ring = keys.KeyRing(database, self.find_keys)
-        runner = Runner(self.operations, database)
         spec = openapi.document(
             self.title, self.version, self.description, self.base_url, self.operations, (*EVERYWHERE, *self.problems)
         )
@@ -74,9 +76,8 @@ class Service:
                 return JSONResponse(problem.body(), 503, {"Retry-After": "1"})
             return PlainTextResponse("ready\n")
 
-        application = Starlette(
+        plain = Starlette(
             routes=[
-                rest.Table(self.operations, runner, ring, self.limits),
                 *self.routes,
                 _page("/openapi.json", lambda: JSONResponse(spec)),
                 _page("/docs", lambda: HTMLResponse(readable)),
@@ -87,8 +88,8 @@ class Service:
             lifespan=lifespan,
             exception_handlers={HTTPException: rest.refused},
         )
-        application.router.redirect_slashes = False
-        return application
+        plain.router.redirect_slashes = False
+        return rest.Table(self.operations, Runner(self.operations, database), ring, self.limits, otherwise=plain)
 
     @contextlib.asynccontextmanager
     async def background(self, database: Database[Any]) -> AsyncGenerator[None]:
