@@ -105,7 +105,7 @@ def paced(port: int, pairs: Iterator[bytes], per_second: int, follow: Callable[[
     async def drive() -> Result:
         statuses: Counter[int] = Counter()
         latencies: list[float] = []
-        idle: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
+        idle: asyncio.Queue[Connection] = asyncio.Queue()
         for _ in range(256):
             idle.put_nowait(await connect(port))
 

@@ -48,7 +48,7 @@ class CommandReader:
         self._quick = "date-time" not in str(msgspec.json.schema(self._kind))
 
     def __call__(self, scope: Scope, body: bytes) -> Command:
-        """The command of a request. Raises `not_found` for an address nothing can have, `validation_failed` and more."""
+        """The command of a request. Raises `not_found` for an address of nothing, `validation_failed` and more."""
         path = self._path(scope) if self._places else {}
         query = read_query(scope["query_string"]) if scope["query_string"] else {}
         if not self._takes_body:
