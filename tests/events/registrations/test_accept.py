@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.events.registrations import sql
+from holdfast.events.registrations import intake
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.kit.operation import Call, Caller
 from tests.support import Service, eventually
@@ -53,8 +53,8 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
         return Call(Caller(0, ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
 
     async with service.database.transaction() as tx:
-        first = await sql.accept(tx, [call()])
-        meanwhile = asyncio.create_task(service.database.transact(lambda tx: sql.accept(tx, [call()])))
+        first = await intake.accept(tx, [call()])
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: intake.accept(tx, [call()])))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     second = await meanwhile
 

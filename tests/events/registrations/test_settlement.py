@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.events.registrations import settlement, sql
+from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.kit.operation import Call, Caller
 from tests.support import Client, Service, eventually
@@ -56,7 +56,7 @@ async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(serv
     early = Call(Caller(0, ada.id), AcceptRegistration(event_id=event["id"], email="early@example.com"))
 
     async with service.database.transaction() as tx:
-        taken = await sql.accept(tx, [early])
+        taken = await intake.accept(tx, [early])
         late = await ada.register(event["id"], email="late@example.com")
         settling = asyncio.create_task(service.settle())
         await eventually(lambda: service.run_sql("select from pg_locks where locktype = 'advisory' and not granted"))

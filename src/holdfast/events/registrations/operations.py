@@ -11,7 +11,7 @@ from holdfast.events.problems import (
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
 )
-from holdfast.events.registrations import seating, settlement, sql
+from holdfast.events.registrations import intake, seating, settlement, sql
 from holdfast.events.registrations.model import (
     Accepted,
     AcceptRegistration,
@@ -52,7 +52,7 @@ async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> Sequence[
     202 means stored, not yet seated: poll `next.url`. Registrations are settled strictly in order of arrival: seats
     first, then the waiting list. Registering the same person again changes nothing.
     """
-    taken = await sql.accept(tx, calls)
+    taken = await intake.accept(tx, calls)
     if any(each.stored for each in taken):
         await tx.notify(settlement.CHANNEL)
     return [
