@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.kit.command import (
     Command,
-    Count,
     Id,
     Timestamp,
     body_type,
@@ -34,7 +33,7 @@ class Book(Command):
     title: Annotated[str, Meta(min_length=1, max_length=20)]
     starts: Timestamp
     ends: Timestamp | None = None
-    seats: Count = 1
+    seats: Annotated[int, Meta(ge=0)] = 1
     mode: Literal["open", "closed"] = "open"
     tags: list[str] = field(default_factory=list[str])
     note: str | UnsetType = UNSET

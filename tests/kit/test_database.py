@@ -10,7 +10,7 @@ from psycopg import errors
 from holdfast.events.settings import Settings
 from holdfast.kit.database import ATTEMPTS, Database, Tx
 from holdfast.kit.problems import NOT_FOUND, Problem
-from tests.support import Service
+from tests.support import Service, eventually
 
 Heard = asyncio.Queue[str]
 
@@ -353,7 +353,7 @@ async def test_a_database_that_was_closed_is_unavailable(settings: Settings) -> 
     assert refusal.value.code == "service_unavailable"
 
 
-async def test_a_process_that_stalls_in_a_transaction_does_not_hold_its_locks_forever(service: Service) -> None:
+async def test_sessions_bound_statements_and_idle_transactions(service: Service) -> None:
     async def limits(tx: Tx[Settings]) -> tuple[str, str, str]:
         return (
             await tx.value("show idle_in_transaction_session_timeout"),
@@ -362,3 +362,50 @@ async def test_a_process_that_stalls_in_a_transaction_does_not_hold_its_locks_fo
         )
 
     assert await service.database.read(limits) == ("10s", "30s", "UTC")
+
+
+async def test_a_process_that_stalls_in_a_transaction_loses_its_locks(service: Service) -> None:
+    held = asyncio.Event()
+    cut_off = asyncio.Event()
+
+    async def stall(tx: Tx[Settings]) -> None:
+        await tx.run("set local idle_in_transaction_session_timeout = '50ms'")
+        await tx.value("select pg_advisory_xact_lock(4711)")
+        held.set()
+        await cut_off.wait()
+        await tx.value("select 1")
+
+    async def lock_is_free() -> bool:
+        return await service.database.read(lambda tx: tx.value("select pg_try_advisory_xact_lock(4711)"))
+
+    stalling = asyncio.create_task(service.database.transact(stall))
+    await held.wait()
+    await eventually(lock_is_free)
+    cut_off.set()
+
+    with pytest.raises(Problem) as refused:
+        await stalling
+    assert refused.value.code == "service_unavailable"
+
+
+async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> None:
+    async def dawdle(tx: Tx[Settings]) -> None:
+        await tx.run("set local statement_timeout = '20ms'")
+        await tx.value("select pg_sleep(10)")
+
+    with pytest.raises(Problem) as refused:
+        await service.database.transact(dawdle)
+
+    assert (refused.value.code, refused.value.message) == ("service_unavailable", "The database took too long.")
+
+
+async def test_a_failure_that_nobody_read_undoes_everything_and_quotes_no_row(boxes: Service) -> None:
+    async def fill(tx: Tx[Settings]) -> None:
+        await put(tx, 1)
+        await tx.run("insert into boxes values (1)")
+
+    with pytest.raises(errors.UniqueViolation) as raised:
+        await boxes.database.transact(fill)
+
+    assert "DETAIL" not in str(raised.value)
+    assert await contents(boxes) == [0, 0]

@@ -5,6 +5,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.kit.rest import address
 from tests.kit.wire import code, straight
 from tests.support import Client, Service
 
@@ -177,3 +178,18 @@ async def test_a_request_without_an_address_is_still_limited_and_served(service:
     response = await straight(service, "POST", "/api/organizers/register", messages=messages, client=None)
 
     assert response.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("client", "who"),
+    [
+        (("10.0.0.7", 1), "address 10.0.0.7"),
+        (("::ffff:10.0.0.7", 1), "address ::ffff:10.0.0.7"),
+        (("2001:db8:1:2::7", 1), "network 20010db800010002"),
+        (("2001:db8:1:2:ffff::8", 1), "network 20010db800010002"),
+        (("testclient", 1), "address testclient"),
+        (None, "a local socket"),
+    ],
+)
+def test_a_throttle_counts_addresses_and_whole_networks_of_ipv6(client: tuple[str, int] | None, who: str) -> None:
+    assert address({"type": "http", "client": client}) == who

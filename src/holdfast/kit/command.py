@@ -20,7 +20,6 @@ from holdfast.kit.problems import invalid
 Errors = dict[str, list[str]]
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="Money, in minor units of the currency.")]
 Timestamp = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601, UTC.")]
 

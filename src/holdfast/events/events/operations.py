@@ -80,7 +80,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if after.current_price is not None and after.current_price != before.current_price:
         await record(tx, before.id, "manual_change", before.current_price, after.current_price)
-    if after.capacity > before.capacity:
+    if after.capacity > before.capacity or before.status == "expired":
+        # A seat freed while the event lay in the past has waited for the event to be put off.
         await seating.promote(tx, before.id)
     return await _shown(tx, before.id)
 

@@ -84,6 +84,7 @@ ACCEPT: LiteralString = """
                  where problem is null and (known is null or known = 'rejected')
                  order by event_id, user_id, place) as first
          order by place),
+    -- Should two processes wait for each other here, one of them is run again.
     asked_again as (
         update registrations
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,

@@ -13,16 +13,16 @@ RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T
 
 async def list_registrations(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[Registration]:
     """In order of arrival; those of one organizer's events, or with None of all."""
+    of_whom: LiteralString = "" if organizer_id is None else "and events.organizer_id = %(organizer_id)s"
     return await tx.rows(
         Registration,
         f"""
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at
           from registrations
+          join events on events.id = registrations.event_id
           join users on users.id = registrations.user_id
-         where registrations.status in ('registered', 'waitlisted')
-           and (%(organizer_id)s::bigint is null
-                or registrations.event_id in (select id from events where organizer_id = %(organizer_id)s))
+         where registrations.status in ('registered', 'waitlisted') {of_whom}
          order by registrations.received_at, registrations.arrival offset %(offset)s limit %(limit)s
         """,
         {"organizer_id": organizer_id, "offset": offset, "limit": limit},

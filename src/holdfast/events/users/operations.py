@@ -11,4 +11,7 @@ async def list(tx: Tx, caller: Caller, command: Paged) -> Page[User]:
 
     An admin key sees everyone; an organizer key sees itself and the people registered for its events.
     """
-    return page(await sql.list_users(tx, caller.tenant_id, command.offset, command.limit + 1), command)
+    offset, limit = command.offset, command.limit + 1
+    if caller.tenant_id is None:
+        return page(await sql.list_users(tx, offset, limit), command)
+    return page(await sql.list_users_seen_by(tx, caller.tenant_id, offset, limit), command)

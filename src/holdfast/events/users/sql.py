@@ -4,17 +4,27 @@ from holdfast.events.settings import Tx
 from holdfast.events.users.model import User
 
 
-async def list_users(tx: Tx, seen_by: int | None, offset: int, limit: int) -> list[User]:
+async def list_users(tx: Tx, offset: int, limit: int) -> list[User]:
+    return await tx.rows(
+        User,
+        "select id, name, email, role, slug from users order by id offset %(offset)s limit %(limit)s",
+        {"offset": offset, "limit": limit},
+    )
+
+
+async def list_users_seen_by(tx: Tx, organizer_id: int, offset: int, limit: int) -> list[User]:
+    """The organizer, and everyone who holds a place at one of its events."""
     return await tx.rows(
         User,
         """
-        select id, name, email, role, slug from users
-         where %(seen_by)s::bigint is null
-            or id = %(seen_by)s
-            or id in (select user_id from registrations join events on events.id = registrations.event_id
-                       where events.organizer_id = %(seen_by)s
-                         and registrations.status in ('registered', 'waitlisted'))
+        select id, name, email, role, slug
+          from users
+          join (select %(organizer_id)s::bigint as id
+                union
+                select user_id from registrations join events on events.id = registrations.event_id
+                 where events.organizer_id = %(organizer_id)s
+                   and registrations.status in ('registered', 'waitlisted')) as seen using (id)
          order by id offset %(offset)s limit %(limit)s
         """,
-        {"seen_by": seen_by, "offset": offset, "limit": limit},
+        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
     )
