@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
-from psycopg import errors
+from psycopg import InternalError, errors
 
 from holdfast.events.settings import Settings
 from holdfast.kit.database import ATTEMPTS, Database, Tx
@@ -397,6 +397,18 @@ async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> N
         await service.database.transact(dawdle)
 
     assert (refused.value.code, refused.value.message) == ("service_unavailable", "The database took too long.")
+
+
+async def test_a_failure_that_was_swallowed_is_no_commit(boxes: Service) -> None:
+    async def fill(tx: Tx[Settings]) -> None:
+        await put(tx, 1)
+        with contextlib.suppress(errors.UniqueViolation):
+            await tx.value("insert into boxes values (1) returning 1")
+
+    with pytest.raises(InternalError):
+        await boxes.database.transact(fill)
+
+    assert await contents(boxes) == [0, 0]
 
 
 async def test_a_failure_that_nobody_read_undoes_everything_and_quotes_no_row(boxes: Service) -> None:

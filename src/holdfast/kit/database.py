@@ -234,7 +234,10 @@ async def _pipelined(connection: AsyncConnection[Any]) -> AsyncGenerator[AsyncPi
         async with connection.pipeline() as pipeline:
             await connection.execute("begin")
             yield pipeline
-            await connection.execute("commit")
+            commit = await connection.execute("commit")
+        if commit.statusmessage != "COMMIT":
+            # Somebody swallowed the error of a statement; PostgreSQL then rolls back without another word.
+            raise psycopg.InternalError("the transaction was rolled back")
     except BaseException:
         if not connection.closed:
             await connection.rollback()
