@@ -10,12 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
-from tests.support import Service, fresh_migrations, running
+from tests.support import Service, fresh_migrations, running, scratch_database, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 
@@ -47,27 +46,16 @@ def template_url(data_dir: Path) -> str:
 
 
 @pytest.fixture
-def database_url(template_url: str, request: pytest.FixtureRequest) -> Iterator[str]:
+def database_url(template_url: str) -> Iterator[str]:
     """A database of this test's own."""
-    name = f"test_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
-    admin = make_conninfo(template_url, dbname="postgres")
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} template holdfast_template").format(sql.Identifier(name)))
-    yield make_conninfo(template_url, dbname=name)
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+    with scratch_database(template_url, "test") as url:
+        yield url
 
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    """The settings a test runs under: the defaults, with limits out of the way."""
-    return Settings(
-        data_dir=tmp_path,
-        database_url=database_url,
-        base_url="http://events.test",
-        registrations_per_minute=1_000_000,
-        organizers_per_hour=1_000_000,
-    )  # pyright: ignore[reportCallIssue]
+    """The settings a test runs under."""
+    return unlimited(database_url, tmp_path)
 
 
 @pytest.fixture

@@ -3,11 +3,16 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, LiteralString
 
 import httpx2
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from holdfast.cli import migrations
 from holdfast.events import api
@@ -132,3 +137,26 @@ def event_fields(**fields: Any) -> dict[str, Any]:
 
 def fresh_migrations(url: str) -> list[str]:
     return migrate.migrate(url, migrations())
+
+
+@contextlib.contextmanager
+def scratch_database(
+    template_url: str, purpose: str, options: LiteralString = "template holdfast_template"
+) -> Generator[str]:
+    """A database for as long as the block lasts: a clone of the migrated template, or of a special kind."""
+    name = f"{purpose}_{os.getpid()}"
+    with psycopg.connect(make_conninfo(template_url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {} " + options).format(sql.Identifier(name)))
+        yield make_conninfo(template_url, dbname=name)
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def unlimited(database_url: str, data_dir: Path) -> Settings:
+    """The defaults, with rate limits out of the way."""
+    return Settings(
+        data_dir=data_dir,
+        database_url=database_url,
+        base_url="http://events.test",
+        registrations_per_minute=1_000_000,
+        organizers_per_hour=1_000_000,
+    )  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,141 @@
+"""Whatever can be generated from our OpenAPI document, good or bad, is answered as the document says."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import httpx2
+import hypothesis
+import psycopg
+import pytest
+import requests
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis import GenerationMode, checks
+from schemathesis.specs.openapi import checks as openapi_checks
+
+from holdfast.events.api import OPERATIONS
+from holdfast.kit.operation import Operation
+from tests.support import event_fields, scratch_database
+
+
+@dataclass
+class Known:
+    """What exists, to ask for in the path and to name in the body."""
+
+    path: dict[str, Any]
+    body: dict[str, Any]
+
+
+@dataclass
+class Served:
+    """The service in a process of its own, as operators run it, and everything it has logged."""
+
+    url: str
+    key: str
+    document: Any
+    known: Mapping[str, Known]
+    log: list[str]
+
+
+@pytest.fixture(scope="module")
+def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with scratch_database(template_url, "generated") as url:
+        environment = {
+            **os.environ,
+            "EVENTS_DATABASE_URL": url,
+            "HOLDFAST_DATA_DIR": str(tmp_path_factory.mktemp("data")),
+            "API_REGISTRATION_RATE_LIMIT": "1000000",
+            "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
+        }
+        holdfast = [sys.executable, "-m", "holdfast", "events"]
+        with psycopg.connect(url, autocommit=True) as connection:
+            # So that no number tried by chance is the id of the key in use.
+            connection.execute("alter sequence api_keys_id_seq restart with 987654321")
+        create = [*holdfast, "key", "create", "--admin", "--name", "Generated"]
+        key = subprocess.run(create, env=environment, check=True, capture_output=True, text=True).stdout.split()[-1]
+        serve = [*holdfast, "serve", "--port", "0"]
+        with subprocess.Popen(
+            serve, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            assert process.stdout
+            address = next(line for line in process.stdout if "listens on" in line).split()[-1]
+            log: list[str] = []
+            reader = threading.Thread(target=log.extend, args=[process.stdout])
+            reader.start()
+            try:
+                document = schemathesis.openapi.from_url(f"{address}/openapi.json")
+                yield Served(address, key, document, furnish(address, key), log)
+            finally:
+                process.terminate()
+                reader.join()
+
+
+def furnish(address: str, key: str) -> Mapping[str, Known]:
+    """Put something into the service, and say what each operation can ask for."""
+    with httpx2.Client(base_url=address, headers={"X-API-Key": key}) as http:
+        organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
+        ada = http.post("/api/organizers/register", json={"organizer": organizer}).json()["data"]["organizer"]["id"]
+        fields = event_fields(organizer_id=ada, capacity=1000)
+        kept, lost = (http.post("/api/events", json={"event": fields}).json()["data"]["id"] for _ in range(2))
+        person = {"event_id": kept, "email": "ann@example.com"}
+        poll = http.post("/api/registrations", json={"registration": person}).json()["next"]["url"]
+    bodies: dict[str, dict[str, Any]] = {
+        "create_api_key": {"user_id": ada},
+        "create_event": {"organizer_id": ada, "pricing_mode": "free", "price": 0, "image_keys": []},
+        "create_registration": {"event_id": kept, "user_id": None},
+    }
+    ids = {"event_id": kept, "user_id": poll.rpartition("/")[2]}
+    known = defaultdict(lambda: Known(ids, {}), {name: Known(ids, body) for name, body in bodies.items()})
+    known["cancel_event"] = known["delete_registration"] = Known({**ids, "event_id": lost}, {})
+    return known
+
+
+# Their types are not fully known.
+ANSWERS: Any = checks
+PROMISES: Any = openapi_checks
+KEPT: list[Any] = [
+    ANSWERS.not_a_server_error,
+    PROMISES.status_code_conformance,
+    PROMISES.content_type_conformance,
+    PROMISES.response_headers_conformance,
+    PROMISES.response_schema_conformance,
+]
+REFUSED: list[Any] = [*KEPT, PROMISES.negative_data_rejection]
+UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_what_is_generated_from_the_document_is_answered_as_documented(
+    served: Served, operation: Operation, mode: GenerationMode
+) -> None:
+    known = served.known[operation.name]
+    documented = served.document[operation.path][operation.method]
+    expected = REFUSED if mode.is_negative else KEPT
+
+    @hypothesis.settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=UNHURRIED)
+    @hypothesis.given(case=documented.as_strategy(generation_mode=mode), about_what_exists=st.booleans())
+    def answer(case: Any, about_what_exists: bool) -> None:
+        if mode.is_positive and about_what_exists:
+            case.path_parameters |= {name: known.path[name] for name in operation.path_fields if name in known.path}
+            fields_of(case.body).update(known.body)
+        case.call_and_validate(base_url=served.url, session=session, headers={"X-API-Key": served.key}, checks=expected)
+
+    with requests.Session() as session:
+        answer()
+
+
+def fields_of(body: Any) -> dict[str, Any]:
+    """The fields inside the wrapper of a generated body; empty when there are none."""
+    wrapped = list(cast(dict[str, Any], body).values()) if isinstance(body, dict) else []
+    return cast(dict[str, Any], wrapped[0]) if wrapped and isinstance(wrapped[0], dict) else {}
+
+
+def test_the_service_logged_no_failure_over_all_that_was_generated(served: Served) -> None:
+    assert [line for line in served.log if "Traceback" in line or "request failed" in line] == []

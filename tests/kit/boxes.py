@@ -1,0 +1,18 @@
+"""Two boxes in a table, for tests that need something to fight over."""
+
+from holdfast.events.settings import Settings
+from holdfast.kit.database import Tx
+from tests.support import Service
+
+
+async def make(service: Service) -> None:
+    await service.run_sql("create table boxes (id int primary key, content int not null default 0)")
+    await service.run_sql("insert into boxes values (1), (2)")
+
+
+async def contents(service: Service) -> list[int]:
+    return [content for (content,) in await service.run_sql("select content from boxes order by id")]
+
+
+async def put(tx: Tx[Settings], box: int) -> None:
+    await tx.value("update boxes set content = content + 1 where id = %(box)s returning id", {"box": box})
