@@ -24,7 +24,7 @@ format: .venv/.dev ## Bring the code into shape
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
-	@.venv/bin/python benchmarks/registrations.py
+	@.venv/bin/python -m benchmarks.registrations $(ARGS)
 
 lock: $(UV) ## Renew both lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra redis -o requirements.lock pyproject.toml
