@@ -90,16 +90,22 @@ def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) 
     assert rows(empty_url, "select * from shelf") == [("100% of it",)]
 
 
-def test_a_file_that_fails_leaves_nothing_behind(empty_url: str) -> None:
-    with pytest.raises(psycopg.Error):
-        migrate(empty_url, [FIRST, BROKEN])
-    assert tables(empty_url) == []
-
-    migrate(empty_url, [FIRST])
+def test_a_file_that_fails_leaves_nothing_of_itself_behind_and_is_next_when_mended(empty_url: str) -> None:
     with pytest.raises(psycopg.Error):
         migrate(empty_url, [FIRST, SECOND, BROKEN])
+
     assert tables(empty_url) == ["migrations", "shelf"]
-    assert pending(empty_url, [FIRST, SECOND, BROKEN]) == [SECOND.name, BROKEN.name]
+    assert pending(empty_url, [FIRST, SECOND, BROKEN]) == [BROKEN.name]
+    mended = Migration(BROKEN.name, "create table lamp (watts int)")
+    assert migrate(empty_url, [FIRST, SECOND, mended]) == [BROKEN.name]
+
+
+def test_a_value_added_to_an_enum_can_be_used_by_the_next_file(empty_url: str) -> None:
+    colours = Migration("0001_colours.sql", "create type colour as enum ('red')")
+    blue = Migration("0002_blue.sql", "alter type colour add value 'blue'")
+    lamp = Migration("0003_lamp.sql", "create table lamp (colour colour default 'blue')")
+
+    assert migrate(empty_url, [colours, blue, lamp]) == [colours.name, blue.name, lamp.name]
 
 
 def test_what_is_pending_is_told_without_changing_anything(empty_url: str) -> None:

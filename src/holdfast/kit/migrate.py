@@ -1,6 +1,7 @@
-"""Schema up to date: numbered `.sql` files, applied once each, in order, in one transaction.
+"""Schema up to date: numbered `.sql` files, applied once each, in order, each in a transaction of its own.
 
-A file that was applied is never edited; its checksum is kept and compared.
+A file that was applied is never edited; its checksum is kept and compared. One that fails leaves nothing of itself
+behind, and is the next to be applied.
 """
 
 import hashlib
@@ -35,21 +36,25 @@ def read(directory: Path) -> Iterator[Migration]:
 
 def migrate(url: str, migrations: list[Migration]) -> list[str]:
     """Apply what is missing and return the names applied. Raises EditedMigration."""
-    with psycopg.connect(url) as connection:
-        connection.execute("select pg_advisory_xact_lock(%s)", [LOCK])
-        connection.execute("set local lock_timeout = '10s'")
+    with psycopg.connect(url, autocommit=True) as connection:
+        # Held by the session, and so given back with the connection.
+        connection.execute("select pg_advisory_lock(%s)", [LOCK])
+        connection.execute("set lock_timeout = '10s'")
         connection.execute(
             "create table if not exists migrations ("
             "  name text primary key, checksum text not null, applied_at timestamptz not null default now())"
         )
         applied = dict(connection.execute("select name, checksum from migrations").fetchall())
-        fresh = [each for each in migrations if each.name not in applied]
         for each in migrations:
             if applied.get(each.name, each.checksum) != each.checksum:
                 raise EditedMigration(f"{each.name} was edited after it had been applied; add a new migration instead.")
+        fresh = [each for each in migrations if each.name not in applied]
         for each in fresh:
-            connection.execute(each.sql.encode())
-            connection.execute("insert into migrations (name, checksum) values (%s, %s)", [each.name, each.checksum])
+            with connection.transaction():
+                connection.execute(each.sql.encode())
+                connection.execute(
+                    "insert into migrations (name, checksum) values (%s, %s)", [each.name, each.checksum]
+                )
         return [each.name for each in fresh]
 
 
