@@ -58,6 +58,13 @@ def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database
     assert "no organizer has this id" in made.stderr
 
 
+def test_a_key_without_a_name_is_refused_in_a_line(database_url: str) -> None:
+    made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
+
+    assert made.returncode == 1
+    assert made.stderr.startswith("Not acceptable: name.")
+
+
 def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> None:
     with psycopg.connect(template_url, autocommit=True) as connection:
         connection.execute("create database not_migrated")

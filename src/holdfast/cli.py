@@ -25,6 +25,7 @@ from holdfast.events import settings as events_settings
 from holdfast.events.keys.model import ApiKey, CreateKey
 from holdfast.events.keys.operations import create, mint
 from holdfast.kit import jobs, logs, migrate
+from holdfast.kit.command import check
 from holdfast.kit.database import Database
 from holdfast.kit.operation import ADMIN
 from holdfast.kit.problems import Problem
@@ -129,9 +130,8 @@ def create_key(
     settings = _with_database(_events())
 
     async def make(tx: events_settings.Tx) -> ApiKey:
-        if organizer is None:
-            return await mint(tx, None, name)
-        return await create(tx, ADMIN, CreateKey(name=name, user_id=organizer))
+        command = check(CreateKey, {"name": name, "user_id": organizer})
+        return await mint(tx, None, command.name) if admin else await create(tx, ADMIN, command)
 
     try:
         key = asyncio.run(_in_transaction(settings, make))

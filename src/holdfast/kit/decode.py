@@ -119,7 +119,7 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
         raise BAD_REQUEST("Content-Length is not a number of bytes.")
     if int(length) > MAX_BODY:
         raise PAYLOAD_TOO_LARGE()
-    body = b""
+    body = bytearray()
     more = True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -133,7 +133,7 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
                 more = message.get("more_body", False)
     except TimeoutError as error:
         raise BAD_REQUEST("The body took too long to arrive.") from error
-    return body
+    return bytes(body)
 
 
 def parse(body: bytes) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from holdfast.kit.runner import Runner
 
 log = structlog.get_logger()
 
+READY_SECONDS = 2
+"""How long the database may take to answer before the process no longer calls itself ready."""
+
 Loop = Callable[[Database[Any]], Awaitable[None]]
 
 
@@ -70,7 +73,8 @@ class Service:
 
         async def ready(_: Request) -> Response:
             try:
-                await database.read(lambda tx: tx.value("select 1"))
+                async with asyncio.timeout(READY_SECONDS):
+                    await database.read(lambda tx: tx.value("select 1"))
             except Exception:
                 problem = SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1)
                 return JSONResponse(problem.body(), 503, {"Retry-After": "1"})

@@ -69,11 +69,12 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     """
     before = await _settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
-    if status == "registered" != before.status and not await sql.has_free_seat(tx, command.event_id):
+    moved = status != before.status
+    if moved and status == "registered" and not await sql.has_free_seat(tx, command.event_id):
         raise EVENT_FULL(f"Every seat of event {command.event_id} is taken.")
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
-    if status == "waitlisted" != before.status:
+    if moved and status == "waitlisted":
         await seating.promote(tx, command.event_id, but_not=command.user_id)
     return await _settled(tx, caller, command)
 
