@@ -14,7 +14,6 @@ from tests.support import Service
 
 def with_loops(*loops: kit.Loop) -> kit.Service:
     return kit.Service(
-        name="test",
         title="Test",
         version="1",
         description="A service that only works in the background.",

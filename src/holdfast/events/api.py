@@ -88,7 +88,6 @@ DESCRIPTION = (
 def service(settings: Settings) -> Service:
     """The events service as these settings want it."""
     return Service(
-        name="events",
         title="Holdfast Events",
         version=VERSION,
         description=DESCRIPTION,

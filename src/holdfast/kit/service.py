@@ -36,7 +36,6 @@ class Service:
     periodic   jobs on a timetable, run once for all processes
     """
 
-    name: str
     title: str
     version: str
     description: str

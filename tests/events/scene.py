@@ -1,0 +1,102 @@
+"""An organizer with an event, a registration and keys, for tests that share it: what is refused changes nothing."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import jsonschema
+import pytest
+
+from holdfast.events.api import OPERATIONS
+from holdfast.events.problems import ALL
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import EVERYWHERE
+from tests.support import Client, Service, event_fields
+
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+"""For tests that share the service of this module."""
+
+KINDS = {kind.code: kind for kind in (*EVERYWHERE, *ALL)}
+
+LEAKS = re.compile(
+    r"""Traceback|psycopg|msgspec|File "|\.py\b|<class|insert into|\bselect .* from\b|unnest|jsonb|returning
+      | violates | constraint | relation\ " | column\ " | DETAIL: | bigint | pg_ """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What our own code, the driver, or the database would say; nobody outside should ever read it."""
+
+
+@dataclass
+class Scene:
+    """A service with something in it to ask for, asked by the organizer who owns it."""
+
+    service: Service
+    ada: Client
+    spec: dict[str, Any]
+    ids: dict[str, Any]
+
+    def path(self, operation: Operation, **other: str) -> str:
+        return operation.path.format(**{**self.ids, **other})
+
+    def documented(self, operation: Operation) -> dict[str, Any]:
+        return self.spec["paths"][operation.path][operation.method.lower()]
+
+    def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
+        """A body this operation accepts, but for the fields."""
+        acceptable: dict[str, dict[str, Any]] = {
+            "register_organizer": {"name": "Ben Events", "email": "ben@example.com", "slug": "ben-events"},
+            "create_api_key": {"name": "One more"},
+            "create_event": event_fields(),
+            "create_registration": {"event_id": self.ids["event_id"], "email": "cal@example.com"},
+        }
+        return {str(operation.body): {**acceptable.get(operation.name, {}), **fields}}
+
+    async def send(self, operation: Operation, content: bytes | None = None, **options: Any) -> httpx2.Response:
+        """Send the operation with a body and a query as they are."""
+        path = options.pop("path", self.path(operation))
+        if content is not None:
+            options["headers"] = {"Content-Type": "application/json", **options.get("headers", {})}
+        return await self.ada.request(operation.method, path, content=content, **options)
+
+    def refused(self, response: httpx2.Response, operation: Operation | None = None) -> str:
+        """The code of a refusal that has the envelope, gives nothing away, and is documented."""
+        assert 400 <= response.status_code < 500, (response.status_code, response.text[:300])
+        assert response.headers["content-type"] == "application/json"
+        body = response.json()
+        for member in ("error", "code", "hint"):
+            assert isinstance(body[member], str)
+            assert body[member]
+        assert not LEAKS.search(response.text), response.text[:1000]
+        assert KINDS[body["code"]].status == response.status_code
+        jsonschema.validate(body, {"$ref": "#/components/schemas/Error", **self.spec})
+        if operation:
+            assert str(response.status_code) in self.documented(operation)["responses"]
+        return body["code"]
+
+    async def is_untouched(self) -> None:
+        """Assert that everything is as it was when the scene was set."""
+        events = (await self.ada.get("/api/events")).json()["data"]
+        keys = (await self.ada.get("/api/keys")).json()["data"]
+        registrations = (await self.ada.get("/api/registrations")).json()["data"]
+
+        assert [(each["title"], each["status"], each["registration_count"]) for each in events] == [
+            ("Life drawing", "active", 1)
+        ]
+        assert [each["name"] for each in keys] == ["First key", "One more"]
+        assert [each["status"] for each in registrations] == ["registered"]
+        assert await self.service.run_sql("select count(*) from users") == [(2,)]
+
+
+def named(operations: list[Operation]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("operation", operations, ids=[each.name for each in operations])
+
+
+every_operation = named(list(OPERATIONS))
+with_a_body = named([each for each in OPERATIONS if each.body])
+with_a_query = named([each for each in OPERATIONS if not each.body])
+with_a_path = named([each for each in OPERATIONS if each.path_fields])
+with_a_key = named([each for each in OPERATIONS if not each.public])
+
+HUGE = b"9" * 5000
+DEEP = 100_000
