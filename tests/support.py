@@ -105,7 +105,7 @@ class Service:
 async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]:
     """The service under these settings, without background work."""
     database = KitDatabase(settings.database_url, settings, size=settings.pool_size, name="tests")
-    app = api.service(settings).app(database, background=False)
+    app = api.service(settings, database).app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),

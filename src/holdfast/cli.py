@@ -89,13 +89,13 @@ def serve(
 def worker() -> None:
     """Do the background work alone: settlement and jobs."""
     settings = _with_database(_events())
-    service = events_api.service(settings)
+    database = _database(settings)
+    service = events_api.service(settings, database)
 
     async def work() -> None:
-        database = _database(settings)
         await database.open()
         try:
-            async with service.background(database):
+            async with service.background():
                 say("Holdfast Events works in the background. Stop with Ctrl-C.")
                 await asyncio.Event().wait()
         finally:
@@ -209,7 +209,7 @@ def events_app() -> ASGIApp:
 
 
 def _app(settings: events_settings.Settings, *, background: bool) -> ASGIApp:
-    return events_api.service(settings).app(_database(settings), background=background)
+    return events_api.service(settings, _database(settings)).app(background=background)
 
 
 def _serve(

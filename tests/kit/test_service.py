@@ -8,20 +8,22 @@ from structlog.testing import capture_logs
 from holdfast.events.keys.operations import find_callers
 from holdfast.events.settings import Database
 from holdfast.kit import service as kit
+from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from tests.support import Service
 
 
-def with_loops(*loops: kit.Loop) -> kit.Service:
+def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
     return kit.Service(
         title="Test",
         version="1",
         description="A service that only works in the background.",
         base_url="http://test",
+        database=database,
         operations=(),
         problems=(),
         routes=(),
-        find_keys=find_callers,
+        authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),
         loops=loops,
     )
@@ -74,7 +76,7 @@ async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -
         await asyncio.Event().wait()
 
     with capture_logs() as logs:
-        async with with_loops(fail_once).background(service.database), asyncio.timeout(5):
+        async with with_loops(service.database, fail_once).background(), asyncio.timeout(5):
             await again.wait()
 
     assert runs == 2
@@ -91,7 +93,7 @@ async def test_background_work_ends_with_the_service(service: Service) -> None:
         finally:
             ended.set()
 
-    async with with_loops(work, work).background(service.database), asyncio.timeout(5):
+    async with with_loops(service.database, work, work).background(), asyncio.timeout(5):
         await started.wait()
         assert not ended.is_set()
 
@@ -111,7 +113,7 @@ async def test_a_service_that_fails_ends_its_background_work_too(service: Servic
             ended.set()
 
     async def serve() -> None:
-        async with with_loops(work).background(service.database), asyncio.timeout(5):
+        async with with_loops(service.database, work).background(), asyncio.timeout(5):
             await started.wait()
             raise RuntimeError("the port is taken")
 

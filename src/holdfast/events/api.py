@@ -14,8 +14,9 @@ from holdfast.events.organizers import operations as organizers
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.registrations import operations as registrations
-from holdfast.events.settings import Settings
+from holdfast.events.settings import Database, Settings
 from holdfast.events.users import operations as users
+from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operation
 from holdfast.kit.service import Service
@@ -85,17 +86,20 @@ DESCRIPTION = (
 )
 
 
-def service(settings: Settings) -> Service:
+def service(settings: Settings, database: Database) -> Service:
     """The events service as these settings want it."""
+    ring = KeyRing(database, keys.find_callers)
     return Service(
         title="Holdfast Events",
         version=VERSION,
         description=DESCRIPTION,
         base_url=settings.base_url,
+        database=database,
         operations=OPERATIONS,
         problems=ALL,
         routes=routes(settings),
-        find_keys=keys.find_callers,
+        authenticate=ring.caller,
+        hearing=[ring.hearing],
         limits=Limits(settings.rate_limit_storage_url, settings.limits),
         loops=jobs.LOOPS,
         periodic=jobs.PERIODIC,

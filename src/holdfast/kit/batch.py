@@ -47,6 +47,11 @@ class Batcher(Generic[C, A]):
         self._draining: asyncio.Task[None] | None = None
         self._observe = BATCH_SIZE.labels(name).observe
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits and nothing runs."""
+        return self._draining is None and not self._waiting
+
     async def submit(self, call: C) -> A:
         """The answer to one call, after the batch it travelled in has committed."""
         if len(self._waiting) >= self._room:

@@ -96,6 +96,8 @@ class Tx(Generic[S]):
     async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         if self._line is None:
             self._line = await self._connect()
+        if self._line.each_enters:
+            await self._line.each_enters(self._line.connection)
         cursor = self._line.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
@@ -108,20 +110,29 @@ class Tx(Generic[S]):
         return cursor
 
 
+Enter = Callable[[AsyncConnection[Any]], Awaitable[object]]
+
+
 class Line(NamedTuple):
-    """A connection in use; with its pipeline inside a transaction."""
+    """A connection in use, with its pipeline, and how each statement enters its tenant outside a transaction."""
 
     connection: AsyncConnection[Any]
     pipeline: AsyncPipeline | None
+    each_enters: Enter | None = None
 
 
 class Database(Generic[S]):
-    """One service's database, shared by all the work of a process."""
+    """One service's database, shared by all the work of a process.
 
-    def __init__(self, url: str, settings: S, *, size: int, name: str) -> None:
+    tenancy    the statement by which a transaction enters a tenant, `%(tenant)s`, for good: from then on row-level
+               security shows it that tenant's rows and no others. None: the service has no such wall
+    """
+
+    def __init__(self, url: str, settings: S, *, size: int, name: str, tenancy: LiteralString | None = None) -> None:
         self.url = url
         self.settings = settings
         self.name = name
+        self.tenancy: LiteralString | None = tenancy
         self._heard: dict[str, list[Callable[[str], None]]] = {}
         self._listener: asyncio.Task[None] | None = None
         self.pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
@@ -147,7 +158,7 @@ class Database(Generic[S]):
         await self.pool.close()
 
     @contextlib.asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[Tx[S]]:
+    async def transaction(self, tenant: int | None = None) -> AsyncGenerator[Tx[S]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
         Its statements are pipelined: BEGIN travels with the first that is read, COMMIT with the last that is not.
@@ -156,38 +167,52 @@ class Database(Generic[S]):
 
             async def begin() -> Line:
                 connection = await stack.enter_async_context(self.pool.connection())
-                return Line(connection, await stack.enter_async_context(_pipelined(connection)))
+                line = Line(connection, await stack.enter_async_context(_pipelined(connection)))
+                if enter := self._enter(tenant):
+                    await enter(connection)
+                return line
 
             yield Tx(self.settings, begin)
 
-    async def transact(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
+    def _enter(self, tenant: int | None) -> Enter | None:
+        statement = self.tenancy
+        if statement is None or tenant is None:
+            return None
+        return lambda connection: connection.execute(statement, {"tenant": str(tenant)})
+
+    async def transact(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` in a transaction; run it again, whole, when it lost a race. Answers after the commit.
 
-        Raises `service_unavailable` when the database cannot be reached or takes too long; then nothing is known to be
-        stored.
+        With `tenant` it sees that tenant's rows only, where the service has row-level security. Raises
+        `service_unavailable` when the database cannot be reached or takes too long; then nothing is known to be stored.
         """
         async with _in_time():
             for _ in range(ATTEMPTS - 1):
                 with contextlib.suppress(*CONFLICTS):
-                    return await self._attempt(work)
-            return await self._attempt(work)
+                    return await self._attempt(work, tenant)
+            return await self._attempt(work, tenant)
 
-    async def _attempt(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
-        async with self.transaction() as tx:
+    async def _attempt(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None) -> T:
+        async with self.transaction(tenant) as tx:
             answer = await work(tx)
         for notice in tx.notices:
             self._tell(*notice)
         return answer
 
-    async def read(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` with every statement a transaction of its own: for reads, and for locks of a moment.
 
-        Raises `service_unavailable` when the database cannot be reached or takes too long.
+        With `tenant` it sees that tenant's rows only, where the service has row-level security. Raises
+        `service_unavailable` when the database cannot be reached or takes too long.
         """
         async with _in_time(), contextlib.AsyncExitStack() as stack:
 
             async def connect() -> Line:
-                return Line(await stack.enter_async_context(self.pool.connection()), None)
+                connection = await stack.enter_async_context(self.pool.connection())
+                if enter := self._enter(tenant):
+                    # What a pipeline sends before a Sync is one transaction: entering is for that statement alone.
+                    return Line(connection, await stack.enter_async_context(connection.pipeline()), enter)
+                return Line(connection, None)
 
             return await work(Tx(self.settings, connect))
 

@@ -29,6 +29,9 @@ REMEMBERED = 10_000
 
 _SHAPE = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
+Authenticate = Callable[[str | None], Awaitable[Caller]]
+"""Turns the credential of a request into its caller. Raises `missing_api_key` or `invalid_api_key`."""
+
 Find = Callable[[Tx[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]]]
 
 
@@ -65,7 +68,10 @@ class KeyRing:
             raise MISSING_API_KEY()
         if not _SHAPE.fullmatch(key):
             raise INVALID_API_KEY("This is not an API key of this service.")
-        hashed = digest(key)
+        return await self.holder(digest(key))
+
+    async def holder(self, hashed: bytes) -> Caller:
+        """The caller a hash is stored for. Raises `invalid_api_key`."""
         known = self._known.get(hashed)
         if known and known[1] > time.monotonic():
             return known[0]

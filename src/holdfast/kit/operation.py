@@ -1,4 +1,4 @@
-"""One line of a service's table: which route (or tool) runs which function.
+"""One line of a service's table: which route or tool, or both, runs which function.
 
 An operation is a plain async function, `(tx, caller, command) -> answer`, or, where many callers share one statement,
 `(tx, calls) -> answers`. Both doors and every document are derived from the table; see `docs/decisions/0001`.
@@ -21,10 +21,15 @@ T = TypeVar("T")
 
 
 class Caller(Struct, frozen=True):
-    """Who asks. `tenant_id` is the organizer or shop a key belongs to; None is an admin key, which is unrestricted."""
+    """Who asks.
+
+    tenant_id  the organizer or shop a key belongs to; None is an admin key, which is unrestricted
+    scopes     what the key may do; None where keys have no scopes
+    """
 
     key_id: int
     tenant_id: int | None
+    scopes: frozenset[str] | None = None
 
     @property
     def is_admin(self) -> bool:
@@ -32,6 +37,9 @@ class Caller(Struct, frozen=True):
 
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id
+
+    def has(self, scope: str | None) -> bool:
+        return scope is None or self.scopes is None or scope in self.scopes
 
 
 NOBODY = Caller(key_id=0, tenant_id=0)
@@ -78,12 +86,30 @@ def page(rows: list[T], command: Paged) -> Page[T]:
 
 
 @dataclass(frozen=True)
+class Hints:
+    """What a tool does to the world, as agents and those who watch over them are told (the annotations of MCP)."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool = False
+
+
+READS = Hints(read_only=True, destructive=False, idempotent=True)
+ADDS = Hints(read_only=False, destructive=False, idempotent=False)
+SETS = Hints(read_only=False, destructive=False, idempotent=True)
+OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
+
+
+@dataclass(frozen=True)
 class Operation:
     """A line of the table.
 
     name      `verb_noun`: the operation id of OpenAPI, and the name of the tool
-    route     method and path; `{names}` are fields of the command
+    route     method and path; `{names}` are fields of the command. None: a tool only
     run       the function; its docstring is the operation's description, its annotations are its schemas
+    tool      what it does as a tool; None: not a tool
+    scope     what a key must be allowed to do
     body      the member that wraps the command's fields in a JSON body
     status    of success; an operation that answers None has no body
     bare      the answer is the whole body instead of the member `data`
@@ -92,8 +118,10 @@ class Operation:
     """
 
     name: str
-    route: str
+    route: str | None
     run: Callable[..., Awaitable[Any]]
+    tool: Hints | None = None
+    scope: str | None = None
     body: str | None = None
     status: int = 200
     bare: bool = False
@@ -102,11 +130,16 @@ class Operation:
 
     @cached_property
     def method(self) -> str:
-        return self.route.split()[0]
+        return self.route.split()[0] if self.route else ""
 
     @cached_property
     def path(self) -> str:
-        return self.route.split()[1]
+        return self.route.split()[1] if self.route else ""
+
+    @cached_property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method == "GET" or (self.tool is not None and self.tool.read_only)
 
     @cached_property
     def takes_body(self) -> bool:
@@ -157,6 +190,10 @@ class Operation:
     @cached_property
     def summary(self) -> str:
         return self.description.split("\n")[0]
+
+    @cached_property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
 
 
 Operations = Sequence[Operation]

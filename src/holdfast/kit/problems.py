@@ -3,7 +3,7 @@
 Each service keeps a closed list of kinds (`docs/problems.md`). Clients branch on `code`, never on the text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,10 @@ class Kind:
 
 
 BAD_REQUEST = Kind(
-    "bad_request", 400, "The request cannot be understood.", "Compare the request with /openapi.json and send it again."
+    "bad_request",
+    400,
+    "The request cannot be understood.",
+    "Compare the request with the documentation and send it again.",
 )
 INVALID_JSON = Kind("invalid_json", 400, "The body is not valid JSON.", "Send one JSON object, encoded as UTF-8.")
 MISSING_API_KEY = Kind(
@@ -73,9 +76,13 @@ FORBIDDEN = Kind(
     "The API key is valid but may not do this.",
     "Use a key of the account that owns the resource, or an admin key.",
 )
-NOT_FOUND = Kind(
-    "not_found", 404, "Nothing is found here.", "Check the path and the ids in it; GET /api lists every path."
+INSUFFICIENT_SCOPE = Kind(
+    "insufficient_scope",
+    403,
+    "The API key lacks a scope this needs.",
+    "Use a key that has the scopes named in `scope`.",
 )
+NOT_FOUND = Kind("not_found", 404, "Nothing is found here.", "Check the path and the ids in it.")
 METHOD_NOT_ALLOWED = Kind(
     "method_not_allowed",
     405,
@@ -112,6 +119,9 @@ SERVICE_UNAVAILABLE = Kind(
     "The service cannot answer right now.",
     "Send the same request again after the number of seconds in Retry-After.",
 )
+
+ErrorBody = Callable[[Problem], dict[str, Any]]
+"""A service's error envelope; most use `Problem.body`."""
 
 EVERYWHERE: tuple[Kind, ...] = (
     BAD_REQUEST,

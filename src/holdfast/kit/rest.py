@@ -6,7 +6,7 @@ A request becomes a command (`decode.py`), the answer becomes the envelope, a `P
 import contextlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from ipaddress import IPv6Address, ip_address
 
@@ -17,14 +17,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.decode import CommandReader, Headers, read_body
-from holdfast.kit.keys import KeyRing
+from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
 from holdfast.kit.operation import NOBODY, Operation, Operations
-from holdfast.kit.problems import INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, Problem
+from holdfast.kit.problems import INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, Problem
 from holdfast.kit.runner import Run, Runner
 
 Header = tuple[bytes, bytes]
@@ -38,27 +38,41 @@ encode = msgspec.json.Encoder().encode
 class Table:
     """The table of operations as an ASGI application: a look-up finds the path, however many there are.
 
-    Whatever is not in the table goes on to `otherwise`, without having paid for its middleware.
+    Beside it stand other doors, each with a path of its own. Whatever else there is goes on to `otherwise`, without
+    having paid for its middleware.
     """
 
     def __init__(
-        self, operations: Operations, runner: Runner, keys: KeyRing, limits: Limits, *, otherwise: Starlette
+        self,
+        operations: Operations,
+        runner: Runner,
+        authenticate: Authenticate,
+        limits: Limits,
+        *,
+        doors: Mapping[str, ASGIApp],
+        otherwise: Starlette,
+        error_body: ErrorBody = Problem.body,
     ) -> None:
         self._static: dict[str, Methods] = {}
         self._shaped: dict[Shape, Methods] = {}
         for operation in operations:
+            if not operation.route:
+                continue
             methods = (
                 self._shaped.setdefault(shape(operation.path), {})
                 if operation.path_fields
                 else self._static.setdefault(operation.path, {})
             )
-            methods[operation.method] = Endpoint(operation, runner[operation], keys, limits)
+            methods[operation.method] = Endpoint(operation, runner[operation], authenticate, limits, error_body)
+        self._doors = doors
         self.otherwise = otherwise
+        self._error_body = error_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         methods = self._find(scope["path"]) if scope["type"] == "http" else None
         if methods is None:
-            await self.otherwise(scope, receive, send)
+            door = self._doors.get(scope["path"], self.otherwise) if scope["type"] == "http" else self.otherwise
+            await door(scope, receive, send)
             return
         method = scope["method"]
         # What answers GET answers HEAD; the server leaves out the body.
@@ -67,7 +81,7 @@ class Table:
         else:
             problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {method}.")
             allow = (b"allow", ", ".join(sorted({*methods, *({"HEAD"} if "GET" in methods else ())})).encode())
-            await respond(send, problem.status, encode(problem.body()), [allow])
+            await respond(send, problem.status, encode(self._error_body(problem)), [allow])
 
     def _find(self, path: str) -> Methods | None:
         if methods := self._static.get(path):
@@ -91,10 +105,13 @@ def fits(part: str, literal: str | None) -> bool:
 class Endpoint:
     """One operation over HTTP."""
 
-    def __init__(self, operation: Operation, run: Run, keys: KeyRing, limits: Limits) -> None:
+    def __init__(
+        self, operation: Operation, run: Run, authenticate: Authenticate, limits: Limits, error_body: ErrorBody
+    ) -> None:
         self._operation = operation
         self._run = run
-        self._keys = keys
+        self._authenticate = authenticate
+        self._error_body = error_body
         self._limits = limits
         self._command = CommandReader(operation)
         self._wrap = not (operation.bare or operation.paged)
@@ -106,7 +123,7 @@ class Endpoint:
         extra: Sequence[Header] = ()
         try:
             headers = dict(scope["headers"])
-            caller = NOBODY if operation.public else await self._keys.caller(api_key(headers))
+            caller = NOBODY if operation.public else await self._authenticate(api_key(headers))
             if operation.limit:
                 await self._limits.hit(operation.limit, address(scope) if operation.public else f"key {caller.key_id}")
             body = await read_body(headers, receive) if operation.takes_body else b""
@@ -115,7 +132,7 @@ class Endpoint:
             content = b"" if answer is None else encode({"data": answer} if self._wrap else answer)
         except Exception as error:
             problem = error if isinstance(error, Problem) else unexpected(error, operation.name)
-            status, extra, content = problem.status, headers_of(problem), encode(problem.body())
+            status, extra, content = problem.status, headers_of(problem), encode(self._error_body(problem))
         await respond(send, status, content, extra)
         self._observe(time.perf_counter() - started)
         answered(operation.name, status).inc()
@@ -172,10 +189,14 @@ async def respond(send: Send, status: int, content: bytes, extra: Sequence[Heade
     await send({"type": "http.response.body", "body": content})
 
 
-async def refused(request: Request, error: Exception) -> Response:
+def refusal(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[Response]]:
     """The envelope for what the router itself refuses: unknown paths, and wrong methods on plain routes."""
-    assert isinstance(error, HTTPException)
-    kind = METHOD_NOT_ALLOWED if error.status_code == 405 else NOT_FOUND
-    problem = kind(f"{request.method} {request.url.path} leads nowhere.")
-    headers = {**(error.headers or {}), "cache-control": "no-store"}
-    return Response(encode(problem.body()), problem.status, headers, "application/json")
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        kind = METHOD_NOT_ALLOWED if error.status_code == 405 else NOT_FOUND
+        problem = kind(f"{request.method} {request.url.path} leads nowhere.")
+        headers = {**(error.headers or {}), "cache-control": "no-store"}
+        return Response(encode(error_body(problem)), problem.status, headers, "application/json")
+
+    return refused

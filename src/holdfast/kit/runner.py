@@ -13,7 +13,8 @@ Run = Callable[[Caller, Any], Awaitable[Any]]
 class Runner:
     """Runs the operations of one service on its database, for every door.
 
-    Reads (GET) take one connection and no transaction; everything else answers after its commit.
+    Reads take one connection and no transaction; everything else answers after its commit. A transaction belongs to
+    one tenant; where row-level security guards the tenants, so does a batch.
     """
 
     def __init__(self, operations: Operations, database: Database[Any]) -> None:
@@ -25,14 +26,31 @@ class Runner:
         return self._runs[operation.name]
 
     def _together(self, operation: Operation) -> Run:
-        async def run(calls: Sequence[Call[Any]]) -> Sequence[Any]:
-            return await self._transact(operation, lambda tx: operation.run(tx, calls))
+        lanes: dict[int | None, Batcher[Call[Any], Any]] = {}
 
-        submit = Batcher[Call[Any], Any](operation.name, run).submit
-        return lambda caller, command: submit(Call(caller, command))
+        def lane(tenant: int | None) -> Batcher[Call[Any], Any]:
+            async def run(calls: Sequence[Call[Any]]) -> Sequence[Any]:
+                return await self._transact(operation, lambda tx: operation.run(tx, calls), tenant)
+
+            return Batcher(operation.name, run)
+
+        async def submit(caller: Caller, command: Any) -> Any:
+            tenant = caller.tenant_id if self._database.tenancy else None
+            mine = lanes.get(tenant) or lanes.setdefault(tenant, lane(tenant))
+            try:
+                return await mine.submit(Call(caller, command))
+            finally:
+                if mine.idle:
+                    lanes.pop(tenant, None)
+
+        return submit
 
     def _alone(self, operation: Operation) -> Run:
-        return lambda caller, command: self._transact(operation, lambda tx: operation.run(tx, caller, command))
+        return lambda caller, command: self._transact(
+            operation, lambda tx: operation.run(tx, caller, command), caller.tenant_id
+        )
 
-    def _transact(self, operation: Operation, work: Callable[[Tx[Any]], Awaitable[Any]]) -> Awaitable[Any]:
-        return self._database.read(work) if operation.method == "GET" else self._database.transact(work)
+    def _transact(
+        self, operation: Operation, work: Callable[[Tx[Any]], Awaitable[Any]], tenant: int | None
+    ) -> Awaitable[Any]:
+        return self._database.read(work, tenant) if operation.reads else self._database.transact(work, tenant)

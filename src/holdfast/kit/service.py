@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -12,13 +12,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
-from holdfast.kit import jobs, keys, metrics, openapi, rest
+from holdfast.kit import jobs, mcp, metrics, openapi, rest
 from holdfast.kit.database import Database
+from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
-from holdfast.kit.problems import EVERYWHERE, SERVICE_UNAVAILABLE, Kind
+from holdfast.kit.problems import EVERYWHERE, SERVICE_UNAVAILABLE, ErrorBody, Kind, Problem
 from holdfast.kit.runner import Runner
+from holdfast.kit.streams import Streams
 
 log = structlog.get_logger()
 
@@ -32,75 +35,109 @@ Loop = Callable[[Database[Any]], Awaitable[None]]
 class Service:
     """Everything that makes one service, as data.
 
-    loops      work that runs for as long as the process does, and may run in any number of processes
-    periodic   jobs on a timetable, run once for all processes
+    authenticate   turns the credential of a request into its caller
+    hearing        contexts in which what the doors remember is kept true by notifications
+    agents         what agents are told of the service at `/mcp`; None: it has no such door
+    streams        the event streams open at its doors
+    error_body     its error envelope
+    loops          work that runs for as long as the process does, and may run in any number of processes
+    periodic       jobs on a timetable, run once for all processes
     """
 
     title: str
     version: str
     description: str
     base_url: str
+    database: Database[Any]
     operations: Operations
     problems: Sequence[Kind]
     routes: Sequence[BaseRoute]
-    find_keys: keys.Find
+    authenticate: Authenticate
     limits: Limits
+    hearing: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
+    agents: mcp.Agents | None = None
+    streams: Streams = field(default_factory=Streams)
+    error_body: ErrorBody = Problem.body
     loops: Sequence[Loop] = ()
     periodic: tuple[jobs.Periodic, ...] = ()
 
-    def app(self, database: Database[Any], *, background: bool = True) -> rest.Table:
+    def app(self, *, background: bool = True) -> rest.Table:
         """The ASGI application: the table, and plain routes behind it.
 
         With `background` it also runs the loops and the jobs while it serves.
         """
-        ring = keys.KeyRing(database, self.find_keys)
-        spec = openapi.document(
-            self.title, self.version, self.description, self.base_url, self.operations, (*EVERYWHERE, *self.problems)
-        )
-        readable = openapi.page(spec)
+        runner = Runner(self.operations, self.database)
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-            await database.open()
+            await self.database.open()
             async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_callback(database.close)
+                stack.push_async_callback(self.database.close)
                 stack.push_async_callback(self.limits.close)
-                stack.enter_context(ring.hearing())
+                stack.enter_context(self.streams.closing_on_signals())
+                for hearing in self.hearing:
+                    stack.enter_context(hearing())
                 if background:
-                    await stack.enter_async_context(self.background(database))
+                    await stack.enter_async_context(self.background())
                 yield
 
         async def ready(_: Request) -> Response:
             try:
                 async with asyncio.timeout(READY_SECONDS):
-                    await database.read(lambda tx: tx.value("select 1"))
+                    await self.database.read(lambda tx: tx.value("select 1"))
             except Exception:
                 problem = SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1)
-                return JSONResponse(problem.body(), 503, {"Retry-After": "1"})
+                return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
             return PlainTextResponse("ready\n")
 
         plain = Starlette(
             routes=[
                 *self.routes,
-                _page("/openapi.json", lambda: JSONResponse(spec)),
-                _page("/docs", lambda: HTMLResponse(readable)),
+                *self._reference(),
                 _page("/healthz", lambda: PlainTextResponse("alive\n")),
                 Route("/readyz", ready),
                 _page("/metrics", lambda: Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)),
             ],
             lifespan=lifespan,
-            exception_handlers={HTTPException: rest.refused},
+            exception_handlers={HTTPException: rest.refusal(self.error_body)},
         )
         plain.router.redirect_slashes = False
-        return rest.Table(self.operations, Runner(self.operations, database), ring, self.limits, otherwise=plain)
+        return rest.Table(
+            self.operations,
+            runner,
+            self.authenticate,
+            self.limits,
+            doors={"/mcp": self._agent_door(runner)} if self.agents else {},
+            otherwise=plain,
+            error_body=self.error_body,
+        )
+
+    def _agent_door(self, runner: Runner) -> ASGIApp:
+        assert self.agents
+        return mcp.Endpoint(
+            self.agents, self.operations, runner, self.authenticate, self.limits, self.streams, self.error_body
+        )
+
+    def _reference(self) -> list[BaseRoute]:
+        """OpenAPI, for programs and for people, of a service that has a table of routes."""
+        if not any(each.route for each in self.operations):
+            return []
+        spec = openapi.document(
+            self.title, self.version, self.description, self.base_url, self.operations, (*EVERYWHERE, *self.problems)
+        )
+        readable = openapi.page(spec)
+        return [
+            _page("/openapi.json", lambda: JSONResponse(spec)),
+            _page("/docs", lambda: HTMLResponse(readable)),
+        ]
 
     @contextlib.asynccontextmanager
-    async def background(self, database: Database[Any]) -> AsyncGenerator[None]:
+    async def background(self) -> AsyncGenerator[None]:
         """Run the loops and the jobs for as long as the block lasts."""
         async with asyncio.TaskGroup() as group:
-            work = [group.create_task(_forever(loop, database), name=_name(loop)) for loop in self.loops]
+            work = [group.create_task(_forever(loop, self.database), name=_name(loop)) for loop in self.loops]
             if self.periodic:
-                work.append(group.create_task(_forever(self._jobs, database), name="jobs"))
+                work.append(group.create_task(_forever(self._jobs, self.database), name="jobs"))
             try:
                 yield
             finally:
