@@ -109,11 +109,10 @@ def read_query(query_string: bytes) -> dict[str, str]:
     return query
 
 
-async def read_body(headers: Headers, receive: Receive) -> bytes:
+async def read_body(headers: Headers, receive: Receive, kind: str = "application/json") -> bytes:
     """The whole body, bounded in type, size and time."""
-    kind = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()
-    if kind != b"application/json":
-        raise UNSUPPORTED_MEDIA_TYPE()
+    if headers.get(b"content-type", kind.encode()).split(b";")[0].strip().lower() != kind.encode():
+        raise UNSUPPORTED_MEDIA_TYPE(f"The body is not declared as {kind}.", hint=f"Send Content-Type: {kind}.")
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 18:
         raise BAD_REQUEST("Content-Length is not a number of bytes.")

@@ -23,7 +23,7 @@ def document(
     title: str, version: str, description: str, base_url: str, operations: Operations, problems: Sequence[Kind]
 ) -> dict[str, Any]:
     """The OpenAPI 3.1 document of a service."""
-    described = {operation: _Described(operation) for operation in operations}
+    described = {operation: _Described(operation) for operation in operations if operation.route}
     types = [type_ for each in described.values() for type_ in each.types]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     by_type = {id(type_): schema for type_, schema in zip(types, schemas, strict=True)}

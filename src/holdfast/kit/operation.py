@@ -35,6 +35,12 @@ class Caller(Struct, frozen=True):
     def is_admin(self) -> bool:
         return self.tenant_id is None
 
+    @property
+    def tenant(self) -> int:
+        """The tenant, where every key has one."""
+        assert self.tenant_id is not None
+        return self.tenant_id
+
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id
 

@@ -89,6 +89,12 @@ METHOD_NOT_ALLOWED = Kind(
     "The path exists but does not answer this method.",
     "Use a method named in the Allow header.",
 )
+NOT_ACCEPTABLE = Kind(
+    "not_acceptable",
+    406,
+    "None of the types in the Accept header can be sent.",
+    "Send the header Accept: application/json, text/event-stream.",
+)
 PAYLOAD_TOO_LARGE = Kind(
     "payload_too_large", 413, "The request body is too large.", "Send a body of at most 1 MiB (1,048,576 bytes)."
 )

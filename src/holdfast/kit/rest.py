@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.decode import CommandReader, Headers, read_body
 from holdfast.kit.keys import Authenticate
@@ -138,6 +138,49 @@ class Endpoint:
         answered(operation.name, status).inc()
 
 
+class Door:
+    """A GET endpoint beside the table, written by hand: it is refused, measured and logged like the rest.
+
+    answer    an ASGI application; a `Problem` it raises before it has begun to answer becomes the error envelope
+    """
+
+    def __init__(
+        self,
+        name: str,
+        answer: ASGIApp,
+        error_body: ErrorBody,
+        *,
+        methods: Sequence[str] = ("GET", "HEAD"),
+        headers: Sequence[Header] = (),
+    ) -> None:
+        self._name = name
+        self._methods = methods
+        self._answer = answer
+        self._error_body = error_body
+        self._headers = headers
+        self._observe = REQUEST_SECONDS.labels(name).observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started, status = time.perf_counter(), 200
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            if scope["method"] not in self._methods:
+                raise METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
+            await self._answer(scope, receive, sent)
+        except Exception as error:
+            problem = error if isinstance(error, Problem) else unexpected(error, self._name)
+            status, extra = problem.status, [*self._headers, *headers_of(problem)]
+            allow: list[Header] = [(b"allow", ", ".join(self._methods).encode())] if status == 405 else []
+            await respond(send, status, encode(self._error_body(problem)), [*extra, *allow])
+        self._observe(time.perf_counter() - started)
+        answered(self._name, status).inc()
+
+
 @cache
 def answered(operation: str, status: int) -> Counter:
     return REQUESTS.labels(operation, str(status))
@@ -180,11 +223,15 @@ def unexpected(error: Exception, operation: str) -> Problem:
     return INTERNAL_ERROR(request_id=request_id)
 
 
-async def respond(send: Send, status: int, content: bytes, extra: Sequence[Header] = ()) -> None:
-    """One JSON answer; without content it has no body."""
+async def respond(
+    send: Send, status: int, content: bytes, extra: Sequence[Header] = (), kind: bytes = b"application/json"
+) -> None:
+    """One answer, of JSON if nothing else is said; without content it has no body."""
     headers = [(b"cache-control", b"no-store"), *extra]
     if content:
-        headers += [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+        headers += [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+    elif status != 204:
+        headers.append((b"content-length", b"0"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 

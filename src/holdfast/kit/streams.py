@@ -56,8 +56,13 @@ class Feed(Generic[M]):
             self._start = self._messages[0][0]
         self._messages.append((position, message))
         self.position = position
-        for wake in tuple(self._wakes.values()):
-            wake()
+        self._wake()
+
+    def restart(self, position: int) -> None:
+        """Begin anew at a position. Readers learn that they have missed something."""
+        self._messages.clear()
+        self.position = self._start = position
+        self._wake()
 
     def since(self, position: int) -> list[M] | None:
         """The messages after a position, oldest first; None when some of them are forgotten, or it lies ahead."""
@@ -65,6 +70,10 @@ class Feed(Generic[M]):
             return None
         newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
         return [message for _, message in newest_first][::-1]
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakes.values()):
+            wake()
 
     @property
     def is_heard(self) -> bool:

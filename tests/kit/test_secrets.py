@@ -1,0 +1,88 @@
+"""Secrets at rest: one secret, a key for each purpose, and nothing readable without it."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.secrets import Secret, TooShort, Unreadable, secret
+
+ONE = Secret(b"one secret of thirty-two characters")
+OTHER = Secret(b"the other, as long as the first one")
+
+
+@given(st.text())
+def test_what_is_sealed_comes_back_and_cannot_be_read_meanwhile(text: str) -> None:
+    sealed = ONE.seal(text)
+
+    assert ONE.unseal(sealed) == text
+    assert len(text) < 4 or text.encode() not in sealed
+
+
+def test_the_same_text_is_sealed_differently_each_time() -> None:
+    assert ONE.seal("hf_1") != ONE.seal("hf_1")
+
+
+def test_only_the_secret_it_was_sealed_under_opens_it() -> None:
+    with pytest.raises(Unreadable):
+        OTHER.unseal(ONE.seal("hf_1"))
+
+
+@given(st.integers(min_value=0, max_value=60))
+def test_what_was_changed_cannot_be_opened(place: int) -> None:
+    sealed = bytearray(ONE.seal("hf_1"))
+    sealed[place] ^= 1
+
+    with pytest.raises(Unreadable):
+        ONE.unseal(bytes(sealed))
+
+
+def test_each_purpose_has_a_key_of_its_own() -> None:
+    keys = {each.derive(purpose) for each in (ONE, OTHER) for purpose in ("seal", "streams", "cookies")}
+
+    assert len(keys) == 6
+    assert {len(key) for key in keys} == {32}
+    assert ONE.derive("streams") == Secret(ONE.value).derive("streams")
+
+
+def test_a_secret_does_not_show_itself_in_logs() -> None:
+    assert "thirty-two" not in repr(ONE)
+
+
+def test_a_setting_is_the_secret_and_no_file_is_made(tmp_path: Path) -> None:
+    assert secret("x" * 32, tmp_path / "secret") == Secret(b"x" * 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_setting_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "secret"
+    made = secret("", path)
+
+    assert secret("", path) == made
+    assert len(made.value) == 43
+    assert list(path.parent.iterdir()) == [path]
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_processes_that_start_at_once_agree_on_one_secret(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "secret"
+    with ThreadPoolExecutor(16) as pool:
+        made = [each.result() for each in [pool.submit(secret, "", path) for _ in range(64)]]
+
+    assert len({each.value for each in made}) == 1
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_secret_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("\n")
+
+    with pytest.raises(TooShort, match="has 0 characters"):
+        secret("", path)
+    with pytest.raises(TooShort, match="needs 32"):
+        secret("password", path)
