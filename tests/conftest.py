@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
+from holdfast.cli import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
-from tests.support import Service, fresh_migrations, running, scratch_database, unlimited
+from tests.support import Service, made_template, running, scratch_database, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 
@@ -31,18 +31,12 @@ def data_dir() -> Path:
 def template_url(data_dir: Path) -> str:
     """A migrated database that tests are cloned from. `HOLDFAST_TEST_DATABASE_URL` names another server for it."""
     server = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
-    if server:
+    if server is None:
+        server = embedded.database_url(data_dir, "postgres")
         with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute("drop database if exists holdfast_template")
-            connection.execute("create database holdfast_template")
-        url = make_conninfo(server, dbname="holdfast_template")
-    else:
-        url = embedded.database_url(data_dir, "holdfast_template")
-        with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
-    fresh_migrations(url)
-    return url
+    return made_template(server, "holdfast_template", EVENTS)
 
 
 @pytest.fixture

@@ -14,13 +14,12 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from holdfast.cli import migrations
+from holdfast.cli import EVENTS
 from holdfast.events import api
 from holdfast.events.keys.operations import mint
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Database, Settings
-from holdfast.kit import migrate
-from holdfast.kit.database import Database as KitDatabase
+from holdfast.kit.process import Product
 from holdfast.kit.rest import Table
 
 _numbers = itertools.count(1)
@@ -104,7 +103,7 @@ class Service:
 @contextlib.asynccontextmanager
 async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]:
     """The service under these settings, without background work."""
-    database = KitDatabase(settings.database_url, settings, size=settings.pool_size, name="tests")
+    database = EVENTS.database(settings)
     app = api.service(settings, database).app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
@@ -135,8 +134,14 @@ def event_fields(**fields: Any) -> dict[str, Any]:
     }
 
 
-def fresh_migrations(url: str) -> list[str]:
-    return migrate.migrate(url, migrations())
+def made_template(server_url: str, name: str, product: Product[Any]) -> str:
+    """A fresh database of a service, migrated, on the server of another one."""
+    with psycopg.connect(make_conninfo(server_url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    url = make_conninfo(server_url, dbname=name)
+    product.migrate(url)
+    return url
 
 
 @contextlib.contextmanager

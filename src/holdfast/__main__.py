@@ -1,5 +1,5 @@
 """`python -m holdfast`"""
 
-from holdfast.cli import app
+from holdfast.cli import main
 
-app()
+main()

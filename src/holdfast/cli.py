@@ -1,62 +1,157 @@
 """The command line: `holdfast up`, and the parts it is made of."""
 
 import asyncio
-import contextlib
-import os
-import signal
-import socket
-import sys
-import tempfile
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-import uvicorn
 from rich.console import Console
-from starlette.types import ASGIApp
-from uvicorn.supervisors import Multiprocess
 
 from holdfast.events import api as events_api
 from holdfast.events import demo as events_demo
 from holdfast.events import settings as events_settings
 from holdfast.events.keys.model import ApiKey, CreateKey
 from holdfast.events.keys.operations import create, mint
-from holdfast.kit import jobs, logs, migrate
+from holdfast.inventory import api as inventory_api
+from holdfast.inventory import demo as inventory_demo
+from holdfast.inventory import settings as inventory_settings
+from holdfast.inventory.availability.storefront import AVAILABILITY
+from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.stock.audit import audit
+from holdfast.kit import process
 from holdfast.kit.command import check
-from holdfast.kit.database import Database
 from holdfast.kit.operation import ADMIN
 from holdfast.kit.problems import Problem
+from holdfast.kit.process import CannotStart, Product, Served
+from holdfast.kit.secrets import TooShort, Unreadable
+
+say = partial(Console(highlight=False).print, soft_wrap=True)
+complain = partial(Console(highlight=False, stderr=True).print, soft_wrap=True)
+
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")]
+ShopDomain = Annotated[str, typer.Argument(metavar="SHOP_DOMAIN", help="Such as my-shop.myshopify.com.")]
+
+EVENTS = Product(
+    name="events",
+    title="Holdfast Events",
+    port=8002,
+    settings=events_settings.Settings,
+    build=events_api.service,
+    migrations=Path(events_api.__file__).parent / "migrations",
+    factory="holdfast.cli:events_app",
+)
+INVENTORY = Product(
+    name="inventory",
+    title="Holdfast Inventory",
+    port=8001,
+    settings=inventory_settings.Settings,
+    build=inventory_api.service,
+    migrations=Path(inventory_api.__file__).parent / "migrations",
+    factory="holdfast.cli:inventory_app",
+    tenancy=inventory_settings.TENANCY,
+)
+events_app, inventory_app = EVENTS.worker, INVENTORY.worker
+
+
+def main() -> None:
+    """Run a command. What an operator has to see to is said in a line."""
+    try:
+        app()
+    except (CannotStart, TooShort, Unreadable) as error:
+        complain(str(error))
+        raise SystemExit(1) from error
+    except Problem as problem:
+        complain(f"{problem.message} {problem.extra.get('errors', '')}".rstrip())
+        raise SystemExit(1) from problem
+
+
+def commands(product: Product[Any], help: str) -> typer.Typer:
+    """What every service can be told: serve, worker, migrate."""
+    group = typer.Typer(no_args_is_help=True, help=help)
+
+    @group.command(help=f"Serve {product.title}: its doors and, unless told otherwise, its background work.")
+    def serve(
+        host: Host = "127.0.0.1",
+        port: Port = product.port,
+        workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
+        background: Annotated[bool, typer.Option(help="Do background work in this process too.")] = True,
+    ) -> None:
+        listener = process.listen(host, port)
+        settings = product.ready(product.configured(listener))
+        say(f"{product.title} listens on {settings.base_url}")
+        product.serve(settings, listener, background=background, workers=workers)
+
+    @group.command(help="Do the background work alone.")
+    def worker() -> None:
+        settings = product.ready(product.configured())
+        product.work(settings, lambda: say(f"{product.title} works in the background. Stop with Ctrl-C."))
+
+    @group.command("migrate", help="Bring the schema of the database up to date.")
+    def migrate(
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
+    ) -> None:
+        url = product.configured().url
+        names = product.pending(url) if dry_run else product.migrate(url)
+        done = "would apply" if dry_run else "applied"
+        say("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
+
+    _ = serve, worker, migrate
+    return group
+
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Hand out what is scarce: exactly, in order, losing nothing.",
 )
-events = typer.Typer(no_args_is_help=True, help="Events, registrations and waiting rooms.")
+events = commands(EVENTS, "Events, registrations and waiting rooms.")
 keys = typer.Typer(no_args_is_help=True, help="API keys of the events service.")
+inventory = commands(INVENTORY, "Shared inventory pools of storefront shops.")
+shop = typer.Typer(no_args_is_help=True, help="Shops and their keys.")
 app.add_typer(events, name="events")
 events.add_typer(keys, name="key")
-
-say = partial(Console(highlight=False).print, soft_wrap=True)
-complain = partial(Console(highlight=False, stderr=True).print, soft_wrap=True)
-
-T = TypeVar("T")
-
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")]
-
-EVENTS_PORT = 8002
+app.add_typer(inventory, name="inventory")
+inventory.add_typer(shop, name="shop")
 
 
 @app.command()
-def up(host: Host = "127.0.0.1", events_port: Port = EVENTS_PORT) -> None:
-    """Start everything on the embedded database, with demo data on the first start."""
-    listener = _listen(host, events_port)
-    settings = _with_database(_events(listener))
-    planted = asyncio.run(_in_transaction(settings, events_demo.plant))
+def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY.port, events_port: Port = EVENTS.port) -> None:
+    """Start both services on the embedded database, with demo data on the first start."""
+    stock = process.listen(host, inventory_port)
+    stock_settings = INVENTORY.ready(INVENTORY.configured(stock))
+    tickets = process.listen(host, events_port)
+    tickets_settings = EVENTS.ready(EVENTS.configured(tickets))
+    _present_inventory(stock_settings)
+    _present_events(tickets_settings)
+    say("Stop with Ctrl-C.")
+    process.serve(
+        [
+            Served(INVENTORY.app(stock_settings, background=True), stock_settings, stock),
+            Served(EVENTS.app(tickets_settings, background=True), tickets_settings, tickets),
+        ]
+    )
+
+
+def _present_inventory(settings: inventory_settings.Settings) -> None:
+    planted = asyncio.run(INVENTORY.transact(settings, inventory_demo.plant))
+    say(f"[bold]Inventory[/]  {settings.base_url}")
+    say(f"  for agents     {settings.base_url}/mcp")
+    say(f"  how to begin   {settings.base_url}/auth.md")
+    if planted:
+        say(f"  demo shop      {planted.domain}")
+        say(f"  its key        {planted.key}")
+        say(f"  storefront     holdfast inventory sign-proxy-url {planted.domain}")
+    else:
+        say("  The demo shop's key, again: holdfast inventory shop key demo.myshopify.com")
+
+
+def _present_events(settings: events_settings.Settings) -> None:
+    planted = asyncio.run(EVENTS.transact(settings, events_demo.plant))
     say(f"[bold]Events[/]  {settings.base_url}")
     say(f"  reference      {settings.base_url}/docs")
     say(f"  catalog        {settings.base_url}/api")
@@ -64,58 +159,9 @@ def up(host: Host = "127.0.0.1", events_port: Port = EVENTS_PORT) -> None:
         say(f"  admin key      {planted.admin_key}")
         say(f"  organizer key  {planted.organizer_key}")
         say(f"  demo event     {settings.base_url}/api/events/{planted.event_id}")
-        say("  Keep the keys: they are not shown again.")
+        say("  Keep these keys: they are not shown again.")
     else:
-        say("  The keys were shown on the first start. Another one: holdfast events key create --admin --name NAME")
-    say("Stop with Ctrl-C.")
-    _serve(settings, listener)
-
-
-@events.command()
-def serve(
-    host: Host = "127.0.0.1",
-    port: Port = EVENTS_PORT,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
-    background: Annotated[bool, typer.Option(help="Do background work (settlement, jobs) in this process too.")] = True,
-) -> None:
-    """Serve the events service: its doors and, unless told otherwise, its background work."""
-    listener = _listen(host, port)
-    settings = _with_database(_events(listener))
-    say(f"Holdfast Events listens on {settings.base_url}")
-    _serve(settings, listener, background=background, workers=workers)
-
-
-@events.command()
-def worker() -> None:
-    """Do the background work alone: settlement and jobs."""
-    settings = _with_database(_events())
-    database = _database(settings)
-    service = events_api.service(settings, database)
-
-    async def work() -> None:
-        await database.open()
-        try:
-            async with service.background():
-                say("Holdfast Events works in the background. Stop with Ctrl-C.")
-                await asyncio.Event().wait()
-        finally:
-            await database.close()
-
-    _end_like_ctrl_c()
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(work())
-
-
-@events.command("migrate")
-def migrate_events(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied and change nothing.")] = False,
-) -> None:
-    """Bring the schema of the events database up to date."""
-    url = _events().url
-    names = migrate.pending(url, migrations())
-    if not dry_run:
-        _migrate(url)
-    say("\n".join(f"{'would apply' if dry_run else 'applied'} {name}" for name in names) or "The schema is up to date.")
+        say("  Its keys were shown on the first start. Another: holdfast events key create --admin --name NAME")
 
 
 @keys.command("create")
@@ -127,124 +173,70 @@ def create_key(
     """Make an API key and print it, once, alone on the last line."""
     if admin == (organizer is not None):
         raise typer.BadParameter("Say either --admin or --organizer ID.")
-    settings = _with_database(_events())
 
     async def make(tx: events_settings.Tx) -> ApiKey:
         command = check(CreateKey, {"name": name, "user_id": organizer})
         return await mint(tx, None, command.name) if admin else await create(tx, ADMIN, command)
 
-    try:
-        key = asyncio.run(_in_transaction(settings, make))
-    except Problem as problem:
-        complain(f"{problem.message} {problem.body().get('errors', '')}")
-        raise typer.Exit(1) from problem
+    key = asyncio.run(EVENTS.transact(EVENTS.ready(EVENTS.configured()), make))
     say(f"Key {key.id}, {name}. It is not shown again.")
     print(key.key)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on, also while the service behind it is still starting."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        complain(f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port.")
-        raise typer.Exit(1) from error
-    listener.listen(2048)
-    listener.set_inheritable(True)
-    return listener
+@shop.command("add")
+def add_shop(domain: ShopDomain) -> None:
+    """Make a shop, and print its key alone on the last line."""
+    made, key = _in_inventory(lambda tx: shops.add(tx, domain))
+    say(f"Shop {made.id}, {made.domain}, shared inventory {made.shared_inventory_id}.")
+    print(key)
 
 
-def _events(listener: socket.socket | None = None) -> events_settings.Settings:
-    """The settings, complete: with the address served where no base address is set. Sets up the logs too."""
-    settings = events_settings.Settings()  # pyright: ignore[reportCallIssue]
-    logs.configure(settings.log_level)
-    if settings.base_url or not listener:
-        return settings.model_copy(update={"base_url": settings.base_url.rstrip("/")})
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return settings.model_copy(update={"base_url": f"http://{host}:{port}"})
-
-
-def _with_database(settings: events_settings.Settings) -> events_settings.Settings:
-    """The settings with a database that is up to date: the embedded one is made so, another is only checked."""
-    url = settings.url
-    if not settings.database_url:
-        _migrate(url)
-    elif missing := migrate.pending(url, migrations()):
-        complain(f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast events migrate")
-        raise typer.Exit(1)
-    return settings.model_copy(update={"database_url": url})
-
-
-def migrations() -> list[migrate.Migration]:
-    return [*jobs.schema(), *migrate.read(Path(events_api.__file__).parent / "migrations")]
-
-
-def _migrate(url: str) -> None:
-    try:
-        migrate.migrate(url, migrations())
-    except migrate.EditedMigration as error:
-        complain(str(error))
-        raise typer.Exit(1) from error
-
-
-def _database(settings: events_settings.Settings) -> events_settings.Database:
-    return Database(settings.database_url, settings, size=settings.pool_size, name="holdfast events")
-
-
-async def _in_transaction(settings: events_settings.Settings, work: Callable[[events_settings.Tx], Awaitable[T]]) -> T:
-    database = _database(settings)
-    await database.pool.open()
-    try:
-        return await database.transact(work)
-    finally:
-        await database.pool.close()
-
-
-def events_app() -> ASGIApp:
-    """The ASGI application, as a worker process of `serve --workers` builds it."""
-    return _app(_events(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
-
-
-def _app(settings: events_settings.Settings, *, background: bool) -> ASGIApp:
-    return events_api.service(settings, _database(settings)).app(background=background)
-
-
-def _serve(
-    settings: events_settings.Settings, listener: socket.socket, *, background: bool = True, workers: int = 1
+@shop.command("key")
+def show_key(
+    domain: ShopDomain,
+    regenerate: Annotated[
+        bool, typer.Option("--regenerate", help="Make a new key; the old one is invalid at once.")
+    ] = False,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="With --regenerate: a scope of the new key; may be given several times.")
+    ] = None,
 ) -> None:
-    """Serve until told to stop."""
-    http: dict[str, Any] = {
-        "access_log": False,
-        "log_config": None,
-        "server_header": False,
-        "proxy_headers": bool(settings.trusted_proxies),
-        "forwarded_allow_ips": settings.trusted_proxies,
-        "timeout_graceful_shutdown": 10,
-    }
-    _end_like_ctrl_c()
-    if workers == 1:
-        with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(uvicorn.Config(_app(settings, background=background), **http)).run([listener])
-        return
-    with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
-        os.environ["EVENTS_DATABASE_URL"] = settings.database_url
-        os.environ["EVENTS_BASE_URL"] = settings.base_url
-        os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
-        config = uvicorn.Config("holdfast.cli:events_app", factory=True, workers=workers, **http)
-        Multiprocess(config, [listener]).run()
+    """Print the key of a shop, alone on the last line."""
+    if scope and not regenerate:
+        raise typer.BadParameter("--scope goes with --regenerate.")
+
+    async def work(tx: inventory_settings.Tx) -> str:
+        found = await shops.find(tx, domain)
+        return await (shops.regenerate_key(tx, found.id, scope) if regenerate else shops.show_key(tx, found.id))
+
+    print(_in_inventory(work))
 
 
-def _end_like_ctrl_c() -> None:
-    # SIGTERM would otherwise end the process without its exit handlers, and leave the embedded server running.
-    def end(number: int, _: FrameType | None) -> None:
-        sys.exit(128 + number)
+@inventory.command("sign-proxy-url")
+def sign_proxy_url(
+    domain: ShopDomain,
+    base_url: Annotated[str, typer.Option(help="Where the service is served.")] = f"http://127.0.0.1:{INVENTORY.port}",
+) -> None:
+    """Print an address of the storefront endpoint signed as the storefront platform would, good for 90 seconds."""
+    settings = INVENTORY.configured()
+    query = proxy.sign(domain, settings.client_secrets[0], time.time())
+    print(f"{settings.base_url or base_url.rstrip('/')}{AVAILABILITY}?{query}")
 
-    signal.signal(signal.SIGTERM, end)
+
+@inventory.command("check")
+def check_ledger() -> None:
+    """Compare every pool with the sum of its ledger, and every hold with what is kept for it."""
+    differences = _in_inventory(audit)
+    for each in differences:
+        complain(each)
+    if differences:
+        raise typer.Exit(1)
+    say("Every pool holds what its ledger says.")
+
+
+def _in_inventory(work: Callable[[inventory_settings.Tx], Any]) -> Any:
+    return asyncio.run(INVENTORY.transact(INVENTORY.ready(INVENTORY.configured()), work))
 
 
 if __name__ == "__main__":
-    app()
+    main()

@@ -1,20 +1,27 @@
 """The tables of the docs say what the code says."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pydantic.fields import FieldInfo
 
-from holdfast.events.problems import ALL
-from holdfast.events.settings import Settings
-from holdfast.kit.problems import EVERYWHERE
+from holdfast.cli import EVENTS, INVENTORY
+from holdfast.events.problems import ALL as OF_EVENTS
+from holdfast.inventory.problems import ALL as OF_INVENTORY
+from holdfast.kit.problems import EVERYWHERE, Kind
+from holdfast.kit.process import Product
+from holdfast.kit.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
+OWN_NAMES = {"database_url", "base_url"}
 
 
-def table(page: str) -> list[str]:
-    """The rows of the one table of a page, without its head."""
-    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line.startswith("| `")]
+def table(page: str, heading: str) -> list[str]:
+    """The rows of the table under a heading, without its head."""
+    section = (DOCS / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("| `")]
 
 
 def shown(field: FieldInfo) -> str:
@@ -22,12 +29,23 @@ def shown(field: FieldInfo) -> str:
     return f"| `{field.validation_alias}` | {default} | {field.description} |"
 
 
-def test_problems_lists_every_code_with_its_status_meaning_and_hint() -> None:
-    kinds = sorted((*EVERYWHERE, *ALL), key=lambda kind: (kind.status, kind.code))
-    assert table("problems.md") == [
-        f"| `{kind.code}` | {kind.status} | {kind.meaning} | {kind.hint} |" for kind in kinds
+@pytest.mark.parametrize(
+    ("heading", "kinds"), [("Both services", EVERYWHERE), ("Inventory", OF_INVENTORY), ("Events", OF_EVENTS)]
+)
+def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str, kinds: Sequence[Kind]) -> None:
+    in_order = sorted(kinds, key=lambda kind: (kind.status, kind.code))
+    assert table("problems.md", heading) == [
+        f"| `{kind.code}` | {kind.status} | {kind.meaning} | {kind.hint} |" for kind in in_order
     ]
 
 
-def test_settings_lists_every_variable_with_its_default_and_description() -> None:
-    assert table("settings.md") == [shown(field) for field in Settings.model_fields.values()]
+def test_settings_lists_the_variables_of_both_services() -> None:
+    shared = {name: field for name, field in Settings.model_fields.items() if name not in OWN_NAMES}
+    assert table("settings.md", "Both services") == [shown(field) for field in shared.values()]
+
+
+@pytest.mark.parametrize(("heading", "product"), [("Inventory", INVENTORY), ("Events", EVENTS)])
+def test_settings_lists_every_variable_with_its_default_and_description(heading: str, product: Product[Any]) -> None:
+    fields = product.settings.model_fields
+    own = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
+    assert table("settings.md", heading) == [shown(fields[name]) for name in own]

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from holdfast.cli import EVENTS
 from holdfast.kit.operation import Operation
 from tests.events.scene import (
     DEEP,
@@ -17,7 +18,7 @@ from tests.events.scene import (
     in_one_loop,
     with_a_body,
 )
-from tests.support import fresh_migrations, running, scratch_database, unlimited
+from tests.support import running, scratch_database, unlimited
 
 
 def wrong_documents(wrapper: str) -> dict[str, bytes]:
@@ -205,7 +206,7 @@ async def test_letters_newer_than_python_are_no_failure(template_url: str, tmp_p
             pytest.skip("PostgreSQL has had its own table of letters since version 17")
     modern: LiteralString = "template template0 locale_provider builtin builtin_locale 'C.UTF-8'"
     with scratch_database(template_url, "letters", modern) as url:
-        fresh_migrations(url)
+        EVENTS.migrate(url)
         async with running(unlimited(url, tmp_path)) as service:
             ada = await service.organizer()
             event = await ada.create_event()

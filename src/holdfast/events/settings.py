@@ -5,23 +5,17 @@ from typing import TypeAlias
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field
 
-from holdfast.kit import database, embedded
+from holdfast.kit import database
 from holdfast.kit import settings as kit
 
 
 class Settings(kit.Settings):
     """Read from the environment once, at start."""
 
-    database_url: str = Field(
-        "",
-        validation_alias="EVENTS_DATABASE_URL",
-        description="PostgreSQL to use; empty starts the embedded server in the data directory.",
-    )
-    base_url: str = Field(
-        "",
-        validation_alias="EVENTS_BASE_URL",
-        description="Public address of the service, without a slash at the end; empty means the address served.",
-    )
+    service = "events"
+
+    database_url: str = Field("", validation_alias="EVENTS_DATABASE_URL", description=kit.DATABASE_URL)
+    base_url: str = Field("", validation_alias="EVENTS_BASE_URL", description=kit.BASE_URL)
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
     )
@@ -37,11 +31,6 @@ class Settings(kit.Settings):
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
         description="POST /api/organizers/register per client address and hour.",
     )
-
-    @property
-    def url(self) -> str:
-        """The database to use. Starts the embedded server when none is named."""
-        return self.database_url or embedded.database_url(self.data_dir, "events")
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

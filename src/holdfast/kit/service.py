@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,7 @@ class Service:
 
     authenticate   turns the credential of a request into its caller
     hearing        contexts in which what the doors remember is kept true by notifications
+    doors          endpoints written by hand, by path
     agents         what agents are told of the service at `/mcp`; None: it has no such door
     streams        the event streams open at its doors
     error_body     its error envelope
@@ -55,6 +56,7 @@ class Service:
     authenticate: Authenticate
     limits: Limits
     hearing: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
+    doors: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.Agents | None = None
     streams: Streams = field(default_factory=Streams)
     error_body: ErrorBody = Problem.body
@@ -107,16 +109,18 @@ class Service:
             runner,
             self.authenticate,
             self.limits,
-            doors={"/mcp": self._agent_door(runner)} if self.agents else {},
+            doors={**self.doors, **self._agent_door(runner)},
             otherwise=plain,
             error_body=self.error_body,
         )
 
-    def _agent_door(self, runner: Runner) -> ASGIApp:
-        assert self.agents
-        return mcp.Endpoint(
+    def _agent_door(self, runner: Runner) -> Mapping[str, ASGIApp]:
+        if self.agents is None:
+            return {}
+        endpoint = mcp.Endpoint(
             self.agents, self.operations, runner, self.authenticate, self.limits, self.streams, self.error_body
         )
+        return {"/mcp": endpoint}
 
     def _reference(self) -> list[BaseRoute]:
         """OpenAPI, for programs and for people, of a service that has a table of routes."""

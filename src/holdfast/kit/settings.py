@@ -1,17 +1,29 @@
 """Settings every service has; each adds its own. Read once, at start, from the environment and `.env`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from holdfast.kit import embedded
+
+DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
+BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
+
 
 class Settings(BaseSettings):
-    """Base of a service's settings: frozen, every field with a description that `docs/settings.md` repeats."""
+    """Base of a service's settings: frozen, every field with a description that `docs/settings.md` repeats.
+
+    A service gives `database_url` and `base_url` names of their own in the environment, and `service` its name.
+    """
+
+    service: ClassVar[str]
 
     model_config = SettingsConfigDict(env_file=".env", extra="ignore", frozen=True, populate_by_name=True)
 
+    database_url: str = Field("", description=DATABASE_URL)
+    base_url: str = Field("", description=BASE_URL)
     data_dir: Path = Field(
         Path(".holdfast"),
         validation_alias="HOLDFAST_DATA_DIR",
@@ -37,3 +49,8 @@ class Settings(BaseSettings):
         validation_alias="DATABASE_POOL_SIZE",
         description="Database connections one process may hold for requests.",
     )
+
+    @property
+    def url(self) -> str:
+        """The database to use. Starts the embedded server when none is named."""
+        return self.database_url or embedded.database_url(self.data_dir, self.service)

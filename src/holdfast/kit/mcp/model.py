@@ -10,7 +10,7 @@ from holdfast.kit.operation import Caller
 from holdfast.kit.streams import Feed
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, rename="camel"):
     """A resource as lists show it."""
 
     uri: str
@@ -83,3 +83,18 @@ class Agents:
     limit: str | None = None
     resource_metadata: str | None = None
     origins: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The service as it introduces itself."""
+        return {"name": self.name, "title": self.title, "version": self.version}
+
+    @property
+    def capabilities(self) -> dict[str, dict[str, bool]]:
+        """What a client may ask for. The list of tools changes with a release, not while anybody looks."""
+        resources = {"subscribe": True, "listChanged": True} if self.changes else {}
+        return {"tools": {}, "resources": resources} if self.has_resources else {"tools": {}}
+
+    @property
+    def has_resources(self) -> bool:
+        return bool(self.documents or self.templates or self.catalogue)

@@ -1,0 +1,1 @@
+"""Shared inventory pools for storefront shops: several variants draw on one stock, exactly."""

@@ -1,0 +1,105 @@
+"""Credentials: a shop's key, the identity an agent was given for it, and the access token it got for that.
+
+All of them live and die with the key. What an assertion or a token may do is looked up on every call: what it says it
+may, and its key still may.
+"""
+
+from msgspec.structs import replace
+
+from holdfast.inventory.agents.model import (
+    BEARER,
+    LIFETIME,
+    SERVICE_AUTH,
+    AccessToken,
+    AgentClaims,
+    Grant,
+    Identity,
+    Registration,
+    in_order,
+)
+from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
+from holdfast.kit.keys import KeyRing, digest
+from holdfast.kit.operation import Caller
+from holdfast.kit.problems import INVALID_API_KEY, Problem
+from holdfast.kit.tokens import InvalidToken, Kind, Tokens
+
+
+class Credentials:
+    """Gives agents their credentials, and tells whose a credential is.
+
+    base_url    the service's address, without a slash at the end
+    """
+
+    def __init__(self, ring: KeyRing, tokens: Tokens, base_url: str) -> None:
+        self._ring = ring
+        self.tokens = tokens
+        self.token_endpoint = f"{base_url}/oauth/token"
+        self.resources = frozenset({base_url, f"{base_url}/mcp"})
+        self._assertion = Kind("oauth-id-jag+jwt", base_url, LIFETIME, AgentClaims)
+        self._access_token = Kind("at+jwt", f"{base_url}/mcp", LIFETIME, AgentClaims)
+
+    async def caller(self, credential: str | None) -> Caller:
+        """The caller a credential belongs to. Raises `missing_api_key` or `invalid_api_key`."""
+        if not credential or credential.startswith("hf_"):
+            return await self._ring.caller(credential)
+        try:
+            claims = await self.tokens.verify(credential, self._assertion, self._access_token)
+        except InvalidToken as error:
+            raise INVALID_API_KEY(
+                str(error), hint="Use the shop's API key, or get a fresh identity with POST /api/agent/identity."
+            ) from error
+        return await self._holder(claims)
+
+    async def identify(self, registration: Registration) -> Identity:
+        """A fresh assertion of a registered agent's identity."""
+        scopes = in_order(frozenset(registration.scopes))
+        assertion, expires_at = await self.tokens.sign(
+            self._assertion,
+            registration.id,
+            shop=registration.shop,
+            scope=" ".join(scopes),
+            client_id=registration.id,
+            registration_type=SERVICE_AUTH,
+        )
+        return Identity(
+            registration_id=registration.id,
+            registration_type=SERVICE_AUTH,
+            identity_assertion=assertion,
+            assertion_expires=expires_at,
+            scopes=scopes,
+            token_type=BEARER,
+            expires_in=LIFETIME,
+            token_endpoint=self.token_endpoint,
+        )
+
+    async def exchange(self, grant: Grant) -> AccessToken:
+        """An access token for an assertion, any number of times while it lasts.
+
+        Raises `invalid_grant`, or `invalid_scope` for more than the identity may do.
+        """
+        try:
+            claims = await self.tokens.verify(grant.assertion, self._assertion)
+            present = (await self._holder(claims)).scopes or frozenset()
+        except InvalidToken as error:
+            raise INVALID_GRANT(str(error)) from error
+        except Problem as problem:
+            if problem.kind is INVALID_API_KEY:
+                raise INVALID_GRANT("The API key behind the assertion has been revoked.") from problem
+            raise
+        wanted = present if grant.scopes is None else grant.scopes
+        if not wanted or wanted - present:
+            raise INVALID_SCOPE()
+        scope = " ".join(in_order(wanted))
+        token, _ = await self.tokens.sign(
+            self._access_token,
+            claims.sub,
+            shop=claims.shop,
+            scope=scope,
+            client_id=claims.client_id,
+            registration_type=claims.registration_type,
+        )
+        return AccessToken(token, BEARER, LIFETIME, scope)
+
+    async def _holder(self, claims: AgentClaims) -> Caller:
+        caller = await self._ring.holder(digest(claims.sub))
+        return replace(caller, scopes=(caller.scopes or frozenset()) & frozenset(claims.scope.split()))

@@ -1,0 +1,103 @@
+"""Agents: what they show to be known, and what they get for it."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.problems import (
+    INVALID_REQUEST,
+    INVALID_TARGET,
+    UNSUPPORTED_GRANT_TYPE,
+    UNSUPPORTED_IDENTITY_TYPE,
+)
+from holdfast.inventory.shops.model import SCOPES
+from holdfast.kit.command import Timestamp
+from holdfast.kit.tokens import Claims
+
+SERVICE_AUTH = "service_auth"
+BEARER = "Bearer"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+LIFETIME = 3600
+"""Seconds an assertion or an access token is valid."""
+
+
+class Registration(Struct, frozen=True):
+    """An agent's registration, with what the key behind it may do now."""
+
+    id: str
+    shop: str
+    scopes: list[str]
+
+
+class AgentClaims(Claims, frozen=True):
+    """What an assertion, or an access token, says of an agent."""
+
+    shop: str
+    scope: str
+    client_id: str
+    registration_type: str
+
+
+class Identity(Struct):
+    """An agent's credentials."""
+
+    registration_id: Annotated[str, Meta(description="The same for as long as the key lives.")]
+    registration_type: str
+    identity_assertion: Annotated[str, Meta(description="A JWT: a bearer token for /mcp, and good for access tokens.")]
+    assertion_expires: Timestamp
+    scopes: list[str]
+    token_type: str
+    expires_in: Annotated[int, Meta(description="Seconds the assertion is valid.")]
+    token_endpoint: Annotated[str, Meta(description="Where the assertion can be exchanged for an access token.")]
+
+
+class Grant(Struct, frozen=True):
+    """An identity assertion to be exchanged, for all its scopes (None) or some."""
+
+    assertion: str
+    scopes: frozenset[str] | None
+
+
+class AccessToken(Struct):
+    """RFC 6749, section 5.1."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+
+
+def key_shown(body: dict[str, Any]) -> str:
+    """The API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
+    kind, key = body.get("type"), body.get("api_key")
+    if not isinstance(kind, str):
+        raise INVALID_REQUEST(f"The field `type` is required: {SERVICE_AUTH}.")
+    if kind != SERVICE_AUTH:
+        raise UNSUPPORTED_IDENTITY_TYPE()
+    if not isinstance(key, str) or not key:
+        raise INVALID_REQUEST("The field `api_key` is required: agents are registered by a shop's key.")
+    if unknown := sorted(body.keys() - {"type", "api_key"}):
+        raise INVALID_REQUEST(f"There is no field {', '.join(unknown)}.")
+    return key
+
+
+def grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
+    """What a form asks of the token endpoint. Raises the errors of RFC 6749 and 8707.
+
+    resources    the addresses a token may be meant for
+    """
+    given = {name: value for name, value in form.items() if value}  # one without a value is as good as left out
+    if "grant_type" not in given:
+        raise INVALID_REQUEST(f"The parameter `grant_type` is required: {JWT_BEARER}.")
+    if given["grant_type"] != JWT_BEARER:
+        raise UNSUPPORTED_GRANT_TYPE()
+    if "assertion" not in given:
+        raise INVALID_REQUEST("The parameter `assertion` is required: an identity_assertion of this service.")
+    if "resource" in given and given["resource"].rstrip("/") not in resources:
+        raise INVALID_TARGET()
+    return Grant(given["assertion"], frozenset(given["scope"].split()) if "scope" in given else None)
+
+
+def in_order(scopes: frozenset[str]) -> list[str]:
+    """Scopes in the order the contract lists them."""
+    return [scope for scope in SCOPES if scope in scopes]

@@ -1,0 +1,59 @@
+"""Statements on what can be sold."""
+
+from holdfast.inventory.availability.model import Delta, ListLowStock, LowStock
+from holdfast.inventory.settings import Tx
+
+
+async def changes_since(tx: Tx, shop_id: int, version: int) -> Delta:
+    """Everything of a shop that changed after a version, in one snapshot; -1 asks for all there is."""
+    [row] = await tx.tuples(
+        """
+        with moved as (
+            select id, name, status from pools where shop_id = %(shop_id)s and version > %(version)s),
+        concerned as (
+            select variant_gid from members join moved on moved.id = pool_id
+             union
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s)
+        select (select version from shared_inventories where shop_id = %(shop_id)s),
+               (select coalesce(json_object_agg(concerned.variant_gid, quantity), '{}')
+                  from concerned
+                  left join availability on availability.shop_id = %(shop_id)s
+                                        and availability.variant_gid = concerned.variant_gid),
+               (select coalesce(json_object_agg(id, status || ' ' || name), '{}') from moved)
+        """,
+        {"shop_id": shop_id, "version": version},
+    )
+    version, variants, pools = row
+    return Delta(version, variants, {int(id): text for id, text in pools.items()})
+
+
+async def list_low_stock(tx: Tx, shop_id: int, command: ListLowStock) -> list[LowStock]:
+    """The pools that run low, by id, one more than a page."""
+    return await tx.rows(
+        LowStock,
+        """
+        select id as pool_id, name, unit, available, low_stock_at, round(taken / 28.0, 2)::float as taken_per_day,
+               round(available * 28.0 / nullif(taken, 0), 1)::float as days_of_cover
+          from pools
+         cross join lateral (select greatest(0, on_hand - held - buffer) as available) as now
+         cross join lateral (
+               select coalesce(-sum(delta), 0) as taken from ledger
+                where pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
+                  and created_at > now() - interval '28 days') as lately
+         where shop_id = %(shop_id)s and status = 'active' and id > %(after)s
+           and (available <= coalesce(%(threshold)s, low_stock_at)
+                or available * 28.0 <= taken * %(days_of_cover)s)
+         order by id limit %(limit)s
+        """,
+        {
+            "shop_id": shop_id,
+            "after": command.after or 0,
+            "threshold": command.threshold,
+            "days_of_cover": command.days_of_cover,
+            "limit": command.limit + 1,
+        },
+    )
+
+
+async def shared_inventory_of(tx: Tx, shop_id: int) -> int:
+    return await tx.value("select id from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id})

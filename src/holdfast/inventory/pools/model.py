@@ -1,0 +1,210 @@
+"""Pools: one physical stock each, and the variants that draw on it."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.inventory.stock.model import MOST, DryRun, ExpectedVersion, Filled, PoolId, Quantity, VariantGid, Write
+from holdfast.kit.command import Command, Timestamp, rule
+from holdfast.kit.cursor import Listed
+
+Status = Literal["active", "paused", "archived"]
+
+Name = Annotated[
+    str, Meta(min_length=1, max_length=100, pattern=r"\S", description="Unique in the shop.", examples=["Honey jars"])
+]
+Unit = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=20,
+        pattern=r"\S",
+        description="The smallest unit it is counted in: units, g, ml, …",
+        examples=["units"],
+    ),
+]
+Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: never offered, never held.")]
+LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]
+AllowNegative = Annotated[bool, Meta(description="Whether adjustments may take more than there is.")]
+UnitsPerSale = Annotated[
+    int, Meta(ge=1, le=10**9, description="What one sale of the variant takes from the pool.", examples=[6])
+]
+
+
+class MemberFields(Struct, forbid_unknown_fields=True):
+    """A variant to be linked."""
+
+    variant_gid: VariantGid
+    units_per_sale: UnitsPerSale
+    sku: Annotated[Filled | None, Meta(description="To find the variant by.")] = None
+    title: Annotated[Filled | None, Meta(description="To find the variant by.")] = None
+
+
+Members = Annotated[list[MemberFields], Meta(max_length=250)]
+
+
+class ListPools(Listed):
+    """All options are optional: `{}` lists the first page."""
+
+    status: Annotated[Status | None, Meta(description="Only these; archived pools are left out otherwise.")] = None
+    query: Annotated[Filled | None, Meta(description="Only pools whose name contains this.")] = None
+    low_stock_only: Annotated[bool, Meta(description="Only pools at or below their low_stock_at.")] = False
+
+
+class GetPool(Command):
+    pool_id: PoolId
+    include_members: Annotated[bool, Meta(description="With the variants and their effective quantities.")] = True
+
+
+class CreatePool(Write):
+    name: Name
+    unit: Unit = "units"
+    quantity: Annotated[Quantity, Meta(description="What is there now; needs write_inventory when above 0.")] = 0
+    buffer: Buffer = 0
+    low_stock_at: LowStockAt | None = None
+    allow_negative: AllowNegative = False
+    members: Members = []  # noqa: RUF012 - msgspec copies it
+
+
+class ChangePool(Command, kw_only=True):
+    """What every change of a pool's configuration may carry."""
+
+    pool_id: PoolId
+    expected_version: ExpectedVersion | None = None
+    dry_run: DryRun = False
+
+
+class UpdatePool(ChangePool, kw_only=True):
+    name: Name | UnsetType = UNSET
+    unit: Unit | UnsetType = UNSET
+    buffer: Buffer | UnsetType = UNSET
+    low_stock_at: LowStockAt | UnsetType | None = UNSET
+    allow_negative: AllowNegative | UnsetType = UNSET
+
+
+class PausePool(ChangePool):
+    """Nothing but the pool."""
+
+
+class ResumePool(ChangePool):
+    """Nothing but the pool."""
+
+
+class ArchivePool(ChangePool, kw_only=True):
+    release_variants: Annotated[bool, Meta(description="Unlink its variants as well.")] = False
+
+
+class RestorePool(ChangePool):
+    """Nothing but the pool."""
+
+
+class LinkVariants(ChangePool, kw_only=True):
+    members: Annotated[Members, Meta(min_length=1)]
+
+
+class UpdateMember(ChangePool, kw_only=True):
+    variant_gid: VariantGid
+    units_per_sale: UnitsPerSale
+
+
+class UnlinkVariants(ChangePool, kw_only=True):
+    variant_gids: Annotated[list[VariantGid], Meta(min_length=1, max_length=250)]
+
+
+class FindVariant(Command):
+    """Look a variant up by what is known of it."""
+
+    gid: VariantGid | None = None
+    sku: Filled | None = None
+    text: Annotated[Filled | None, Meta(description="Part of a title or SKU.")] = None
+
+    @rule("gid", "sku", "text")
+    def _one_of_them(self) -> str | None:
+        given = sum(each is not None for each in (self.gid, self.sku, self.text))
+        return None if given == 1 else "name one of gid, sku and text"
+
+
+class Pool(Struct):
+    """A pool: one physical stock."""
+
+    id: int
+    name: str
+    unit: Annotated[str, Meta(description="What it is counted in; every quantity is a whole number of these.")]
+    on_hand: Annotated[int, Meta(description="The sum of its ledger.")]
+    held: Annotated[int, Meta(description="Kept for holds.")]
+    buffer: int
+    available: Annotated[int, Meta(description="max(0, on_hand - held - buffer)")]
+    low_stock_at: int | None
+    low_stock: bool
+    allow_negative: bool
+    status: Status
+    member_count: int
+    version: Annotated[int, Meta(description="For expected_version; grows with every change of the pool.")]
+    inserted_at: Timestamp
+
+
+class Member(Struct):
+    """A variant that draws on a pool."""
+
+    variant_gid: str
+    units_per_sale: int
+    sku: str | None
+    title: str | None
+    effective: Annotated[
+        int | None, Meta(description="How many can be sold now, over all its pools; null while one is not active.")
+    ]
+
+
+class PoolWithMembers(Pool, kw_only=True):
+    """A pool, with the variants that draw on it."""
+
+    members: list[Member]
+
+
+class PoolList(Struct):
+    """Pools of the shop."""
+
+    pools: list[Pool]
+    next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
+
+
+class EffectiveChange(Struct):
+    """A variant before and after; null where a storefront is not told of it."""
+
+    variant_gid: str
+    before: int | None
+    after: int | None
+
+
+class PoolChange(Struct):
+    """What a change of configuration did, or in a dry run would do."""
+
+    version: Annotated[int, Meta(description="Version of the shop's shared inventory with this change.")]
+    dry_run: bool
+    pool: PoolWithMembers
+    affected: list[EffectiveChange]
+
+
+class VariantPool(Struct):
+    """A pool a variant draws on."""
+
+    pool_id: int
+    name: str
+    unit: str
+    units_per_sale: int
+
+
+class Variant(Struct):
+    """A variant that is linked, or was."""
+
+    gid: str
+    sku: str | None
+    title: str | None
+    effective: int | None
+    pools: list[VariantPool]
+
+
+class VariantList(Struct):
+    """Variants found: at most 50, those that fit best first."""
+
+    variants: list[Variant]

@@ -1,0 +1,125 @@
+"""How the inventory service refuses: its codes beside those every service has, and its error envelope."""
+
+from typing import Any
+
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, Kind, Problem
+
+INVALID_SIGNATURE = Kind(
+    "invalid_signature",
+    401,
+    "The request is not signed by the storefront platform.",
+    "Call through the app proxy of the shop; a signature is good for 90 seconds.",
+)
+INVALID_STREAM_TOKEN = Kind(
+    "invalid_stream_token",
+    401,
+    "The address of the stream is not valid, or no longer.",
+    "Ask /storefront/availability again; it gives a fresh stream_url.",
+)
+INVALID_REQUEST = Kind(
+    "invalid_request",
+    400,
+    "The request cannot be understood.",
+    "Compare it with the examples in /auth.md and send it again.",
+)
+UNSUPPORTED_IDENTITY_TYPE = Kind(
+    "unsupported_identity_type",
+    400,
+    "This type of identity is not supported.",
+    'Use the type "service_auth" with the shop\'s API key.',
+)
+UNSUPPORTED_GRANT_TYPE = Kind(
+    "unsupported_grant_type",
+    400,
+    "This grant type is not supported.",
+    "Use urn:ietf:params:oauth:grant-type:jwt-bearer with an identity assertion.",
+)
+INVALID_GRANT = Kind(
+    "invalid_grant",
+    400,
+    "The assertion is not valid, or no longer.",
+    "Get a fresh one with POST /api/agent/identity.",
+)
+INVALID_SCOPE = Kind(
+    "invalid_scope",
+    400,
+    "The identity does not have this scope.",
+    "Ask for scopes of the shop's API key, or leave out `scope` to get them all.",
+)
+INVALID_TARGET = Kind(
+    "invalid_target",
+    400,
+    "The resource is not one of this service.",
+    "Leave out `resource`, or name the address of the agent endpoint.",
+)
+STALE = Kind(
+    "stale",
+    409,
+    "The pool has changed since you read it.",
+    "Look at `current`, decide again, and send the call with the present version or quantity.",
+)
+NOT_ENOUGH_STOCK = Kind(
+    "not_enough_stock",
+    409,
+    "There is not as much as this would take.",
+    "Take at most what is available, or allow the pool to go below zero with update_pool.",
+)
+IDEMPOTENCY_KEY_REUSED = Kind(
+    "idempotency_key_reused",
+    409,
+    "The idempotency key was used before, with other arguments.",
+    "Use a new key for a new call; repeat the arguments unchanged to repeat a call.",
+)
+POOL_NOT_ACTIVE = Kind(
+    "pool_not_active",
+    409,
+    "The pool is archived.",
+    "Bring it back with restore_pool first.",
+)
+POOL_HAS_HOLDS = Kind(
+    "pool_has_holds", 409, "Something of the pool is held for somebody.", "End the holds with release_hold first."
+)
+NAME_TAKEN = Kind("name_taken", 409, "Another pool of the shop has this name.", "Choose another name.")
+ALREADY_REVERTED = Kind(
+    "already_reverted", 409, "The entry was reverted before.", "Look at the history; there is nothing left to undo."
+)
+NOT_REVERTIBLE = Kind(
+    "not_revertible",
+    409,
+    "This kind of entry cannot be reverted.",
+    "End a hold with release_hold; correct anything else with adjust_pool_quantity.",
+)
+HOLD_ENDED = Kind(
+    "hold_ended", 409, "The hold was released or has expired.", "Take a new hold with hold_quantity if you need one."
+)
+
+ALL: tuple[Kind, ...] = (
+    INVALID_SIGNATURE,
+    INVALID_STREAM_TOKEN,
+    INVALID_REQUEST,
+    UNSUPPORTED_IDENTITY_TYPE,
+    UNSUPPORTED_GRANT_TYPE,
+    INVALID_GRANT,
+    INVALID_SCOPE,
+    INVALID_TARGET,
+    INSUFFICIENT_SCOPE,
+    STALE,
+    NOT_ENOUGH_STOCK,
+    IDEMPOTENCY_KEY_REUSED,
+    POOL_NOT_ACTIVE,
+    POOL_HAS_HOLDS,
+    NAME_TAKEN,
+    ALREADY_REVERTED,
+    NOT_REVERTIBLE,
+    HOLD_ENDED,
+)
+
+
+def error_body(problem: Problem) -> dict[str, Any]:
+    """The error envelope of the service: a stable slug, and a text that says what to do."""
+    return {"error": problem.code, "message": f"{problem.message} {problem.hint}"}
+
+
+def oauth_body(problem: Problem) -> dict[str, Any]:
+    """The same as RFC 6749 has it, for the token endpoint."""
+    return {"error": problem.code, "error_description": f"{problem.message} {problem.hint}"}

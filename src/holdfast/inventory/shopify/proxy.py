@@ -1,0 +1,77 @@
+"""The app proxy's signature: how the storefront platform proves that a request came through a shop's storefront.
+
+Source: shopify.dev, "Authenticate app proxies". The message has no separators, so one signature fits several ways of
+cutting it into parameters. Here the platform's own parameters must all be there, once, each in its own shape, and
+nothing else may: then there is one way left.
+"""
+
+import hmac
+import re
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from holdfast.inventory.problems import INVALID_SIGNATURE
+from holdfast.inventory.shops.model import DOMAIN
+
+WINDOW = 90
+"""Seconds by which a signature may be old, or early."""
+
+SHAPES = {
+    "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when nobody is logged in
+    "path_prefix": re.compile(r"/(?:a|apps|community|tools)/[A-Za-z0-9_-]{1,30}"),
+    "shop": re.compile(DOMAIN),
+    "signature": re.compile(r"[0-9a-f]{64}"),
+    "timestamp": re.compile(r"[0-9]{10}"),
+}
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def signature(parameters: Pairs, secret: bytes) -> str:
+    """The signature of decoded parameters, hexadecimal: sorted by name, values of a repeated one joined by commas."""
+    grouped: dict[str, list[str]] = {}
+    for name, value in parameters:
+        grouped.setdefault(name, []).append(value)
+    message = "".join([f"{name}={','.join(grouped[name])}" for name in sorted(grouped)])
+    return hmac.digest(secret, message.encode(), "sha256").hex()
+
+
+def verify(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
+    """The domain of the shop a request came through. Raises `invalid_signature`.
+
+    secrets    the app's client secrets, any of which may have signed
+    now        seconds since 1970
+    """
+    try:
+        parameters = parse_qsl(
+            query_string.decode("ascii"), keep_blank_values=True, strict_parsing=True, max_num_fields=5, errors="strict"
+        )
+    except ValueError as error:
+        raise INVALID_SIGNATURE() from error
+    given = dict(parameters)
+    if len(parameters) != len(SHAPES) or given.keys() != SHAPES.keys():
+        raise INVALID_SIGNATURE("Exactly the parameters that the storefront platform adds are expected.")
+    if not all(shape.fullmatch(given[name]) for name, shape in SHAPES.items()):
+        raise INVALID_SIGNATURE("A parameter of the storefront platform is malformed.")
+    claimed = given.pop("signature").encode()
+    signed = list(given.items())
+    if not any(hmac.compare_digest(claimed, signature(signed, secret).encode()) for secret in secrets):
+        raise INVALID_SIGNATURE()
+    if abs(now - int(given["timestamp"])) > WINDOW:
+        raise INVALID_SIGNATURE("The signature is too old, or from the future.")
+    return given["shop"]
+
+
+def sign(shop: str, secret: bytes, now: float, *, customer: str = "", prefix: str = "/apps/inventory") -> str:
+    """The query string the platform would send for a shop.
+
+    customer    id of the customer who is logged in
+    prefix      where the shop has put the proxy
+    """
+    parameters = [
+        ("shop", shop),
+        ("logged_in_customer_id", customer),
+        ("path_prefix", prefix),
+        ("timestamp", str(int(now))),
+    ]
+    return urlencode([*parameters, ("signature", signature(parameters, secret))])

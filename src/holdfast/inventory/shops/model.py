@@ -1,0 +1,29 @@
+"""Shops: who has pools, and the one key of each."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+SCOPES = ("read_inventory", "write_inventory", "read_pools", "write_pools")
+"""What a key may be allowed: quantities (inventory) and configuration (pools)."""
+
+DOMAIN = r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com"
+"""The whole of a shop's domain, as a regular expression."""
+
+
+class Shop(Struct, frozen=True):
+    """A shop with its shared inventory."""
+
+    id: int
+    domain: str
+    shared_inventory_id: int
+
+
+class ShopKey(Struct, frozen=True):
+    """A shop's key as it is stored."""
+
+    id: int
+    hash: bytes
+    sealed: bytes
+    scopes: list[str]
+    inserted_at: datetime

@@ -1,0 +1,59 @@
+"""What can be done with shops and their keys; the command line does it."""
+
+import re
+from collections.abc import Sequence
+
+from holdfast.inventory.settings import Tx
+from holdfast.inventory.shops import sql
+from holdfast.inventory.shops.model import DOMAIN, SCOPES, Shop
+from holdfast.kit import keys
+from holdfast.kit.problems import NOT_FOUND, invalid
+
+find_callers = sql.find_callers
+
+
+async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
+    """A new shop with its first key. Raises `validation_failed` for a domain that is not one, or is taken."""
+    if not re.fullmatch(DOMAIN, domain):
+        raise invalid({"domain": ["must look like my-shop.myshopify.com, in lower case"]})
+    shop = await sql.insert_shop(tx, domain)
+    if shop is None:
+        raise invalid({"domain": ["this shop exists already"]})
+    return shop, await _mint(tx, shop.id, SCOPES)
+
+
+async def find(tx: Tx, domain: str) -> Shop:
+    """The shop with a domain. Raises `not_found`."""
+    if shop := await sql.find_shop(tx, domain):
+        return shop
+    raise NOT_FOUND(f"No shop has the domain {domain}.")
+
+
+async def show_key(tx: Tx, shop_id: int) -> str:
+    """The present key of a shop, for it to copy. Raises `not_found`."""
+    if key := await sql.lock_key(tx, shop_id):
+        return tx.settings.secret.unseal(key.sealed)
+    raise NOT_FOUND("The shop has no key.")
+
+
+async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = None) -> str:
+    """A new key for a shop, with the scopes of the old one unless some are named.
+
+    The old key, and every identity and token derived from it, is invalid at once, everywhere.
+    """
+    if unknown := set(scopes or ()) - set(SCOPES):
+        raise invalid({"scopes": [f"unknown: {', '.join(sorted(unknown))}"]})
+    await sql.lock_shop(tx, shop_id)
+    old = await sql.lock_key(tx, shop_id)
+    if old:
+        for hashed in await sql.deactivate_key(tx, old.id):
+            await tx.notify(keys.CHANNEL, hashed.hex())
+    if scopes is None:
+        scopes = old.scopes if old else SCOPES
+    return await _mint(tx, shop_id, scopes)
+
+
+async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
+    key = keys.mint()
+    await sql.insert_key(tx, shop_id, keys.digest(key), tx.settings.secret.seal(key), scopes)
+    return key

@@ -1,0 +1,90 @@
+"""Statements on shops and their keys."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.inventory.settings import Tx
+from holdfast.inventory.shops.model import Shop, ShopKey
+from holdfast.kit import database
+from holdfast.kit.operation import Caller
+
+
+async def insert_shop(tx: Tx, domain: str) -> Shop | None:
+    """A new shop with its shared inventory; None when the domain is taken."""
+    return await tx.row(
+        Shop,
+        """
+        with shop as (insert into shops (domain) values (%(domain)s) on conflict do nothing returning id, domain),
+             shared as (insert into shared_inventories (shop_id) select id from shop returning id)
+        select shop.id, shop.domain, shared.id as shared_inventory_id from shop, shared
+        """,
+        {"domain": domain},
+    )
+
+
+async def find_shop(tx: Tx, domain: str) -> Shop | None:
+    return await tx.row(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+         where shops.domain = %(domain)s
+        """,
+        {"domain": domain},
+    )
+
+
+async def lock_shop(tx: Tx, shop_id: int) -> None:
+    """Make others who change the shop's key wait."""
+    await tx.run("select from shops where id = %(shop_id)s for no key update", {"shop_id": shop_id})
+
+
+async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
+    """The active key of a shop, locked."""
+    return await tx.row(
+        ShopKey,
+        """
+        select id, hash, sealed, scopes, inserted_at from api_keys
+         where shop_id = %(shop_id)s and active for update
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def deactivate_key(tx: Tx, id: int) -> list[bytes]:
+    """End a key and the registration derived from it; the hashes under which key rings may remember them."""
+    rows = await tx.tuples(
+        """
+        with ended as (update api_keys set active = false where id = %(id)s returning hash)
+        select hash from ended
+        union all
+        select hash from agent_registrations where api_key_id = %(id)s
+        """,
+        {"id": id},
+    )
+    return [hash for (hash,) in rows]
+
+
+async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: Sequence[str]) -> None:
+    await tx.run(
+        """
+        insert into api_keys (shop_id, hash, sealed, scopes)
+        values (%(shop_id)s, %(hash)s, %(sealed)s, %(scopes)s)
+        """,
+        {"shop_id": shop_id, "hash": hash, "sealed": sealed, "scopes": list(scopes)},
+    )
+
+
+async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    """The callers of those hashes that belong to an active key, or to an agent registered with one."""
+    rows = await tx.tuples(
+        """
+        select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
+        union all
+        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes
+          from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
+         where agent.hash = any(%(hashes)s) and api_keys.active
+        """,
+        {"hashes": list(hashes)},
+    )
+    return {hash: Caller(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}

@@ -1,0 +1,93 @@
+"""Spreadsheets: pools, their variants and their history as CSV, out and in."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.pools.model import Buffer, LowStockAt, Name, Unit, UnitsPerSale
+from holdfast.inventory.stock.model import Delta, DryRun, Filled, VariantGid, Write
+from holdfast.kit.cursor import Listed
+
+MOST_ROWS = 2_000
+
+
+class ExportCsv(Listed, kw_only=True):
+    kind: Annotated[
+        Literal["pools", "members", "history"],
+        Meta(description="`pools` and `members` can be imported again; `history` needs read_inventory."),
+    ]
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="Pools, or entries of the history, at most.")] = (
+        MOST_ROWS
+    )
+
+
+class ImportCsv(Write, kw_only=True):
+    kind: Annotated[
+        Literal["pools", "members"],
+        Meta(
+            description="`pools`: columns name, and unit, quantity, buffer, low_stock_at as you like. "
+            "`members`: columns pool, variant_gid, units_per_sale, and sku, title as you like."
+        ),
+    ]
+    text: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=1_000_000,
+            description="The CSV, with a line of column names. At most 2,000 rows. An empty cell changes nothing.",
+            examples=["name,unit,quantity\nHoney jars,units,50\n"],
+        ),
+    ]
+    mode: Annotated[
+        Literal["set", "adjust"], Meta(description="Whether quantities replace what is there, or are added to it.")
+    ] = "set"
+    dry_run: Annotated[DryRun, Meta(description="Report what would happen, and change nothing: the default.")] = True
+
+
+class PoolRow(Struct):
+    """A row of `pools`."""
+
+    name: Name
+    unit: Unit | None = None
+    quantity: Delta | None = None
+    buffer: Buffer | None = None
+    low_stock_at: LowStockAt | None = None
+
+
+class MemberRow(Struct):
+    """A row of `members`."""
+
+    pool: Name
+    variant_gid: VariantGid
+    units_per_sale: UnitsPerSale
+    sku: Filled | None = None
+    title: Filled | None = None
+
+
+class Exported(Struct):
+    """A page of a spreadsheet."""
+
+    kind: str
+    rows: int
+    csv: str
+    next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
+
+
+class Row(Struct):
+    """What became of one row."""
+
+    line: Annotated[int, Meta(description="Its line in the text; the names of the columns are line 1.")]
+    outcome: Literal["created", "updated", "refused"]
+    message: str
+
+
+class Imported(Struct):
+    """What an import did, or in a dry run would do. All of its rows are applied, or none."""
+
+    dry_run: bool
+    applied: Annotated[bool, Meta(description="Whether anything was stored.")]
+    created: int
+    updated: int
+    refused: int
+    version: Annotated[int | None, Meta(description="Version of the shop with it; null when nothing was stored.")]
+    rows: Annotated[list[Row], Meta(description="Every refused row, and up to 200 of the others.")]

@@ -1,0 +1,79 @@
+"""CSV as text: rows out of it, each cell checked, and rows into it.
+
+Spreadsheet programs run what looks like a formula. A cell that would is written with an apostrophe before it, and
+reading takes that off again.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.inventory.spreadsheets.model import MOST_ROWS, Row
+from holdfast.kit.command import readable, sound
+from holdfast.kit.problems import invalid
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def written(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A spreadsheet with a line of column names."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_shown(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _shown(cell: Any) -> Any:
+    if cell is None:
+        return ""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
+    """The rows that are well-formed, each with its line, and a report on the others.
+
+    Raises `validation_failed` when the text as a whole is none of ours.
+    """
+    lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    known = kind.__struct_fields__
+    good: list[tuple[int, R]] = []
+    refused: list[Row] = []
+    try:
+        columns = [name.strip().lower() for name in next(lines, [""])]
+        if len(set(columns)) < len(columns) or not {*columns} <= {*known}:
+            raise invalid({"text": [f"line 1 must name columns, each once, out of: {', '.join(known)}"]})
+        for cells in lines:
+            if not any(cells):
+                continue
+            if len(good) + len(refused) >= MOST_ROWS:
+                raise invalid({"text": [f"has more than {MOST_ROWS} rows: import it in parts"]})
+            try:
+                good.append((lines.line_num, _row(columns, cells, kind)))
+            except (msgspec.ValidationError, ValueError) as error:
+                refused.append(Row(lines.line_num, "refused", _in_words(str(error))))
+    except csv.Error as error:
+        raise invalid({"text": [f"is not CSV at line {lines.line_num}: {error}"]}) from error
+    return good, refused
+
+
+def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
+    if len(cells) != len(columns):
+        raise ValueError(f"has {len(cells)} cells under {len(columns)} columns")
+    values = {name: _read(cell) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
+    return sound(msgspec.convert(values, kind, strict=False))
+
+
+def _read(cell: str) -> str:
+    cell = cell.strip()
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
+def _in_words(message: str) -> str:
+    field = message.rpartition("`$.")[2].rstrip("`") if "`$." in message else ""
+    return f"{field}: {readable(message)}" if field else readable(message)

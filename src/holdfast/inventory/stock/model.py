@@ -1,0 +1,250 @@
+"""Stock: what is asked of it, and what it answers. The rules are in `ledger.py`."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.kit.command import Command, Id, Timestamp, rule
+from holdfast.kit.cursor import Listed
+
+MOST = 10**12
+"""The most of anything in one call, in the smallest unit."""
+
+Kind = Literal[
+    "sale",
+    "cancel",
+    "restock",
+    "set",
+    "adjust",
+    "transfer",
+    "hold",
+    "release",
+    "external_edit",
+    "reconcile",
+    "import",
+    "revert",
+]
+Actor = Literal["agent", "staff", "platform", "system"]
+
+PoolId = Annotated[Id, Meta(description="Id of a pool; list_pools shows them.", examples=[1])]
+VariantGid = Annotated[
+    str,
+    Meta(
+        pattern=r"^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$(?!\n)",
+        max_length=120,
+        description="Global id of a variant.",
+        examples=["gid://shopify/ProductVariant/1001"],
+    ),
+]
+Quantity = Annotated[int, Meta(ge=0, le=MOST, description="In the pool's smallest unit.", examples=[44])]
+Positive = Annotated[int, Meta(ge=1, le=MOST, description="In the pool's smallest unit.", examples=[6])]
+Delta = Annotated[
+    int, Meta(ge=-MOST, le=MOST, description="Change, in the pool's smallest unit; negative takes.", examples=[-6])
+]
+Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Why, for the history.")]
+IdempotencyKey = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="Your key for this call. Repeated with the same arguments it answers the same, and does nothing.",
+    ),
+]
+ExpectedVersion = Annotated[
+    int, Meta(ge=0, le=2**53, description="Refuse unless this is still the pool's version (compare-and-set).")
+]
+ExpectedQuantity = Annotated[
+    int, Meta(ge=-MOST * 1000, le=MOST * 1000, description="Refuse unless this is still on_hand (compare-and-set).")
+]
+DryRun = Annotated[bool, Meta(description="Answer what would happen, and change nothing.")]
+Filled = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Write(Command, kw_only=True):
+    """What every change of stock may carry."""
+
+    reason: Reason | None = None
+    idempotency_key: IdempotencyKey | None = None
+    dry_run: DryRun = False
+
+
+class SetPoolQuantity(Write):
+    pool_id: PoolId
+    quantity: Quantity
+    expected_version: ExpectedVersion | None = None
+    expected_quantity: ExpectedQuantity | None = None
+
+
+class AdjustPoolQuantity(Write):
+    pool_id: PoolId
+    delta: Delta
+    kind: Annotated[
+        Literal["adjust", "restock"], Meta(description="`restock` for goods that came in, else `adjust`.")
+    ] = "adjust"
+    expected_version: ExpectedVersion | None = None
+    expected_quantity: ExpectedQuantity | None = None
+
+    @rule("delta", "kind")
+    def _moves(self) -> str | None:
+        if self.delta == 0:
+            return "must not be 0"
+        return "must be positive for a restock" if self.kind == "restock" and self.delta < 0 else None
+
+
+class Adjustment(Struct, forbid_unknown_fields=True):
+    """One line of a bulk adjustment."""
+
+    pool_id: PoolId
+    delta: Delta
+    expected_version: ExpectedVersion | None = None
+    expected_quantity: ExpectedQuantity | None = None
+
+
+class BulkAdjust(Write):
+    items: Annotated[
+        list[Adjustment],
+        Meta(min_length=1, max_length=250, description="All are applied, or none. Lines of one pool are added up."),
+    ]
+
+
+class TransferQuantity(Write):
+    from_pool_id: PoolId
+    to_pool_id: PoolId
+    quantity: Positive
+    expected_version: Annotated[
+        ExpectedVersion | None, Meta(description="Refuse unless this is still the version of the pool taken from.")
+    ] = None
+    expected_quantity: Annotated[
+        ExpectedQuantity | None, Meta(description="Refuse unless this is still on_hand of the pool taken from.")
+    ] = None
+
+    @rule("to_pool_id", "from_pool_id")
+    def _elsewhere(self) -> str | None:
+        return "must be another pool" if self.to_pool_id == self.from_pool_id else None
+
+
+class HoldQuantity(Write):
+    quantity: Annotated[
+        Positive, Meta(description="Of the pool's smallest unit; with variant_gid, of the variant as it is sold.")
+    ]
+    pool_id: PoolId | None = None
+    variant_gid: VariantGid | None = None
+    ttl_s: Annotated[
+        int, Meta(ge=1, le=604_800, description="Seconds until it ends by itself; at most a week.", examples=[900])
+    ] = 900
+    reference: Annotated[Filled | None, Meta(description="What it is for, such as a cart.")] = None
+
+    @rule("pool_id", "variant_gid")
+    def _one_of_them(self) -> str | None:
+        return "name either pool_id or variant_gid" if (self.pool_id is None) == (self.variant_gid is None) else None
+
+
+class ReleaseHold(Write):
+    hold_id: Annotated[Id, Meta(description="Id of a hold, from hold_quantity.")]
+
+
+class RevertEntry(Write):
+    entry_id: Annotated[Id, Meta(description="Id of an entry, from get_stock_history.")]
+
+
+class GetStockHistory(Listed):
+    pool_id: PoolId | None = None
+    variant_gid: VariantGid | None = None
+    kinds: Annotated[list[Kind], Meta(max_length=12, description="Only these kinds.")] | None = None
+    actor: Actor | None = None
+    source_ref: Annotated[Filled | None, Meta(description="Only entries of this order, import or hold.")] = None
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+
+
+class GetStockAt(Command):
+    pool_id: PoolId
+    at: Timestamp
+
+
+class Entry(Struct):
+    """One line of the ledger. Lines are never changed; a mistake is corrected by another line."""
+
+    id: Annotated[int | None, Meta(description="null in a dry run: nothing was stored.")]
+    pool_id: int
+    kind: Kind
+    delta: Annotated[int, Meta(description="Change of on_hand.")]
+    held_delta: Annotated[int, Meta(description="Change of held.")]
+    balance_after: Annotated[int, Meta(description="on_hand after this entry.")]
+    held_after: int
+    reason: str | None
+    actor: Actor
+    source: Annotated[str, Meta(description="What made it: a tool, a job, an order.")]
+    source_ref: str | None
+    reverts_id: Annotated[int | None, Meta(description="The entry this one undoes.")]
+    version: int
+    created_at: Timestamp
+
+
+class PoolStock(Struct):
+    """What a pool holds now."""
+
+    id: int
+    name: str
+    unit: str
+    on_hand: int
+    held: int
+    buffer: int
+    available: Annotated[int, Meta(description="max(0, on_hand - held - buffer)")]
+    low_stock: Annotated[bool, Meta(description="Whether available is at or below low_stock_at.")]
+    version: int
+
+
+class Affected(Struct):
+    """A variant whose effective quantity changed."""
+
+    variant_gid: str
+    before: int
+    after: int
+
+
+class Hold(Struct):
+    """A quantity kept for somebody until a moment."""
+
+    id: Annotated[int | None, Meta(description="null in a dry run.")]
+    expires_at: Timestamp
+    reference: str | None
+
+
+class StockChange(Struct):
+    """What a change did, or in a dry run would do."""
+
+    version: Annotated[int, Meta(description="Version of the shop's shared inventory with this change.")]
+    dry_run: bool
+    entries: list[Entry]
+    pools: Annotated[list[PoolStock], Meta(description="The pools changed, as they are after it.")]
+    affected: Annotated[list[Affected], Meta(description="The variants whose effective quantity it changes.")]
+    hold: Annotated[Hold | None, Meta(description="The hold that was taken; null for other changes.")]
+
+
+class StockHistory(Struct):
+    """Entries of the ledger, the newest first."""
+
+    entries: list[Entry]
+    next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
+
+
+class StockAt(Struct):
+    """What a pool held at a moment."""
+
+    pool_id: int
+    at: Timestamp
+    on_hand: int
+    held: int
+    last_entry_id: Annotated[int | None, Meta(description="The last entry up to then; null before the first.")]
+
+
+class StoredHold(Struct):
+    """A hold as it is stored, with the quantity it keeps of each pool."""
+
+    id: int
+    reference: str | None
+    expires_at: datetime
+    released_at: datetime | None
+    lines: dict[int, int]

@@ -1,0 +1,239 @@
+"""Statements on the ledger and on what it counts."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, LiteralString, NamedTuple
+
+import msgspec
+
+from holdfast.inventory.settings import Tx
+from holdfast.inventory.stock.ledger import Pool
+from holdfast.inventory.stock.model import Entry, GetStockAt, GetStockHistory, StockAt, StoredHold
+
+
+class Position(NamedTuple):
+    """Where a shop stands: its version, the entries in its ledger, and the database's time."""
+
+    version: int
+    entries: int
+    now: datetime
+
+
+async def lock_shop(tx: Tx, shop_id: int) -> None:
+    """Take the shop's turn: from here to the end of the transaction nobody else changes anything of it."""
+    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
+
+
+async def position(tx: Tx, shop_id: int) -> Position:
+    [row] = await tx.tuples(
+        "select version, entries, clock_timestamp() from shared_inventories where shop_id = %(shop_id)s",
+        {"shop_id": shop_id},
+    )
+    return Position(*row)
+
+
+async def present_version(tx: Tx, shop_id: int) -> int:
+    return (await position(tx, shop_id)).version
+
+
+async def bump(tx: Tx, shop_id: int) -> int:
+    """The version of a change that is no entry of the ledger. The shop must be locked."""
+    return await tx.value(
+        "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
+        {"shop_id": shop_id},
+    )
+
+
+async def pools_around(
+    tx: Tx, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
+) -> list[Pool]:
+    """Those pools, the pools those variants draw on, and every pool that shares a variant with one of them."""
+    rows = await tx.tuples(
+        """
+        with asked as (
+            select unnest(%(pool_ids)s::bigint[]) as id
+             union
+            select pool_id from members where shop_id = %(shop_id)s and variant_gid = any(%(variant_gids)s)),
+        around as (
+            select id from asked
+             union
+            select other.pool_id
+              from asked
+              join members on members.pool_id = asked.id
+              join members as other on other.shop_id = %(shop_id)s and other.variant_gid = members.variant_gid)
+        select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text, version, entries,
+               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
+                  from members where pool_id = pools.id)
+          from pools
+         where shop_id = %(shop_id)s and id in (select id from around)
+        """,
+        {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
+    )
+    return [Pool(*row) for row in rows]
+
+
+async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write the ledger on, and with it the shop's version; a trigger moves the balances of the pools."""
+    await tx.run(
+        """
+        with counted as (
+            update shared_inventories set version = %(version)s, entries = entries + json_array_length(%(entries)s)
+             where shop_id = %(shop_id)s)
+        insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+                            version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id,
+                            created_at)
+        select %(shop_id)s, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+               version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id, created_at
+          from json_to_recordset(%(entries)s) as entry (
+               id bigint, pool_id bigint, seq bigint, kind entry_kind, delta bigint, held_delta bigint,
+               balance_after bigint, held_after bigint, below_zero boolean, version bigint, actor text, actor_id bigint,
+               source text, source_ref text, reason text, idempotency_key text, reverts_id bigint,
+               created_at timestamptz)
+        """,
+        {"shop_id": shop_id, "version": version, "entries": msgspec.json.encode(entries).decode()},
+    )
+
+
+async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: datetime) -> None:
+    await tx.run(
+        """
+        with hold as (
+            select * from json_to_recordset(%(holds)s) as hold (
+                id bigint, reference text, expires_at timestamptz, lines json)),
+        kept as (
+            insert into holds (shop_id, id, reference, expires_at, inserted_at)
+            select %(shop_id)s, id, reference, expires_at, %(now)s from hold)
+        insert into hold_lines (shop_id, hold_id, pool_id, quantity)
+        select %(shop_id)s, hold.id, line.key::bigint, line.value::bigint
+          from hold cross join lateral json_each_text(hold.lines) as line
+        """,
+        {"shop_id": shop_id, "holds": msgspec.json.encode(holds).decode(), "now": now},
+    )
+
+
+async def find_hold(tx: Tx, shop_id: int, id: int) -> StoredHold | None:
+    holds = await find_holds(tx, shop_id, [id])
+    return holds[0] if holds else None
+
+
+async def find_holds(tx: Tx, shop_id: int, ids: Sequence[int]) -> list[StoredHold]:
+    rows = await tx.tuples(
+        """
+        select id, reference, expires_at, released_at,
+               (select json_object_agg(pool_id, quantity) from hold_lines
+                 where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id)
+          from holds where shop_id = %(shop_id)s and id = any(%(ids)s)
+        """,
+        {"shop_id": shop_id, "ids": list(ids)},
+    )
+    return [
+        StoredHold(id, reference, expires_at, released_at, {int(pool): quantity for pool, quantity in lines.items()})
+        for id, reference, expires_at, released_at, lines in rows
+    ]
+
+
+async def end_hold(tx: Tx, shop_id: int, id: int) -> None:
+    await tx.run(
+        """
+        update holds set released_at = clock_timestamp()
+         where shop_id = %(shop_id)s and id = %(id)s and released_at is null
+        """,
+        {"shop_id": shop_id, "id": id},
+    )
+
+
+async def expired_holds(tx: Tx, limit: int) -> Mapping[int, list[int]]:
+    """The holds of every shop whose time has come: ids by shop."""
+    rows = await tx.tuples(
+        """
+        select shop_id, array_agg(id)
+          from (select shop_id, id from holds where released_at is null and expires_at <= clock_timestamp()
+                 order by expires_at limit %(limit)s) as due
+         group by shop_id
+        """,
+        {"limit": limit},
+    )
+    return dict(rows)
+
+
+async def next_expiry(tx: Tx) -> float | None:
+    """Seconds until the next hold expires."""
+    return await tx.value(
+        """
+        select extract(epoch from min(expires_at) - clock_timestamp())::float from holds where released_at is null
+        """
+    )
+
+
+async def find_entry(tx: Tx, shop_id: int, id: int) -> tuple[Entry, int | None] | None:
+    """An entry, and the id of the one that reverted it."""
+    entries = await _entries(tx, "where ledger.shop_id = %(shop_id)s and ledger.id = %(id)s", shop_id=shop_id, id=id)
+    if not entries:
+        return None
+    reverted_by = await tx.value(
+        "select id from ledger where shop_id = %(shop_id)s and reverts_id = %(id)s", {"shop_id": shop_id, "id": id}
+    )
+    return entries[0], reverted_by
+
+
+async def entries_of_change(tx: Tx, shop_id: int, version: int) -> list[Entry]:
+    """Everything one change wrote."""
+    return await _entries(
+        tx, "where shop_id = %(shop_id)s and version = %(version)s order by id", shop_id=shop_id, version=version
+    )
+
+
+async def history(tx: Tx, shop_id: int, command: GetStockHistory) -> list[Entry]:
+    """The newest entries that fit, one more than a page."""
+    return await _entries(
+        tx,
+        """
+        where shop_id = %(shop_id)s and (%(after)s::bigint is null or id < %(after)s)
+          and (%(pool_id)s::bigint is null or pool_id = %(pool_id)s)
+          and (%(variant_gid)s::text is null
+               or pool_id in (select members.pool_id from members
+                               where members.shop_id = %(shop_id)s and members.variant_gid = %(variant_gid)s))
+          and (%(kinds)s::entry_kind[] is null or kind = any(%(kinds)s::entry_kind[]))
+          and (%(actor)s::text is null or actor = %(actor)s)
+          and (%(source_ref)s::text is null or source_ref = %(source_ref)s)
+          and (%(since)s::timestamptz is null or created_at >= %(since)s)
+          and (%(until)s::timestamptz is null or created_at < %(until)s)
+        order by id desc limit %(limit)s
+        """,
+        shop_id=shop_id,
+        after=command.after,
+        pool_id=command.pool_id,
+        variant_gid=command.variant_gid,
+        kinds=command.kinds,
+        actor=command.actor,
+        source_ref=command.source_ref,
+        since=command.since,
+        until=command.until,
+        limit=command.limit + 1,
+    )
+
+
+async def _entries(tx: Tx, where: LiteralString, **params: Any) -> list[Entry]:
+    return await tx.rows(
+        Entry,
+        "select id, pool_id, kind::text, delta, held_delta, balance_after, held_after, reason, actor, source,"
+        " source_ref, reverts_id, version, created_at from ledger " + where,
+        params,
+    )
+
+
+async def stock_at(tx: Tx, shop_id: int, command: GetStockAt) -> StockAt | None:
+    """What a pool held at a moment; None when there is no such pool."""
+    return await tx.row(
+        StockAt,
+        """
+        select pools.id as pool_id, %(at)s::timestamptz as at, coalesce(balance_after, 0) as on_hand,
+               coalesce(held_after, 0) as held, last.id as last_entry_id
+          from pools
+          left join lateral (
+               select id, balance_after, held_after from ledger
+                where pool_id = pools.id and created_at <= %(at)s order by seq desc limit 1) as last on true
+         where pools.shop_id = %(shop_id)s and pools.id = %(pool_id)s
+        """,
+        {"shop_id": shop_id, "pool_id": command.pool_id, "at": command.at},
+    )

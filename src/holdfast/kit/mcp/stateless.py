@@ -1,0 +1,194 @@
+"""The protocol since 2026-07-28: every request describes itself, and is answered on its own.
+
+What proxies read in the headers must be what the body says, so both are compared before anything is run.
+"""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Raw, UnsetType
+
+from holdfast.kit.decode import Headers
+from holdfast.kit.mcp.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    Answer,
+    Fault,
+    Message,
+    Notification,
+    Params,
+    Response,
+    encode,
+    refused,
+)
+from holdfast.kit.mcp.methods import ACCEPTED, Cacheable, Methods, Reply, Result, Work, done, perform
+from holdfast.kit.mcp.model import Agents, Change
+from holdfast.kit.mcp.resources import Resources
+from holdfast.kit.mcp.streams import Known, Stream, notices
+from holdfast.kit.mcp.tools import Tools
+from holdfast.kit.operation import Caller
+from holdfast.kit.streams import event
+
+VERSION = "2026-07-28"
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+STATUSES = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    UNSUPPORTED_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}
+LISTEN = "subscriptions/listen"
+NAMED: Mapping[str, Callable[[Params], str | UnsetType]] = {
+    "tools/call": lambda params: params.name,
+    "resources/read": lambda params: params.uri,
+}
+"""Methods whose subject stands in the header Mcp-Name too."""
+
+
+class Discovery(Cacheable, kw_only=True, rename="camel"):
+    supported_versions: Sequence[str]
+    capabilities: Mapping[str, object]
+    instructions: str
+
+
+class Stateless:
+    """Answers the messages of this era.
+
+    versions    every revision the endpoint knows, newest first
+    """
+
+    def __init__(self, agents: Agents, tools: Tools, resources: Resources, versions: Sequence[str]) -> None:
+        self._agents = agents
+        self._resources = resources
+        self._versions = versions
+        self._about = Raw(encode({"io.modelcontextprotocol/serverInfo": agents.identity}))
+        self._methods: Methods = {"server/discover": self.discover, **tools.methods, **resources.methods}
+
+    async def discover(self, caller: Caller, params: Params) -> Work:
+        discovery = Discovery(
+            supported_versions=self._versions,
+            capabilities=self._agents.capabilities,
+            instructions=self._agents.instructions,
+        )
+        return done("server/discover", discovery)
+
+    async def answer(
+        self, caller: Caller, message: Message | Response, headers: Headers, repeated: Sequence[bytes], known: Known
+    ) -> Reply | Stream:
+        """The answer to one message. Raises a `Problem` that is told over HTTP."""
+        if isinstance(message, Response):
+            return self.refusal(Fault(INVALID_REQUEST, "Nothing was asked, so there is nothing to respond to."))
+        if not message.wants_answer:
+            return ACCEPTED
+        try:
+            self._check(message, headers, repeated)
+            if message.method == LISTEN and self._agents.changes:
+                return self._listen(caller, message, known)
+            method = self._methods.get(message.method)
+            if method is None:
+                raise Fault(METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
+            result = await perform(await method(caller, message.params))
+            return Reply(200, encode(Answer(message.id, self._complete(result))))
+        except Fault as fault:
+            return self.refusal(fault, message)
+
+    def _complete(self, result: Result) -> Result:
+        result.result_type = "complete"
+        result.about = self._about
+        if isinstance(result, Cacheable):
+            result.cache_scope = "private"
+        return result
+
+    def refusal(self, fault: Fault, message: Message | None = None) -> Reply:
+        """What is answered to a message that was refused."""
+        return Reply(STATUSES.get(fault.code, 200), refused(fault, message))
+
+    def _check(self, message: Message, headers: Headers, repeated: Sequence[bytes]) -> None:
+        """Raises `Fault` unless a request describes itself, in a version that is known, as its headers do."""
+        about = message.params.about
+        version = _text(headers, b"mcp-protocol-version")
+        if message.id is None:
+            raise Fault(INVALID_REQUEST, "An id is a string or an integer.")
+        for name in repeated:
+            raise Fault(HEADER_MISMATCH, f"The header {name.decode()} is sent more than once.")
+        if version not in self._versions and isinstance(about.protocol_version, UnsetType):
+            raise self._unsupported(version)
+        if isinstance(about.protocol_version, UnsetType) or isinstance(about.client_capabilities, UnsetType):
+            missing = "protocolVersion" if isinstance(about.protocol_version, UnsetType) else "clientCapabilities"
+            raise Fault(INVALID_PARAMS, f"`params._meta` lacks io.modelcontextprotocol/{missing}.")
+        _compare("MCP-Protocol-Version", version, about.protocol_version)
+        _compare("Mcp-Method", _text(headers, b"mcp-method"), message.method)
+        if message.method in NAMED and not isinstance(subject := NAMED[message.method](message.params), UnsetType):
+            _compare("Mcp-Name", _decoded(_text(headers, b"mcp-name")), subject)
+        if version != VERSION:
+            raise self._unsupported(about.protocol_version)
+
+    def _unsupported(self, version: str | None) -> Fault:
+        data = {"supported": self._versions, "requested": version or ""}
+        return Fault(UNSUPPORTED_VERSION, f"Requests like this one are answered in {VERSION}.", data)
+
+    def _listen(self, caller: Caller, message: Message, known: Known) -> Stream:
+        """A stream of what a filter asks for, as far as it can be had."""
+        wanted = message.params.notifications
+        if isinstance(wanted, UnsetType):
+            raise Fault(INVALID_PARAMS, "`params.notifications` is required.")
+        assert self._agents.changes
+        feed = self._agents.changes(caller)
+        members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.id}}
+        uris = [uri for uri in wanted.resource_subscriptions if self._resources.may_read(caller, uri)]
+        wants_list = wanted.resources_list_changed and self._resources.lists(caller)
+        granted = {
+            **({"resourcesListChanged": True} if wants_list else {}),
+            **({"resourceSubscriptions": uris} if wanted.resource_subscriptions else {}),
+        }
+
+        def tell(caller: Caller, changes: Sequence[Change] | None) -> bytes:
+            changed = [Change(uris, listed=True)] if changes is None else changes
+            heard = [uri for uri in self._resources.heard(caller, changed) if uri in uris]
+            listed = wants_list and self._resources.lists(caller) and any(each.listed for each in changed)
+            return b"".join(map(event, notices(heard, listed, **members)))
+
+        granted_notice = Notification("notifications/subscriptions/acknowledged", {"notifications": granted, **members})
+        farewell = Answer(message.id, {"resultType": "complete", **members})
+        return Stream(
+            feed,
+            known,
+            tell,
+            first=event(encode(granted_notice)),
+            since=feed.position,
+            farewell=event(encode(farewell)),
+        )
+
+
+def _text(headers: Headers, name: bytes) -> str | None:
+    """A header without the blanks around it, which some servers leave in place."""
+    value = headers.get(name)
+    if value is None:
+        return None
+    try:
+        return value.strip(b" \t").decode("ascii")
+    except UnicodeDecodeError as error:
+        raise Fault(HEADER_MISMATCH, f"The header {name.decode()} has characters that no header may have.") from error
+
+
+def _decoded(value: str | None) -> str | None:
+    """The text that a header carries as it is or, where it could not, as Base64."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise Fault(HEADER_MISMATCH, "The header Mcp-Name is not valid Base64 of UTF-8.") from error
+
+
+def _compare(name: str, sent: str | None, meant: str) -> None:
+    if sent is None:
+        raise Fault(HEADER_MISMATCH, f"The header {name} is required.")
+    if sent != meant:
+        raise Fault(HEADER_MISMATCH, f"The header {name} says {sent!r}, the body {meant!r}.")

@@ -1,0 +1,224 @@
+"""A service as processes: its settings, its database brought up to date, its sockets, its workers."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from holdfast.kit import jobs, logs, migrate
+from holdfast.kit.database import Database, Tx
+from holdfast.kit.service import Service
+from holdfast.kit.settings import Settings
+
+S = TypeVar("S", bound=Settings)
+T = TypeVar("T")
+
+
+class CannotStart(Exception):
+    """Something the operator has to see to first; the message says what."""
+
+
+@dataclass(frozen=True)
+class Product(Generic[S]):
+    """A service as the command line knows it.
+
+    build       puts it together
+    factory     where a worker process finds its application: `module:function`, which calls `worker`
+    tenancy     how a transaction enters a tenant; see `Database`
+    """
+
+    name: str
+    title: str
+    port: int
+    settings: type[S]
+    build: Callable[[S, Database[S]], Service]
+    migrations: Path
+    factory: str
+    tenancy: LiteralString | None = None
+
+    def configured(self, listener: socket.socket | None = None) -> S:
+        """The settings, with the address served where no base address is set. Sets up the logs too."""
+        settings = self.settings()  # pyright: ignore[reportCallIssue] - it reads the environment
+        logs.configure(settings.log_level)
+        base_url = settings.base_url.rstrip("/") or (_address(listener) if listener else "")
+        return settings.model_copy(update={"base_url": base_url})
+
+    def ready(self, settings: S) -> S:
+        """The settings with a database that is up to date: the embedded one is made so, another is only checked.
+
+        Raises `CannotStart`.
+        """
+        url = settings.url
+        if not settings.database_url:
+            self.migrate(url)
+        elif missing := self.pending(url):
+            raise CannotStart(
+                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+            )
+        return settings.model_copy(update={"database_url": url})
+
+    def schema(self) -> list[migrate.Migration]:
+        return [*jobs.schema(), *migrate.read(self.migrations)]
+
+    def pending(self, url: str) -> list[str]:
+        return migrate.pending(url, self.schema())
+
+    def migrate(self, url: str) -> list[str]:
+        """Bring a database up to date; the names applied. Raises `CannotStart`."""
+        try:
+            return migrate.migrate(url, self.schema())
+        except migrate.EditedMigration as error:
+            raise CannotStart(str(error)) from error
+
+    def database(self, settings: S) -> Database[S]:
+        return Database(
+            settings.database_url,
+            settings,
+            size=settings.pool_size,
+            name=f"holdfast {self.name}",
+            tenancy=self.tenancy,
+        )
+
+    async def transact(self, settings: S, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
+        """Run `work` in a transaction, without a process that serves."""
+        database = self.database(settings)
+        await database.pool.open()
+        try:
+            return await database.transact(work)
+        finally:
+            await database.pool.close()
+
+    def app(self, settings: S, *, background: bool) -> ASGIApp:
+        return self.build(settings, self.database(settings)).app(background=background)
+
+    def worker(self) -> ASGIApp:
+        """The application of one of several worker processes."""
+        return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
+
+    def serve(self, settings: S, listener: socket.socket, *, background: bool = True, workers: int = 1) -> None:
+        """Serve until told to stop."""
+        if workers == 1:
+            serve([Served(self.app(settings, background=background), settings, listener)])
+            return
+        end_like_ctrl_c()
+        with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
+            os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
+            for field in ("database_url", "base_url"):
+                os.environ[str(self.settings.model_fields[field].validation_alias)] = getattr(settings, field)
+            config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings))
+            Multiprocess(config, [listener]).run()
+
+    def work(self, settings: S, begun: Callable[[], None]) -> None:
+        """Do the background work alone, until told to stop."""
+
+        async def work() -> None:
+            database = self.database(settings)
+            await database.open()
+            try:
+                async with self.build(settings, database).background():
+                    begun()
+                    await asyncio.Event().wait()
+            finally:
+                await database.close()
+
+        end_like_ctrl_c()
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(work())
+
+
+class Served(NamedTuple):
+    """An application and where it is to be found."""
+
+    app: ASGIApp
+    settings: Settings
+    listener: socket.socket
+
+
+def serve(applications: Sequence[Served]) -> None:
+    """Serve applications from this process until it is told to stop."""
+    servers = [_Server(uvicorn.Config(each.app, **_http(each.settings))) for each in applications]
+    signals: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        for server in servers:
+            server.handle_exit(number, frame)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+    async def run() -> None:
+        await asyncio.gather(
+            *(server.serve([each.listener]) for server, each in zip(servers, applications, strict=True))
+        )
+
+    with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
+        runner.run(run())
+    if any(not server.started for server in servers):
+        sys.exit(3)
+    if signal.SIGTERM in signals:
+        sys.exit(128 + signal.SIGTERM)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to whoever runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _http(settings: Settings) -> dict[str, Any]:
+    return {
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": settings.trusted_proxies,
+        "timeout_graceful_shutdown": 10,
+    }
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections from now on, also while the service behind it is still starting.
+
+    Raises `CannotStart` when the port is taken.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise CannotStart(
+            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port."
+        ) from error
+    listener.listen(2048)
+    listener.set_inheritable(True)
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{host}:{port}"
+
+
+def end_like_ctrl_c() -> None:
+    # SIGTERM would otherwise end the process without its exit handlers, and leave the embedded server running.
+    def end(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)

@@ -1,0 +1,43 @@
+"""Fixtures of the inventory tests: a database of its own for each test, the service, a shop."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import INVENTORY
+from holdfast.inventory.settings import Settings
+from tests.inventory.support import Inventory, Shop, running, unlimited
+from tests.support import made_template, scratch_database
+
+
+@pytest.fixture(scope="session")
+def inventory_template(template_url: str) -> str:
+    """A migrated database of the inventory service that tests are cloned from, beside the events service's."""
+    return made_template(template_url, "inventory_template", INVENTORY)
+
+
+@pytest.fixture
+def inventory_url(inventory_template: str) -> Iterator[str]:
+    """A database of this test's own."""
+    with scratch_database(inventory_template, "inventory", "template inventory_template") as url:
+        yield url
+
+
+@pytest.fixture
+def settings(inventory_url: str, tmp_path: Path) -> Settings:
+    """The settings a test runs under."""
+    return unlimited(inventory_url, tmp_path)
+
+
+@pytest.fixture
+async def inventory(settings: Settings) -> AsyncIterator[Inventory]:
+    """The inventory service in this process, without background work."""
+    async with running(settings) as inventory:
+        yield inventory
+
+
+@pytest.fixture
+async def shop(inventory: Inventory) -> Shop:
+    """A shop whose key has all scopes."""
+    return await inventory.shop()

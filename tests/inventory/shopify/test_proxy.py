@@ -1,0 +1,252 @@
+"""The app proxy's signature: what the platform signed is believed, within 90 seconds, and nothing else is.
+
+The official package `shopifyapp` is the oracle: whatever is believed here, it believes too.
+"""
+
+import time
+from collections.abc import Sequence
+from urllib.parse import quote, urlencode
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from shopify_app import ShopifyApp
+
+from holdfast.inventory.shopify.proxy import sign, signature, verify
+from holdfast.kit.problems import Problem
+
+SECRET, OLD = b"hush", b"the secret before"
+SHOP = "shop-name.myshopify.com"
+NOW = 1_763_640_000.5
+PREFIX = "/apps/inventory"
+
+Pairs = list[tuple[str, str]]
+
+
+def parameters(at: float = NOW, /, **changes: str) -> Pairs:
+    given = {
+        "shop": SHOP,
+        "logged_in_customer_id": "",
+        "path_prefix": PREFIX,
+        "timestamp": str(int(at)),
+    }
+    return list({**given, **changes}.items())
+
+
+def query(pairs: Pairs, secret: bytes = SECRET) -> bytes:
+    """A query signed as the platform signs it."""
+    return urlencode([*pairs, ("signature", signature(pairs, secret))]).encode()
+
+
+def outcome(query: bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | Problem:
+    """The shop, or the refusal."""
+    try:
+        return verify(query, secrets, now)
+    except Problem as problem:
+        return problem
+
+
+def is_believed(query: bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> bool:
+    told = outcome(query, secrets, now)
+    if isinstance(told, Problem):
+        assert (told.code, told.status) == ("invalid_signature", 401)
+        return False
+    assert told.endswith(".myshopify.com")
+    return True
+
+
+def oracle_believes(query: bytes) -> bool:
+    app = ShopifyApp("id", SECRET.decode(), OLD.decode())
+    url = f"https://app.example.com/storefront/availability?{query.decode('latin-1')}"
+    return app.verify_app_proxy_req({"method": "GET", "headers": {}, "url": url, "body": ""}).ok
+
+
+def test_the_documented_example_has_the_documented_signature() -> None:
+    pairs = [
+        ("extra", "1"),
+        ("extra", "2"),
+        ("shop", "shop-name.myshopify.com"),
+        ("logged_in_customer_id", "1"),
+        ("path_prefix", "/apps/awesome_reviews"),
+        ("timestamp", "1317327555"),
+    ]
+
+    assert signature(pairs, b"hush") == "4c68c8624d737112c91818c11017d24d334b524cb5c2b8ba08daa056f7395ddb"
+
+
+def test_what_the_platform_signed_names_the_shop() -> None:
+    assert verify(query(parameters()), [SECRET], NOW) == SHOP
+    assert verify(query(parameters(logged_in_customer_id="7245123")), [SECRET], NOW) == SHOP
+    assert verify(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
+
+
+def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
+    name, *rest = query(parameters()).split(b"&")
+
+    assert is_believed(b"&".join([*rest, name]))
+    assert is_believed(query(parameters()).replace(b"%2F", b"/"))
+    assert is_believed(query(parameters()).replace(b".myshopify", b"%2emyshopify"))
+
+
+def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
+    signed = query(parameters(), OLD)
+
+    assert is_believed(signed, (SECRET, OLD))
+    assert not is_believed(signed, (SECRET,))
+    assert not is_believed(signed, ())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "believed"), [(0, True), (90, True), (-90, True), (90.5, False), (-90.5, False), (86_400, False)]
+)
+def test_a_signature_is_good_for_90_seconds_either_way(seconds: float, believed: bool) -> None:
+    assert is_believed(query(parameters(NOW)), now=int(NOW) + seconds) is believed
+
+
+@pytest.mark.parametrize("missing", ["shop", "logged_in_customer_id", "path_prefix", "timestamp", "signature"])
+def test_every_parameter_of_the_platform_is_needed(missing: str) -> None:
+    pairs = [pair for pair in parameters() if pair[0] != missing]
+
+    assert not is_believed(urlencode(pairs).encode() if missing == "signature" else query(pairs))
+
+
+@pytest.mark.parametrize("twice", ["shop", "logged_in_customer_id", "path_prefix", "timestamp"])
+def test_no_parameter_may_come_twice(twice: str) -> None:
+    again = (twice, dict(parameters())[twice])
+
+    assert not is_believed(query([*parameters(), again]))
+    assert not is_believed(query(parameters()) + b"&" + urlencode([again]).encode())
+
+
+def test_a_second_signature_is_refused() -> None:
+    signed = query(parameters())
+    second = signed.rpartition(b"&")[2]
+
+    assert not is_believed(signed + b"&" + second)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shop": "evil.example.com"},
+        {"shop": "Shop-Name.myshopify.com"},
+        {"shop": "shop.myshopify.com.evil.example"},
+        {"shop": "shop.myshopify.com\n"},
+        {"shop": "-shop.myshopify.com"},
+        {"shop": ""},
+        {"timestamp": "176364000"},
+        {"timestamp": "+1763640000"},
+        {"timestamp": "1763640000.0"},
+        {"timestamp": "١٧٦٣٦٤٠٠٠٠"},
+        {"logged_in_customer_id": "x"},
+        {"logged_in_customer_id": "1,2"},
+        {"path_prefix": "/apps"},
+        {"path_prefix": "/apps/a/b"},
+        {"path_prefix": "/other/inventory"},
+        {"path_prefix": "apps/inventory"},
+        {"extra": "1"},
+    ],
+)
+def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: dict[str, str]) -> None:
+    assert not is_believed(query(parameters(**changes)))
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    ["", "0" * 63, "0" * 64, "0" * 65, "é" * 64, "\U0001d7d8" * 64, "g" * 64, "0" * 64 + "\n", " " + "0" * 63],
+)
+def test_a_signature_that_is_none_is_refused(claimed: str) -> None:
+    assert not is_believed(f"{urlencode(parameters())}&signature={quote(claimed)}".encode())
+
+
+def test_a_signature_in_upper_case_is_refused() -> None:
+    head, _, claimed = query(parameters()).rpartition(b"=")
+
+    assert not is_believed(head + b"=" + claimed.upper())
+
+
+def test_raw_bytes_beyond_ascii_are_refused() -> None:
+    assert not is_believed(query(parameters()) + "é".encode())
+    assert not is_believed(query(parameters()).replace(b"shop=", b"shop=\xff"))
+    assert not is_believed(query(parameters()).replace(b"shop=", b"shop=%ff"))
+
+
+def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> None:
+    timestamp = str(int(time.time()))
+    hidden = f"1shop=victim.myshopify.comtimestamp={timestamp}z="
+    pairs = [("a", hidden), *parameters(int(timestamp), shop="attacker.myshopify.com")]
+    claimed = signature(pairs, SECRET)
+    # The same characters in the same order, cut at other places.
+    rest = "".join(f"{name}={value}" for name, value in sorted(pairs[1:]))
+    forged = [("a", "1"), ("shop", "victim.myshopify.com"), ("timestamp", timestamp), ("z", rest)]
+    assert signature(forged, SECRET) == claimed
+    request = urlencode([*forged, ("signature", claimed)]).encode()
+
+    assert oracle_believes(request)
+    assert not is_believed(request, now=time.time())
+
+
+@given(
+    shop=st.from_regex(r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com", fullmatch=True),
+    customer=st.from_regex("[0-9]{0,20}", fullmatch=True),
+    prefix=st.from_regex("/(a|apps|community|tools)/[A-Za-z0-9_-]{1,30}", fullmatch=True),
+    secret=st.sampled_from([SECRET, OLD]),
+)
+def test_what_is_signed_here_is_believed_here_and_by_the_oracle(
+    shop: str, customer: str, prefix: str, secret: bytes
+) -> None:
+    now = time.time()
+    signed = sign(shop, secret, now, customer=customer, prefix=prefix).encode()
+
+    assert verify(signed, (SECRET, OLD), now) == shop
+    assert oracle_believes(signed)
+
+
+noise = st.sampled_from(
+    [
+        b"shop=victim.myshopify.com",
+        b"logged_in_customer_id=1",
+        b"timestamp=",
+        b"signature=",
+        b"path_prefix=%2Fa%2Fb",
+        b"extra",
+        b"=",
+        b"",
+        b"%",
+        b"%00",
+        b"+",
+        b"#",
+        b";",
+        b"\xff",
+    ]
+)
+
+
+@given(st.permutations(range(5)), st.lists(noise | st.binary(max_size=12) | st.integers(0, 4), max_size=4))
+@example([0, 1, 2, 3, 4], [])
+@example([4, 2, 3, 1, 0], [])
+@example([0, 1, 2, 3, 4], [4])
+def test_nothing_is_believed_that_the_oracle_refuses_and_no_bytes_do_harm(
+    order: Sequence[int], more: Sequence[int | bytes]
+) -> None:
+    signed = query(parameters(time.time())).split(b"&")
+    pieces = [*(signed[place] for place in order), *(signed[each] if isinstance(each, int) else each for each in more)]
+    request = b"&".join(pieces)
+
+    believed = is_believed(request, now=time.time())
+    assert believed is (not more)
+    assert not believed or oracle_believes(request)
+
+
+@given(st.binary())
+def test_bytes_of_any_kind_are_refused_and_do_no_harm(request: bytes) -> None:
+    assert not is_believed(request)
+
+
+@given(place=st.integers(0, 10**6), byte=st.integers(0, 255))
+def test_no_byte_can_be_changed_to_name_another_shop(place: int, byte: int) -> None:
+    signed = bytearray(query(parameters()))
+    signed[place % len(signed)] = byte
+
+    told = outcome(bytes(signed))
+    assert told == SHOP or isinstance(told, Problem)

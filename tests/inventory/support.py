@@ -1,0 +1,156 @@
+"""The cast of the inventory tests: the service, shops with their keys, and short words for what they do."""
+
+import contextlib
+import itertools
+import json
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from holdfast.cli import INVENTORY
+from holdfast.inventory.api import OPERATIONS
+from holdfast.inventory.settings import Database, Settings
+from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shops import operations as shops
+from holdfast.kit.rest import Table
+
+SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
+PACKS = [
+    {"variant_gid": gid, "units_per_sale": units} for gid, units in ((SINGLE, 1), (SIX_PACK, 6), (TWELVE_PACK, 12))
+]
+TABLES = (
+    "shops shared_inventories api_keys agent_registrations pools variants members ledger holds hold_lines "
+    "idempotency_keys"
+).split()
+TOOLS = {operation.name: operation for operation in OPERATIONS}
+
+_numbers = itertools.count(1)
+
+
+class Refused(Exception):
+    """A tool answered with an error; `body` is what it said."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__(f"{body['code']}: {body['message']}")
+        self.body = body
+        self.code: str = body["code"]
+
+
+class Shop:
+    """A shop's agent, who calls tools with the shop's key, and its storefront."""
+
+    def __init__(self, http: httpx2.AsyncClient, settings: Settings, id: int, domain: str, key: str) -> None:
+        self.http = http
+        self.settings = settings
+        self.id = id
+        self.domain = domain
+        self.key = key
+
+    async def post(self, body: Any, **headers: str) -> httpx2.Response:
+        """Send a JSON-RPC message to the agent endpoint, in the handshake era unless the headers say otherwise."""
+        sent = {"authorization": f"Bearer {self.key}", "mcp-protocol-version": "2025-11-25", **headers}
+        return await self.http.post("/mcp", json=body, headers=sent)
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """What a tool answers. Raises `Refused` when it answers with an error."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        response = await self.post(message)
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        assert "result" in answer, answer
+        result = answer["result"]
+        if result.get("isError"):
+            raise Refused(json.loads(result["content"][0]["text"]))
+        return result["structuredContent"]
+
+    async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool is refused with, which must be an answer an agent can act on."""
+        try:
+            answer = await self.call(tool, **arguments)
+        except Refused as refused:
+            assert refused.body.keys() >= {"code", "message", "hint", "retryable"}, refused.body
+            return refused.body
+        raise AssertionError(f"{tool} was not refused: {answer}")
+
+    async def on_hand(self, pool_id: int) -> int:
+        """What a pool has on hand."""
+        return (await self.call("get_pool", pool_id=pool_id))["on_hand"]
+
+    async def entries(self, **filters: Any) -> list[dict[str, Any]]:
+        """The history, the newest entry first."""
+        return (await self.call("get_stock_history", **filters))["entries"]
+
+    def through(self, inventory: "Inventory") -> "Shop":
+        """The same shop, asking another instance of the service."""
+        return Shop(inventory.http, inventory.settings, self.id, self.domain, self.key)
+
+    async def pool(self, quantity: int = 50, **fields: Any) -> dict[str, Any]:
+        """A new pool, with the golden example's variants unless the fields say otherwise."""
+        name = f"Pool {next(_numbers)}"
+        change = await self.call("create_pool", **{"name": name, "quantity": quantity, "members": [], **fields})
+        return change["pool"]
+
+    async def golden(self) -> dict[str, Any]:
+        """A pool of 50, sold one by one, by six and by twelve."""
+        return await self.pool(50, name="Honey jars", members=PACKS)
+
+    async def storefront(self, **headers: str) -> httpx2.Response:
+        """What the shop's storefront is told, asked through the platform."""
+        return await self.http.get(f"/storefront/availability?{self.signed()}", headers=headers)
+
+    def signed(self) -> str:
+        return proxy.sign(self.domain, self.settings.client_secrets[0], time.time())
+
+
+class Inventory:
+    """The inventory service in this process, over its real HTTP interface."""
+
+    def __init__(self, app: Table, http: httpx2.AsyncClient, database: Database) -> None:
+        self.app = app
+        self.http = http
+        self.database = database
+        self.settings = database.settings
+
+    async def shop(self, *scopes: str) -> Shop:
+        """A new shop; its key has all scopes unless some are named."""
+        shop, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
+        if scopes:
+            key = await self.database.transact(lambda tx: shops.regenerate_key(tx, shop.id, scopes))
+        return Shop(self.http, self.settings, shop.id, shop.domain, key)
+
+    async def sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Run a statement behind the service's back, to set a scene or to look."""
+        async with self.database.pool.connection() as connection:
+            cursor = await connection.execute(statement, parameters)
+            return await cursor.fetchall() if cursor.description is not None else []
+
+    async def everything(self) -> dict[str, list[str]]:
+        """Every row there is, to see whether anything changed."""
+        return {table: sorted(row for (row,) in await self.sql(f"select t::text from {table} t")) for table in TABLES}
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
+    """The service under these settings."""
+    database = INVENTORY.database(settings)
+    app = INVENTORY.build(settings, database).app(background=background)
+    async with (
+        app.otherwise.router.lifespan_context(app.otherwise),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=settings.base_url) as http,
+    ):
+        yield Inventory(app, http, database)
+
+
+def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
+    """The defaults, with rate limits out of the way."""
+    defaults: dict[str, Any] = {
+        "data_dir": data_dir,
+        "database_url": database_url,
+        "base_url": "http://inventory.test",
+        "calls_per_second": 1_000_000,
+        "identities_per_minute": 1_000_000,
+    }
+    return Settings(**{**defaults, **fields})

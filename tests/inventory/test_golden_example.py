@@ -1,0 +1,33 @@
+"""The sentence the service is built on: a pool of 50; one 6-pack is sold; 44 are left; singles show 44, 6-packs 7,
+12-packs 3.
+"""
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
+
+
+async def test_a_pool_of_50_one_6_pack_is_sold_44_are_left_singles_show_44_6_packs_7_12_packs_3(shop: Shop) -> None:
+    pool = await shop.golden()
+    assert pool["on_hand"] == 50
+
+    sold = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason="One 6-pack was sold.")
+
+    assert sold["pools"][0]["on_hand"] == 44
+    told = await shop.call("get_availability", pool_id=pool["id"])
+    assert told["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    shown = await shop.storefront()
+    assert shown.status_code == 200
+    assert shown.json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+async def test_what_a_sale_of_one_6_pack_would_leave_is_known_before_it_is_sold(shop: Shop) -> None:
+    await shop.golden()
+
+    simulated = await shop.call("simulate_sale", lines=[{"variant_gid": SIX_PACK, "quantity": 1}])
+
+    assert simulated["possible"] is True
+    assert {each["variant_gid"]: each["after"] for each in simulated["affected"]} == {
+        SINGLE: 44,
+        SIX_PACK: 7,
+        TWELVE_PACK: 3,
+    }
+    assert (await shop.storefront()).json()["variants"][SINGLE] == 50

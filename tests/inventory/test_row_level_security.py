@@ -1,0 +1,206 @@
+"""The second wall: PostgreSQL itself shows a shop's transaction that shop alone, whatever the SQL asks for.
+
+Everything here is asked with the ids of Ada's shop, by a transaction that has entered Ben's.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from holdfast.inventory.api import OPERATIONS
+from holdfast.inventory.availability import sql as availability
+from holdfast.inventory.settings import Tx
+from holdfast.kit.command import check
+from holdfast.kit.operation import Call, Caller, Operation
+from holdfast.kit.problems import Problem
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+
+TABLES = (
+    "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_keys "
+    "api_keys agent_registrations"
+).split()
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "list_pools": {},
+    "get_pool": {"pool_id": 1},
+    "find_variant": {"gid": SINGLE},
+    "create_pool": {"name": "Mine now", "quantity": 1},
+    "update_pool": {"pool_id": 1, "name": "Mine now"},
+    "pause_pool": {"pool_id": 1},
+    "resume_pool": {"pool_id": 1},
+    "archive_pool": {"pool_id": 1},
+    "restore_pool": {"pool_id": 1},
+    "link_variants": {"pool_id": 1, "members": [{"variant_gid": SIX_PACK, "units_per_sale": 1}]},
+    "update_member": {"pool_id": 1, "variant_gid": SINGLE, "units_per_sale": 2},
+    "unlink_variants": {"pool_id": 1, "variant_gids": [SINGLE]},
+    "get_availability": {"variant_gids": [SINGLE]},
+    "explain_availability": {"variant_gid": SINGLE},
+    "simulate_sale": {"lines": [{"variant_gid": SINGLE, "quantity": 1}]},
+    "list_low_stock": {"threshold": 10**6},
+    "get_stock_history": {},
+    "get_stock_at": {"pool_id": 1, "at": "2100-01-01T00:00:00Z"},
+    "set_pool_quantity": {"pool_id": 1, "quantity": 0},
+    "adjust_pool_quantity": {"pool_id": 1, "delta": -1},
+    "bulk_adjust": {"items": [{"pool_id": 1, "delta": -1}]},
+    "transfer_quantity": {"from_pool_id": 1, "to_pool_id": 2, "quantity": 1},
+    "hold_quantity": {"pool_id": 1, "quantity": 1},
+    "release_hold": {"hold_id": 2},
+    "revert_entry": {"entry_id": 1},
+    "export_csv": {"kind": "members"},
+    "import_csv": {"kind": "pools", "text": "name,quantity\nHoney jars,0\n", "dry_run": False},
+}
+"""How each operation reaches for what is Ada's."""
+
+SECRETS = ("Honey", "Lids", SINGLE, "ada-order-7")
+
+
+@pytest.fixture
+async def ada(inventory: Inventory) -> Shop:
+    """The shop reached for: pools 1 and 2, a hold, a history."""
+    ada = await inventory.shop()
+    await ada.golden()
+    await ada.pool(9, name="Lids")
+    await ada.call("hold_quantity", pool_id=1, quantity=5, reference="ada-order-7", idempotency_key="ada-order-7")
+    return ada
+
+
+@pytest.fixture
+async def ben(inventory: Inventory, ada: Shop) -> Shop:
+    """The shop that reaches."""
+    ben = await inventory.shop()
+    assert ben.id != ada.id
+    return ben
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_no_row_of_another_shop_is_there(inventory: Inventory, ada: Shop, ben: Shop, table: str) -> None:
+    column = "id" if table == "shops" else "shop_id"
+
+    async def others(tx: Tx) -> int:
+        return await tx.value(f"select count(*) from {table} where {column} is distinct from {ben.id}")  # pyright: ignore[reportArgumentType]
+
+    try:
+        seen = await inventory.database.transact(others, ben.id)
+    except psycopg.errors.InsufficientPrivilege:
+        seen = 0
+    assert seen == 0
+
+
+async def test_what_signs_tokens_is_no_shops_to_read(inventory: Inventory, ben: Shop) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await inventory.database.transact(lambda tx: tx.tuples("select * from signing_keys"), ben.id)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing(
+    inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
+) -> None:
+    """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
+    before = await everything(inventory, ada)
+    pretender = Caller(0, ada.id)
+    command = check(operation.command, ARGUMENTS[operation.name])
+
+    async def work(tx: Tx) -> Any:
+        if operation.many:
+            return await operation.run(tx, [Call(pretender, command)])
+        return await operation.run(tx, pretender, command)
+
+    try:
+        answer = msgspec.json.encode(await inventory.database.transact(work, ben.id), enc_hook=str).decode()
+    except (Problem, psycopg.Error, ValueError, TypeError) as error:
+        answer = str(error)
+
+    echoed = str(ARGUMENTS[operation.name])
+    assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
+    assert await everything(inventory, ada) == before
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+async def test_through_the_agent_endpoint_another_shops_things_do_not_exist(
+    inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
+) -> None:
+    before = await everything(inventory, ada)
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": operation.name, "arguments": ARGUMENTS[operation.name]},
+    }
+
+    answer = (await ben.post(message)).text
+
+    echoed = str(ARGUMENTS[operation.name])
+    assert [secret for secret in SECRETS if secret in answer and secret not in echoed] == []
+    assert await everything(inventory, ada) == before
+
+
+@pytest.mark.parametrize("uri", ["pool://1", "pool://1/history"])
+async def test_another_shops_pool_is_no_resource(ada: Shop, ben: Shop, uri: str) -> None:
+    read = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
+    listed = {"jsonrpc": "2.0", "id": 2, "method": "resources/list"}
+
+    answers = [(await ben.post(message)).text for message in (read, listed)]
+
+    assert not any(secret in answer for secret in SECRETS for answer in answers)
+
+
+async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, ben: Shop) -> None:
+    assert (await ben.storefront()).json()["variants"] == {}
+    assert SINGLE in (await ada.storefront()).json()["variants"]
+
+
+async def test_what_live_readers_ask_of_another_shop_is_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
+    delta = await inventory.database.read(lambda tx: availability.changes_since(tx, ada.id, -1), ben.id)
+
+    assert (delta.version, delta.variants, delta.pools) == (None, {}, {})
+
+
+WRITES: list[Callable[[Tx, int], Awaitable[object]]] = [
+    lambda tx, shop: tx.value("update pools set name = 'Mine' where shop_id = %(shop)s returning id", {"shop": shop}),
+    lambda tx, shop: tx.value("delete from members where shop_id = %(shop)s returning pool_id", {"shop": shop}),
+    lambda tx, shop: tx.value(
+        "insert into pools (shop_id, name, unit, version) values (%(shop)s, 'Mine', 'g', 1) returning id",
+        {"shop": shop},
+    ),
+    lambda tx, shop: tx.value("update pools set on_hand = 1000000 where id = 1 returning id"),
+    lambda tx, shop: tx.value("update ledger set delta = 1 returning id"),
+    lambda tx, shop: tx.value("update api_keys set active = false returning id"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRITES)))
+async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: Shop, ben: Shop, number: int) -> None:
+    before = await everything(inventory, ada)
+    with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+        assert await inventory.database.transact(lambda tx: WRITES[number](tx, ada.id), ben.id) is None
+
+    assert await everything(inventory, ada) == before
+
+
+async def test_a_transaction_cannot_be_led_out_of_its_shop_by_an_error(inventory: Inventory, ada: Shop) -> None:
+    """Whoever entered a shop leaves it with the transaction: the connection serves the next one as it should."""
+
+    async def fail(tx: Tx) -> None:
+        await tx.value("select 1 / 0")
+
+    for _ in range(20):
+        with pytest.raises(psycopg.Error):
+            await inventory.database.transact(fail, ada.id)
+    who = await inventory.database.read(
+        lambda tx: tx.tuples("select current_user, current_setting('holdfast.shop', true)")
+    )
+
+    assert who[0][0] != "holdfast_shop"
+    assert who[0][1] in {None, ""}
+
+
+async def everything(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of a shop."""
+    return {
+        table: sorted(await inventory.sql(f"select t.*::text from {table} t where shop_id = {shop.id}"))
+        for table in ("pools", "members", "variants", "ledger", "holds", "hold_lines", "shared_inventories", "api_keys")
+    }
