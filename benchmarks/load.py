@@ -66,10 +66,11 @@ async def connect(port: int) -> Connection:
     return connection
 
 
-def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
-    """A request as it travels."""
+def request(method: str, path: str, key: str = "", body: bytes = b"", **headers: str) -> bytes:
+    """A request as it travels. Names of headers are written with underscores."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     head += f"X-API-Key: {key}\r\n" if key else ""
+    head += "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
     return head.encode() + b"\r\n" + body
 

@@ -4,29 +4,24 @@ python -m benchmarks.registrations [--help]
 """
 
 import asyncio
-import contextlib
 import os
-import re
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import httpx2
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks import load
+from benchmarks.stage import Best, holdfast, row, say, server
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
 from holdfast.kit.database import Database
-
-say = Console(width=110).print
 
 
 def main(
@@ -37,7 +32,7 @@ def main(
     """Measure intake, settlement, 202 to visible, and polls."""
     url = embedded.database_url(embedded.scratch_directory(), "events")
     environment = {**os.environ, "EVENTS_DATABASE_URL": url, "API_REGISTRATION_RATE_LIMIT": "1000000000"}
-    subprocess.run([_holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
+    subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
     measure(environment, url, requests, rounds, pace)
 
 
@@ -46,8 +41,8 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
 
-    doors = [_holdfast(), "events", "serve", "--port", "0", "--no-background"]
-    with _server(doors, environment) as ours, _server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
+    doors = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
+    with server(doors, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
         key, event = _event(ours, requests * (rounds + 1))
 
         def registrations(run: int, path: str, key: str) -> Iterator[bytes]:
@@ -57,12 +52,12 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
                 )
                 yield load.request("POST", path, key, body)
 
-        accepted = _Best()
-        floor = _Best()
+        accepted = Best()
+        floor = Best()
         for run in range(rounds):
             floor.take(load.run(bare, iter(list(registrations(run, "/bare", "")))), 202)
             accepted.take(load.run(ours, iter(list(registrations(run, "/api/registrations", key)))), 202)
-        _row(table, "accepted by new e-mail, a second", accepted, floor, "≥ 0.7 of the floor")
+        row(table, "accepted by new e-mail, a second", accepted, floor, "≥ 0.7 of the floor")
 
         ids = _public_ids(url)
 
@@ -71,25 +66,25 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
                 body = msgspec.json.encode({"registration": {"event_id": event, "user_id": ids[number]}})
                 yield load.request("POST", "/api/registrations", key, body)
 
-        by_id = _Best()
+        by_id = Best()
         for _ in range(rounds):
             _, event = _event(ours, requests, key)
             by_id.take(load.run(ours, iter(list(known(event)))), 202)
-        _row(table, "accepted by user id, a second", by_id, floor, "≥ 0.7 of the floor")
+        row(table, "accepted by user id, a second", by_id, floor, "≥ 0.7 of the floor")
 
         seconds, settled = asyncio.run(_settle(url))
         table.add_row("settled, a second", f"{settled / seconds:,.0f}", "", "", "≥ 20,000")
 
-        polls, bare_polls = _Best(), _Best()
+        polls, bare_polls = Best(), Best()
         for _ in range(rounds):
             paths = [f"{event}/{id}" for id in ids[:requests]]
             bare_polls.take(load.run(bare, (load.request("GET", f"/bare/{path}") for path in paths)), 200)
             polls.take(
                 load.run(ours, iter([load.request("GET", f"/api/registrations/{path}", key) for path in paths])), 200
             )
-        _row(table, "status polls, a second", polls, bare_polls, "≥ 6,000")
+        row(table, "status polls, a second", polls, bare_polls, "≥ 6,000")
 
-    with _server([_holdfast(), "events", "serve", "--port", "0"], environment) as ours:
+    with server([holdfast(), "events", "serve", "--port", "0"], environment) as ours:
         key, event = _event(ours, 10 * pace)
 
         def steady() -> Iterator[bytes]:
@@ -109,57 +104,6 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
             "p99 < 150 ms",
         )
     say(table)
-
-
-class _Best:
-    """The best of several runs; a run with an answer of another status does not count."""
-
-    def __init__(self) -> None:
-        self.results: list[load.Result] = []
-
-    def take(self, result: load.Result, status: int) -> None:
-        if set(result.statuses) != {status}:
-            raise SystemExit(f"Not every answer was {status}: {result.statuses}")
-        self.results.append(result)
-        say(f"  {result.per_second:,.0f}/s, p50 {result.percentile(0.5) * 1000:.1f} ms", style="dim")
-
-    @property
-    def best(self) -> float:
-        return max(result.per_second for result in self.results)
-
-
-def _row(table: Table, what: str, ours: _Best, floor: _Best, goal: str) -> None:
-    table.add_row(what, f"{ours.best:,.0f}", f"{floor.best:,.0f}", f"{ours.best / floor.best:.2f}", goal)
-
-
-def _holdfast() -> str:
-    return str(Path(sys.executable).with_name("holdfast"))
-
-
-@contextlib.contextmanager
-def _server(command: list[str], environment: dict[str, str]) -> Generator[int]:
-    """A server process; gives the port it listens on."""
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=Path(__file__).parents[1],
-    )
-    assert process.stdout
-    try:
-        for line in process.stdout:
-            if address := re.search(r"http://127\.0\.0\.1:(\d+)", line):
-                port = int(address[1])
-                httpx2.get(f"http://127.0.0.1:{port}/", timeout=30)
-                yield port
-                break
-        else:
-            raise SystemExit(f"{command[0]} did not start")
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def _event(port: int, capacity: int, key: str = "") -> tuple[str, int]:

@@ -1,0 +1,67 @@
+"""What every benchmark needs: server processes, the best of several runs, a row of the table."""
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import httpx2
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import load
+
+say = Console(width=110).print
+
+
+class Best:
+    """The best of several runs; a run with an answer of another status does not count."""
+
+    def __init__(self) -> None:
+        self.results: list[load.Result] = []
+
+    def take(self, result: load.Result, status: int) -> None:
+        if set(result.statuses) != {status}:
+            raise SystemExit(f"Not every answer was {status}: {result.statuses}")
+        self.results.append(result)
+        say(f"  {result.per_second:,.0f}/s, p50 {result.percentile(0.5) * 1000:.1f} ms", style="dim")
+
+    @property
+    def best(self) -> float:
+        return max(result.per_second for result in self.results)
+
+
+def row(table: Table, what: str, ours: Best, floor: Best, goal: str) -> None:
+    table.add_row(what, f"{ours.best:,.0f}", f"{floor.best:,.0f}", f"{ours.best / floor.best:.2f}", goal)
+
+
+def holdfast() -> str:
+    return str(Path(sys.executable).with_name("holdfast"))
+
+
+@contextlib.contextmanager
+def server(command: list[str], environment: dict[str, str]) -> Generator[int]:
+    """A server process; gives the port it listens on."""
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    )
+    assert process.stdout
+    try:
+        for line in process.stdout:
+            if address := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                port = int(address[1])
+                httpx2.get(f"http://127.0.0.1:{port}/", timeout=30)
+                yield port
+                break
+        else:
+            raise SystemExit(f"{command[0]} did not start")
+    finally:
+        process.terminate()
+        process.wait()

@@ -1,0 +1,257 @@
+"""Stock: changes on a hot pool and on many, availability, streams. Each beside its floor, in one run.
+
+python -m benchmarks.stock [--help]
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import httpx2
+import msgspec
+import psutil
+import psycopg
+import typer
+import uvloop
+from rich.table import Table
+
+from benchmarks import load
+from benchmarks.stage import Best, holdfast, row, say, server
+from holdfast.kit import embedded
+
+SHOP = "bench.myshopify.com"
+
+
+def main(
+    requests: Annotated[int, typer.Option(help="Requests in each run.")] = 30_000,
+    rounds: Annotated[int, typer.Option(help="Runs of each; the best is reported.")] = 3,
+    variants: Annotated[int, typer.Option(help="Variants in the availability answer.")] = 5_000,
+    subscribers: Annotated[int, typer.Option(help="Streams held open.")] = 10_000,
+) -> None:
+    """Measure stock changes, availability and streams."""
+    directory = embedded.scratch_directory()
+    url = embedded.database_url(directory, "inventory")
+    environment = {
+        **os.environ,
+        "INVENTORY_DATABASE_URL": url,
+        "EVENTS_DATABASE_URL": embedded.database_url(directory, "bare"),
+        "MCP_RATE_LIMIT": "1000000000",
+        "HOLDFAST_DATA_DIR": str(directory),
+    }
+    subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)
+    key = added_shop(environment)
+    table = Table(title=f"Stock: {requests:,} requests a run, best of {rounds}, 64 connections")
+    for heading in ("what", "ours", "floor", "ours/floor", "goal"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    command = [holdfast(), "inventory", "serve", "--port", "0", "--no-background"]
+    with server(command, environment) as ours:
+        pools = make_pools(ours, key, 1_000)
+        measure_changes(table, ours, key, pools, environment, requests, rounds)
+        table.add_row("the same by SELECT FOR UPDATE, 64 connections", f"{locked_by_row(url):,.0f}", "", "", "")
+    with server(command, environment) as ours:
+        measure_availability(table, ours, key, environment, requests, rounds, variants)
+        measure_streams(table, ours, key, environment, subscribers)
+    say(table)
+
+
+def measure_changes(
+    table: Table, ours: int, key: str, pools: Sequence[int], environment: dict[str, str], requests: int, rounds: int
+) -> None:
+    """Adjustments, a ledger row each, beside a bare handler that stores a row with the same group commit."""
+    chance = random.Random(7)
+
+    def changes(pools: Sequence[int]) -> list[bytes]:
+        return [
+            call(key, "adjust_pool_quantity", {"pool_id": chance.choice(pools), "delta": chance.choice([-1, 1, 2])})
+            for _ in range(requests)
+        ]
+
+    body = msgspec.json.encode({"registration": {"event_id": 1, "email": "someone@example.com"}})
+    stored = [load.request("POST", "/bare", body=body)] * requests
+    with server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
+        floor, hot, many = Best(), Best(), Best()
+        for _ in range(rounds):
+            floor.take(load.run(bare, iter(stored)), 202)
+            hot.take(load.run(ours, iter(changes(pools[:1]))), 200)
+            many.take(load.run(ours, iter(changes(pools))), 200)
+    row(table, "changes of one hot pool, a second", hot, floor, "≥ 5,000")
+    row(table, f"changes of {len(pools):,} pools, a second", many, floor, "")
+
+
+def measure_availability(
+    table: Table, ours: int, key: str, environment: dict[str, str], requests: int, rounds: int, variants: int
+) -> None:
+    """The storefront's answer, beside an application that answers as many bytes, always the same."""
+    for start in range(0, variants, 250):
+        members = [
+            {"variant_gid": f"gid://shopify/ProductVariant/{40000000000 + start + each}", "units_per_sale": each + 1}
+            for each in range(min(250, variants - start))
+        ]
+        told(ours, key, "create_pool", {"name": f"Shelf {start}", "quantity": 1_000_000, "members": members})
+    path = signed_path(environment)
+    plain = httpx2.get(f"http://127.0.0.1:{ours}{path}", headers={"accept-encoding": "identity"})
+    small = httpx2.get(f"http://127.0.0.1:{ours}{path}")
+    assert len(plain.json()["variants"]) == variants
+    for name, encoding, size, count in (
+        ("gzip", "gzip", int(small.headers["content-length"]), requests),
+        ("plain", "identity", len(plain.content), requests // 10),
+    ):
+        best, floor = Best(), Best()
+        with server([sys.executable, "-m", "benchmarks.constant", str(size)], environment) as constant:
+            for _ in range(rounds):
+                asked = load.request("GET", signed_path(environment), Accept_Encoding=encoding)
+                floor.take(load.run(constant, iter([asked] * count)), 200)
+                best.take(load.run(ours, iter([asked] * count)), 200)
+        row(table, f"availability of {variants:,} variants, {name}, {size / 1000:.0f} kB", best, floor, "≥ 0.7 of it")
+
+
+def measure_streams(table: Table, ours: int, key: str, environment: dict[str, str], subscribers: int) -> None:
+    """One change, and the time until each of so many streams has told it."""
+    stream = httpx2.get(f"http://127.0.0.1:{ours}{signed_path(environment)}").json()["stream_url"]
+    path = "/" + stream.split("/", 3)[3]
+    process = next(each for each in psutil.process_iter(["cmdline"]) if is_listening(each, ours))
+    before = process.memory_info().rss
+    seconds, after = uvloop.run(fan_out(ours, key, path, subscribers, process))
+    table.add_row(f"change → last of {subscribers:,} streams", f"{seconds * 1000:,.0f} ms", "", "", "< 1 s")
+    table.add_row("memory of a stream", f"{(after - before) / subscribers / 1024:.1f} KiB", "", "", "12.7 KiB")
+
+
+def is_listening(process: psutil.Process, port: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(
+            each.laddr and each.laddr.port == port and each.status == "LISTEN" for each in process.net_connections()
+        )
+    return False
+
+
+class Subscriber(asyncio.Protocol):
+    """A stream held open; it notes when a change is told."""
+
+    def __init__(self, told: asyncio.Queue[float]) -> None:
+        self.told = told
+        self.opened = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        if b"event: snapshot" in data and not self.opened.done():
+            self.opened.set_result(None)
+        if b"event: change" in data:
+            self.told.put_nowait(time.perf_counter())
+
+
+async def fan_out(port: int, key: str, path: str, subscribers: int, process: psutil.Process) -> tuple[float, int]:
+    """Seconds from a change to the last of the streams, and the memory of the server while they are open."""
+    loop, told = asyncio.get_running_loop(), asyncio.Queue[float]()
+    asked = load.request("GET", path)
+    for start in range(0, subscribers, 100):
+        streams: list[Subscriber] = []
+        for _ in range(min(100, subscribers - start)):
+            transport, stream = await loop.create_connection(lambda: Subscriber(told), "127.0.0.1", port)
+            transport.write(asked)
+            streams.append(stream)
+        await asyncio.gather(*(stream.opened for stream in streams))
+    memory = process.memory_info().rss
+    connection = await load.connect(port)
+    await connection.send(call(key, "adjust_pool_quantity", {"pool_id": 1, "delta": 1}))
+    started = time.perf_counter()
+    await connection.send(call(key, "set_pool_quantity", {"pool_id": 1001, "quantity": 77}))
+    last = started
+    for _ in range(subscribers):
+        last = max(last, await asyncio.wait_for(told.get(), 60))
+    return last - started, memory
+
+
+def locked_by_row(url: str, connections: int = 64, seconds: float = 5) -> float:
+    """How often a second one row can be changed by the usual four statements, each with a row of history."""
+
+    async def drive() -> float:
+        done = 0
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            await connection.execute("create table naive_pool (id int primary key, on_hand bigint)")
+            await connection.execute("create table naive_ledger (id bigserial primary key, delta bigint, after bigint)")
+            await connection.execute("insert into naive_pool values (1, 1000000)")
+        until = time.perf_counter() + seconds
+
+        async def one() -> None:
+            nonlocal done
+            async with await psycopg.AsyncConnection.connect(url) as connection:
+                while time.perf_counter() < until:
+                    cursor = await connection.execute("select on_hand from naive_pool where id = 1 for update")
+                    [on_hand] = await cursor.fetchone() or [0]
+                    await connection.execute("update naive_pool set on_hand = %s where id = 1", [on_hand - 1])
+                    await connection.execute("insert into naive_ledger (delta, after) values (-1, %s)", [on_hand - 1])
+                    await connection.commit()
+                    done += 1
+
+        await asyncio.gather(*(one() for _ in range(connections)))
+        return done / seconds
+
+    return uvloop.run(drive())
+
+
+def added_shop(environment: dict[str, str]) -> str:
+    """A shop's key."""
+    added = subprocess.run(
+        [holdfast(), "inventory", "shop", "add", SHOP], env=environment, check=True, capture_output=True, text=True
+    )
+    return added.stdout.splitlines()[-1]
+
+
+def signed_path(environment: dict[str, str]) -> str:
+    """The path of the availability endpoint, signed."""
+    signed = subprocess.run(
+        [holdfast(), "inventory", "sign-proxy-url", SHOP], env=environment, check=True, capture_output=True, text=True
+    )
+    return "/" + signed.stdout.strip().split("/", 3)[3]
+
+
+def make_pools(port: int, key: str, count: int) -> list[int]:
+    """So many pools of a million; their ids."""
+    text = "name,quantity\n" + "".join(f"Pool {number},1000000\n" for number in range(count))
+    told(port, key, "import_csv", {"kind": "pools", "text": text, "dry_run": False})
+    ids: list[int] = []
+    cursor = ""
+    while cursor is not None:
+        page = told(port, key, "list_pools", {"limit": 200, "cursor": cursor})
+        ids += [pool["id"] for pool in page["pools"]]
+        cursor = page["next_cursor"]
+    return ids
+
+
+def told(port: int, key: str, tool: str, arguments: dict[str, Any]) -> Any:
+    """What a tool answers."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    headers = {"Authorization": f"Bearer {key}"}
+    answer = httpx2.post(f"http://127.0.0.1:{port}/mcp", json=message, headers=headers, timeout=60).json()
+    return answer["result"]["structuredContent"]
+
+
+def call(key: str, tool: str, arguments: dict[str, Any], era: str = "2025-11-25") -> bytes:
+    """A call of a tool as it travels."""
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
+    extra: dict[str, str] = {}
+    if era == "2026-07-28":
+        extra = {"Mcp_Method": "tools/call", "Mcp_Name": tool}
+        params["_meta"] = {
+            "io.modelcontextprotocol/protocolVersion": era,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    return load.request(
+        "POST",
+        "/mcp",
+        body=body,
+        Authorization=f"Bearer {key}",
+        Accept="application/json, text/event-stream",
+        MCP_Protocol_Version=era,
+        **extra,
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)
