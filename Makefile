@@ -4,9 +4,9 @@ UV := .venv/bin/uv
 UV_VERSION := 0.13.8
 PYTEST := .venv/bin/pytest
 
-.PHONY: help run test soak lint format lock bench clean
+.PHONY: help run test soak conformance lint format lock bench clean
 help: ## Say what each target does
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 run: .venv/.run ## Start everything on the embedded database and print addresses and keys
 	@.venv/bin/holdfast up
@@ -15,7 +15,10 @@ test: .venv/.dev ## Run every test
 	@$(PYTEST) $(ARGS)
 
 soak: .venv/.dev ## Run the long versions of the fault tests
-	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults $(ARGS)
+	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/inventory/test_ledger_under_kills.py $(ARGS)
+
+conformance: .venv/.dev ## Hold the agent endpoint to its protocol with the official suite
+	@.venv/bin/python -m tests.conformance.run $(ARGS)
 
 lint: .venv/.dev ## Check style, types and import rules
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports --no-cache && .venv/bin/pyright
@@ -24,7 +27,7 @@ format: .venv/.dev ## Bring the code into shape
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
-	@.venv/bin/python -m benchmarks.registrations $(ARGS)
+	@for each in registrations stock mcp; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 
 lock: $(UV) ## Renew both lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra redis -o requirements.lock pyproject.toml

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.processes import HOLDFAST
 
 README = Path(__file__).parents[2] / "README.md"
-ADDRESS = "127.0.0.1:8002"
+ADDRESSES = {"inventory": "127.0.0.1:8001", "events": "127.0.0.1:8002"}
 
 
 def commands() -> str:
@@ -27,18 +27,26 @@ def free_port() -> int:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
-def test_a_first_registration_by_the_readmes_own_lines(tmp_path: Path, data_dir: Path) -> None:
-    port = free_port()
-    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
-    up = subprocess.Popen(
-        [HOLDFAST, "up", "--events-port", str(port)], env=environment, stdout=subprocess.PIPE, text=True
-    )
+def test_a_first_sale_and_a_first_registration_by_the_readmes_own_lines(tmp_path: Path, data_dir: Path) -> None:
+    served = {name: f"127.0.0.1:{free_port()}" for name in ADDRESSES}
+    environment = {
+        **os.environ,
+        "HOLDFAST_DATA_DIR": str(data_dir),
+        "INVENTORY_BASE_URL": f"http://{served['inventory']}",
+    }
+    ports = [word for name in served for word in (f"--{name}-port", served[name].partition(":")[2])]
+    up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
+    lines = commands()
+    for name, address in ADDRESSES.items():
+        lines = lines.replace(address, served[name])
+    (tmp_path / ".venv").symlink_to(Path(HOLDFAST).parents[1])
     try:
         assert up.stdout
         started = "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
         ran = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", commands().replace(ADDRESS, f"127.0.0.1:{port}")],
+            ["bash", "-euo", "pipefail", "-c", lines],
             cwd=tmp_path,
+            env=environment,
             capture_output=True,
             text=True,
             timeout=60,
@@ -48,9 +56,13 @@ def test_a_first_registration_by_the_readmes_own_lines(tmp_path: Path, data_dir:
         up.terminate()
         up.communicate()
 
-    assert f"http://127.0.0.1:{port}/docs" in started
+    assert f"http://{served['events']}/docs" in started
+    assert f"http://{served['inventory']}/mcp" in started
     assert "hf_" in started
     assert ran.stderr == ""
+    assert '"gid://shopify/ProductVariant/1001":44' in ran.stdout
+    assert '"gid://shopify/ProductVariant/1006":7' in ran.stdout
+    assert '"gid://shopify/ProductVariant/1012":3' in ran.stdout
     assert '"status":"accepted"' in ran.stdout
     assert '"status":"registered"' in ran.stdout
 

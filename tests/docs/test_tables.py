@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from holdfast.cli import EVENTS, INVENTORY
 from holdfast.events.problems import ALL as OF_EVENTS
+from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.kit.problems import EVERYWHERE, Kind
 from holdfast.kit.process import Product
@@ -49,3 +50,10 @@ def test_settings_lists_every_variable_with_its_default_and_description(heading:
     fields = product.settings.model_fields
     own = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
     assert table("settings.md", heading) == [shown(fields[name]) for name in own]
+
+
+def test_the_page_for_agents_lists_every_tool_with_its_scope_and_summary() -> None:
+    lines = (DOCS / "inventory/agents.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("| `")] == [
+        f"| `{each.name}` | `{each.scope}` | {each.summary} |" for each in OPERATIONS
+    ]

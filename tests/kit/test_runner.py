@@ -92,3 +92,25 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
 async def test_reads_take_no_transaction_and_changes_do(runner: Runner) -> None:
     assert await runner[READ](NOBODY, Look()) is False
     assert await runner[CHANGE](NOBODY, Look()) is True
+
+
+async def test_callers_who_come_again_and_again_still_share_their_runs(runner: Runner) -> None:
+    async def come(times: int) -> list[int]:
+        return [await runner[PUT_MANY](NOBODY, Put(pages=1)) for _ in range(times)]
+
+    together = await asyncio.gather(*(come(10) for _ in range(20)))
+
+    assert {size for sizes in together for size in sizes} == {20}
+
+
+async def test_where_tenants_are_walled_off_each_shares_its_runs_with_nobody_else(service: Service) -> None:
+    await service.run_sql("create table shelf (pages int not null)")
+    service.database.tenancy = "select %(tenant)s"
+    runner = Runner((PUT_MANY,), service.database)
+
+    async def come(tenant: int, times: int) -> list[int]:
+        return [await runner[PUT_MANY](Caller(1, tenant), Put(pages=1)) for _ in range(times)]
+
+    sizes = await asyncio.gather(*(come(tenant, 10) for tenant in (1, 1, 1, 2, 2)))
+
+    assert [set(each) for each in sizes] == [{3}, {3}, {3}, {2}, {2}]

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.decode import CommandReader, Headers, read_body
 from holdfast.kit.keys import Authenticate
@@ -141,13 +141,13 @@ class Endpoint:
 class Door:
     """A GET endpoint beside the table, written by hand: it is refused, measured and logged like the rest.
 
-    answer    an ASGI application; a `Problem` it raises before it has begun to answer becomes the error envelope
+    answer    answers a request and returns the status; a `Problem` it raises instead becomes the error envelope
     """
 
     def __init__(
         self,
         name: str,
-        answer: ASGIApp,
+        answer: Callable[[Scope, Receive, Send], Awaitable[int]],
         error_body: ErrorBody,
         *,
         methods: Sequence[str] = ("GET", "HEAD"),
@@ -161,17 +161,11 @@ class Door:
         self._observe = REQUEST_SECONDS.labels(name).observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, status = time.perf_counter(), 200
-
-        async def sent(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
+        started = time.perf_counter()
         try:
             if scope["method"] not in self._methods:
                 raise METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
-            await self._answer(scope, receive, sent)
+            status = await self._answer(scope, receive, send)
         except Exception as error:
             problem = error if isinstance(error, Problem) else unexpected(error, self._name)
             status, extra = problem.status, [*self._headers, *headers_of(problem)]

@@ -40,8 +40,8 @@ class Runner:
             try:
                 return await mine.submit(Call(caller, command))
             finally:
-                if mine.idle:
-                    lanes.pop(tenant, None)
+                if mine.idle and lanes.get(tenant) is mine:
+                    del lanes[tenant]
 
         return submit
 

@@ -70,7 +70,7 @@ class Limit(Struct):
     buffer: int
     units_per_sale: int
     allows: int
-    formula: Annotated[str, Meta(description="How `allows` comes about.", examples=["floor(max(0, 44 - 0 - 0) / 6) = 7"])]
+    formula: Annotated[str, Meta(description="Such as floor(max(0, 44 - 0 - 0) / 6) = 7.")]
     is_limiting: bool
 
 

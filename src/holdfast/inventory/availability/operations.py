@@ -16,7 +16,7 @@ from holdfast.inventory.availability.model import (
 )
 from holdfast.inventory.settings import Tx
 from holdfast.inventory.stock.book import Touched, look
-from holdfast.inventory.stock.ledger import Cause, Line, Pool, Stock
+from holdfast.inventory.stock.ledger import LIMIT, Cause, Line, Pool, Stock
 from holdfast.kit.cursor import paged
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import NOT_FOUND
@@ -86,8 +86,8 @@ async def simulate(tx: Tx, caller: Caller, command: SimulateSale) -> Simulation:
         for id, quantity in needed.items()
         if (pool := stock.pools[id]).available < quantity
     ]
-    # A sale is a fact: the ledger would take it even where it leaves a deficit.
-    sold = [Line(id, "sale", -quantity) for id, quantity in needed.items()]
+    # A sale is a fact: the ledger would take it even where it leaves a deficit, as far as it can count.
+    sold = [Line(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
     after = stock.write(sold, Cause("system", None, "simulate_sale"), dry_run=True)
     affected = [AfterSale(each.variant_gid, each.before, each.after) for each in after.affected]
     return Simulation(not shortfalls, shortfalls, after.pools, affected)

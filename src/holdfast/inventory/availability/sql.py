@@ -42,7 +42,7 @@ async def list_low_stock(tx: Tx, shop_id: int, command: ListLowStock) -> list[Lo
                   and created_at > now() - interval '28 days') as lately
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s
            and (available <= coalesce(%(threshold)s, low_stock_at)
-                or available * 28.0 <= taken * %(days_of_cover)s)
+                or taken > 0 and available * 28.0 <= taken * %(days_of_cover)s)
          order by id limit %(limit)s
         """,
         {

@@ -65,8 +65,8 @@ create type pool_status as enum ('active', 'paused', 'archived');
 create table pools (
     id              bigint generated always as identity primary key,
     shop_id         bigint not null references shops,
-    name            text not null check (name ~ '\S' and length(name) <= 100),
-    unit            text not null check (unit ~ '\S' and length(unit) <= 20),
+    name            text not null check (name <> '' and name = btrim(name) and length(name) <= 100),
+    unit            text not null check (unit <> '' and unit = btrim(unit) and length(unit) <= 20),
     on_hand         bigint not null default 0,
     held            bigint not null default 0 check (held >= 0),
     buffer          bigint not null default 0 check (buffer >= 0),
@@ -77,11 +77,10 @@ create table pools (
     entries         bigint not null default 0,
     inserted_at     timestamptz not null default now(),
     unique (shop_id, id)
-);
+) with (fillfactor = 50);
 comment on column pools.on_hand is 'Counted by the ledger''s trigger; nothing else may write it.';
 comment on column pools.version is 'Version of the shop at which the pool, or what draws on it, changed last.';
 create unique index pool_names on pools (shop_id, lower(name)) where status <> 'archived';
-create index pools_by_version on pools (shop_id, version);
 
 create table variants (
     shop_id  bigint not null references shops,
@@ -140,7 +139,6 @@ create table ledger (
     created_at       timestamptz not null,
     primary key (shop_id, id),
     unique (pool_id, seq),
-    unique (shop_id, reverts_id),
     foreign key (shop_id, pool_id) references pools (shop_id, id),
     foreign key (shop_id, reverts_id) references ledger,
     -- What was promised stays: no agent takes what is not there, or what is held for somebody else. Only facts may,
@@ -151,7 +149,7 @@ create table ledger (
 );
 comment on column ledger.below_zero is 'Whether the pool allowed a negative quantity at the time.';
 create index ledger_of_pool_in_time on ledger (pool_id, created_at, seq);
-create index ledger_by_version on ledger (shop_id, version);
+create unique index reverted_once on ledger (shop_id, reverts_id) where reverts_id is not null;
 
 create table holds (
     shop_id      bigint not null references shops,

@@ -8,21 +8,25 @@ from holdfast.inventory.stock.model import MOST, DryRun, ExpectedVersion, Filled
 from holdfast.kit.command import Command, Timestamp, rule
 from holdfast.kit.cursor import Listed
 
+TRIMMED = r"^\S(.*\S)?$(?!\n)"
+"""Without white space around it, which nobody sees: two names that look alike are alike."""
+
 Status = Literal["active", "paused", "archived"]
 
 Name = Annotated[
-    str, Meta(min_length=1, max_length=100, pattern=r"\S", description="Unique in the shop.", examples=["Honey jars"])
+    str, Meta(min_length=1, max_length=100, pattern=TRIMMED, description="Unique in the shop.", examples=["Honey jars"])
 ]
 Unit = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=20,
-        pattern=r"\S",
+        pattern=TRIMMED,
         description="The smallest unit it is counted in: units, g, ml, …",
         examples=["units"],
     ),
 ]
+Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=TRIMMED, description="To find the variant by.")]
 Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: never offered, never held.")]
 LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]
 AllowNegative = Annotated[bool, Meta(description="Whether adjustments may take more than there is.")]
@@ -36,8 +40,8 @@ class MemberFields(Struct, forbid_unknown_fields=True):
 
     variant_gid: VariantGid
     units_per_sale: UnitsPerSale
-    sku: Annotated[Filled | None, Meta(description="To find the variant by.")] = None
-    title: Annotated[Filled | None, Meta(description="To find the variant by.")] = None
+    sku: Label | None = None
+    title: Label | None = None
 
 
 Members = Annotated[list[MemberFields], Meta(max_length=250)]

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.inventory.pools.model import Buffer, LowStockAt, Name, Unit, UnitsPerSale
-from holdfast.inventory.stock.model import Delta, DryRun, Filled, VariantGid, Write
+from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
+from holdfast.inventory.stock.model import Delta, DryRun, VariantGid, Write
 from holdfast.kit.cursor import Listed
 
 MOST_ROWS = 2_000
@@ -60,8 +60,8 @@ class MemberRow(Struct):
     pool: Name
     variant_gid: VariantGid
     units_per_sale: UnitsPerSale
-    sku: Filled | None = None
-    title: Filled | None = None
+    sku: Label | None = None
+    title: Label | None = None
 
 
 class Exported(Struct):

@@ -59,7 +59,15 @@ async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     """
     work = _load_pools if command.kind == "pools" else _load_members
     await lock(tx, caller.tenant)
-    return await once(tx, caller.tenant, "import_csv", command, Imported, lambda: work(tx, caller, command))
+    return await once(
+        tx,
+        caller.tenant,
+        "import_csv",
+        command,
+        Imported,
+        lambda: work(tx, caller, command),
+        stored=lambda imported: imported.applied,
+    )
 
 
 async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:

@@ -40,9 +40,19 @@ def replayed(earlier: Remembered, print: bytes, answer: type[T]) -> T:
 
 
 async def once(
-    tx: Tx, shop_id: int, source: str, command: Write, answer: type[T], work: Callable[[], Awaitable[T]]
+    tx: Tx,
+    shop_id: int,
+    source: str,
+    command: Write,
+    answer: type[T],
+    work: Callable[[], Awaitable[T]],
+    *,
+    stored: Callable[[T], bool] = lambda _: True,
 ) -> T:
-    """What `work` answers, or answered when the same call came before. Refusals and dry runs are not remembered."""
+    """What `work` answers, or answered when the same call came before.
+
+    Only what stored something is remembered: refusals and dry runs are tried again.
+    """
     key = command.idempotency_key
     if key is None:
         return await work()
@@ -50,7 +60,7 @@ async def once(
     if earlier := (await recall(tx, shop_id, [key])).get(key):
         return replayed(earlier, print, answer)
     done = await work()
-    if not command.dry_run:
+    if not command.dry_run and stored(done):
         await remember(tx, shop_id, {key: Remembered(print, msgspec.json.encode(done))})
     return done
 

@@ -107,6 +107,10 @@ class BulkAdjust(Write):
         Meta(min_length=1, max_length=250, description="All are applied, or none. Lines of one pool are added up."),
     ]
 
+    @rule("items")
+    def _each_moves(self) -> str | None:
+        return "delta must not be 0" if any(item.delta == 0 for item in self.items) else None
+
 
 class TransferQuantity(Write):
     from_pool_id: PoolId

@@ -168,7 +168,7 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     if found is None:
         raise NOT_FOUND(f"No entry has the id {command.entry_id}.", hint="get_stock_history shows the entries.")
     entry, reverted_by = found
-    together = await sql.entries_of_change(tx, shop_id, entry.version)
+    together = await sql.entries_of_change(tx, shop_id, entry)
 
     def drafted(stock: Stock, _: RevertEntry) -> Draft:
         if entry.kind not in REVERTIBLE:

@@ -10,6 +10,9 @@ from holdfast.inventory.settings import Tx
 from holdfast.inventory.stock.ledger import Pool
 from holdfast.inventory.stock.model import Entry, GetStockAt, GetStockHistory, StockAt, StoredHold
 
+MOST_LINES = 2_000
+"""Pools one change may touch, at most."""
+
 
 class Position(NamedTuple):
     """Where a shop stands: its version, the entries in its ledger, and the database's time."""
@@ -176,10 +179,18 @@ async def find_entry(tx: Tx, shop_id: int, id: int) -> tuple[Entry, int | None] 
     return entries[0], reverted_by
 
 
-async def entries_of_change(tx: Tx, shop_id: int, version: int) -> list[Entry]:
-    """Everything one change wrote."""
+async def entries_of_change(tx: Tx, shop_id: int, entry: Entry) -> list[Entry]:
+    """Everything the change of an entry wrote; the entries of a change follow one another."""
     return await _entries(
-        tx, "where shop_id = %(shop_id)s and version = %(version)s order by id", shop_id=shop_id, version=version
+        tx,
+        """
+        where shop_id = %(shop_id)s and version = %(version)s and id between %(id)s - %(most)s and %(id)s + %(most)s
+        order by id
+        """,
+        shop_id=shop_id,
+        version=entry.version,
+        id=entry.id,
+        most=MOST_LINES,
     )
 
 

@@ -12,8 +12,8 @@ from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.mcp import handshake, stateless
 from holdfast.kit.mcp.handshake import Handshake
-from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, Fault, Message, read, unicode
-from holdfast.kit.mcp.methods import JSON, Reply
+from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, Fault, Message, read, read_items, unicode
+from holdfast.kit.mcp.methods import Reply
 from holdfast.kit.mcp.model import Agents
 from holdfast.kit.mcp.resources import Resources
 from holdfast.kit.mcp.stateless import Stateless
@@ -41,7 +41,7 @@ ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 NAME = "mcp"
 """What logs and figures call the door, where it refuses; tools and methods that are run go by their own names."""
 
-EVENTS = b"text/event-stream"
+JSON, EVENTS = b"application/json", b"text/event-stream"
 PREFLIGHT: Sequence[Header] = (
     (b"access-control-allow-methods", b"GET, POST"),
     (
@@ -70,7 +70,7 @@ class Endpoint:
         self._authenticate = authenticate
         self._streams = streams
         self._error_body = error_body
-        tools = Tools(operations, runner, limits, agents.limit)
+        self._tools = tools = Tools(operations, runner, limits, agents.limit)
         resources = Resources(agents, operations, runner)
         self._handshake = Handshake(agents, tools, resources)
         self._stateless = Stateless(agents, tools, resources, VERSIONS)
@@ -145,8 +145,9 @@ class Endpoint:
         try:
             text = unicode(body)
             if _ARRAY.match(text):
+                items = read_items(text)
                 if older and version in handshake.WITH_BATCHES:
-                    return await self._handshake.answer_batch(caller, text)
+                    return await self._handshake.answer_batch(caller, items)
                 raise Fault(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
             message = read(text)
         except Fault as fault:
@@ -182,8 +183,10 @@ class Endpoint:
         members = {"realm": self._agents.name}
         if problem.kind is INSUFFICIENT_SCOPE:
             members |= {"error": "insufficient_scope", "scope": str(problem.extra.get("scope", ""))}
-        elif problem.kind is not MISSING_API_KEY:
-            members |= {"error": "invalid_token", "error_description": problem.message.replace('"', "'")}
+        else:
+            if problem.kind is not MISSING_API_KEY:
+                members |= {"error": "invalid_token", "error_description": problem.message.replace('"', "'")}
+            members |= {"scope": self._tools.reading} if self._tools.reading else {}
         if self._agents.resource_metadata:
             members["resource_metadata"] = self._agents.resource_metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())

@@ -6,7 +6,7 @@ Nothing of the introduction is remembered, so any process answers any request.
 import re
 from collections.abc import Mapping, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.kit.mcp.jsonrpc import (
     INTERNAL_ERROR,
@@ -21,7 +21,6 @@ from holdfast.kit.mcp.jsonrpc import (
     Response,
     encode,
     read,
-    read_items,
     refused,
 )
 from holdfast.kit.mcp.methods import (
@@ -128,13 +127,12 @@ class Handshake:
             fault = Fault(RESOURCE_NOT_FOUND, fault.message, fault.data)
         return refused(fault, message)
 
-    async def answer_batch(self, caller: Caller, text: str) -> Reply:
+    async def answer_batch(self, caller: Caller, items: Sequence[Raw]) -> Reply:
         """The answers to many messages, run in their order.
 
         All are admitted before the first is run: a refusal of the whole means that nothing was changed. Raises
         `Fault`, or a `Problem` that is told over HTTP.
         """
-        items = read_items(text)
         if not 1 <= len(items) <= MAX_BATCH:
             raise Fault(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
         seen: set[Id | UnsetType] = set()

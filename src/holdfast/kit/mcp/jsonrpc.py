@@ -137,16 +137,21 @@ def _read_carefully(text: str | Raw, error: Exception) -> Message | Response:
     if not isinstance(value, dict):
         raise Fault(INVALID_REQUEST, "A message is a JSON object.")
     members = cast(dict[str, Any], value)
-    id = _readable_id(members)
     if "method" not in members and ("result" in members or "error" in members):
         return Response()
+    try:
+        message = msgspec.convert({**members, "params": None}, Message)
+    except ValidationError as wrong:
+        raise Fault(INVALID_REQUEST, _said(wrong), id=_readable_id(members)) from wrong
+    if not message.wants_answer:
+        return message  # nobody reads what a notification carries
+    raise Fault(INVALID_PARAMS, _said(error), id=_readable_id(members)) from error
+
+
+def _said(error: Exception) -> str:
+    """What a decoder found, and where."""
     what, _, where = str(error).partition(" - at `$.")
-    where = where.rstrip("`")
-    if where.startswith("params"):
-        if "id" not in members:
-            return Message("2.0", members["method"])  # nobody reads what a notification carries, nor would an answer
-        raise Fault(INVALID_PARAMS, f"`{where}`: {readable(what)}.", id=id)
-    raise Fault(INVALID_REQUEST, f"`{where}`: {readable(what)}." if where else f"{what}.", id=id)
+    return f"`{where.rstrip('`')}`: {readable(what)}." if where else f"{what}."
 
 
 def _readable_id(members: dict[str, Any]) -> Id:

@@ -24,9 +24,6 @@ DEFINITIONS_LAST = 300_000
 """Milliseconds for which clients may keep what only a new release changes."""
 
 
-JSON = b"application/json"
-
-
 class Result(Struct, kw_only=True, rename="camel"):
     """What a method answers with. The first two members are for 2026-07-28 alone."""
 
@@ -39,17 +36,6 @@ class Cacheable(Result, kw_only=True, rename="camel"):
 
     ttl_ms: int | UnsetType = DEFINITIONS_LAST
     cache_scope: str | UnsetType = UNSET
-
-
-class Reply(NamedTuple):
-    """What HTTP answers with."""
-
-    status: int
-    content: bytes
-    kind: bytes = JSON
-
-
-ACCEPTED = Reply(202, b"")
 
 
 class Outcome(NamedTuple):
@@ -92,6 +78,17 @@ def require_scope(caller: Caller, operation: Operation) -> None:
     """Raises `insufficient_scope` when a caller may not run an operation."""
     if not caller.has(operation.scope):
         raise INSUFFICIENT_SCOPE(f"This needs the scope {operation.scope}.", scope=operation.scope)
+
+
+class Reply(NamedTuple):
+    """What HTTP answers with."""
+
+    status: int
+    content: bytes
+    kind: bytes = b"application/json"
+
+
+ACCEPTED = Reply(202, b"")
 
 
 async def perform(work: Work) -> Result:

@@ -7,7 +7,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Raw, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.kit.decode import Headers
 from holdfast.kit.mcp.jsonrpc import (
@@ -111,23 +111,22 @@ class Stateless:
 
     def _check(self, message: Message, headers: Headers, repeated: Sequence[bytes]) -> None:
         """Raises `Fault` unless a request describes itself, in a version that is known, as its headers do."""
-        about = message.params.about
-        version = _text(headers, b"mcp-protocol-version")
         if message.id is None:
             raise Fault(INVALID_REQUEST, "An id is a string or an integer.")
-        for name in repeated:
-            raise Fault(HEADER_MISMATCH, f"The header {name.decode()} is sent more than once.")
-        if version not in self._versions and isinstance(about.protocol_version, UnsetType):
-            raise self._unsupported(version)
-        if isinstance(about.protocol_version, UnsetType) or isinstance(about.client_capabilities, UnsetType):
-            missing = "protocolVersion" if isinstance(about.protocol_version, UnsetType) else "clientCapabilities"
-            raise Fault(INVALID_PARAMS, f"`params._meta` lacks io.modelcontextprotocol/{missing}.")
+        if repeated:
+            raise Fault(HEADER_MISMATCH, f"The header {repeated[0].decode()} is sent more than once.")
+        about, version = message.params.about, _text(headers, b"mcp-protocol-version")
+        if isinstance(about.protocol_version, UnsetType):
+            raise _lacking("protocolVersion") if version in self._versions else self._unsupported(version)
+        if isinstance(about.client_capabilities, UnsetType):
+            raise _lacking("clientCapabilities")
         _compare("MCP-Protocol-Version", version, about.protocol_version)
         _compare("Mcp-Method", _text(headers, b"mcp-method"), message.method)
-        if message.method in NAMED and not isinstance(subject := NAMED[message.method](message.params), UnsetType):
+        subject = NAMED[message.method](message.params) if message.method in NAMED else UNSET
+        if not isinstance(subject, UnsetType):
             _compare("Mcp-Name", _decoded(_text(headers, b"mcp-name")), subject)
         if version != VERSION:
-            raise self._unsupported(about.protocol_version)
+            raise self._unsupported(version)
 
     def _unsupported(self, version: str | None) -> Fault:
         data = {"supported": self._versions, "requested": version or ""}
@@ -142,6 +141,7 @@ class Stateless:
         feed = self._agents.changes(caller)
         members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.id}}
         uris = [uri for uri in wanted.resource_subscriptions if self._resources.may_read(caller, uri)]
+        followed = frozenset(uris)
         wants_list = wanted.resources_list_changed and self._resources.lists(caller)
         granted = {
             **({"resourcesListChanged": True} if wants_list else {}),
@@ -150,7 +150,7 @@ class Stateless:
 
         def tell(caller: Caller, changes: Sequence[Change] | None) -> bytes:
             changed = [Change(uris, listed=True)] if changes is None else changes
-            heard = [uri for uri in self._resources.heard(caller, changed) if uri in uris]
+            heard = [uri for uri in self._resources.heard(caller, changed) if uri in followed]
             listed = wants_list and self._resources.lists(caller) and any(each.listed for each in changed)
             return b"".join(map(event, notices(heard, listed, **members)))
 
@@ -164,6 +164,10 @@ class Stateless:
             since=feed.position,
             farewell=event(encode(farewell)),
         )
+
+
+def _lacking(member: str) -> Fault:
+    return Fault(INVALID_PARAMS, f"`params._meta` lacks io.modelcontextprotocol/{member}.")
 
 
 def _text(headers: Headers, name: bytes) -> str | None:

@@ -36,7 +36,8 @@ class ToolList(Cacheable, kw_only=True, rename="camel"):
 class Tools:
     """The tools of a service.
 
-    limit    the rate limit that every call counts against, by name
+    limit      the rate limit that every call counts against, by name
+    reading    the scopes that everything which only reads needs
     """
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits, limit: str | None) -> None:
@@ -45,6 +46,7 @@ class Tools:
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
         self._limit = limit
+        self.reading = " ".join(sorted({each.scope for each in operations if each.tool and each.reads and each.scope}))
         self.methods: Methods = {"tools/list": self.index, "tools/call": self.call}
 
     async def index(self, caller: Caller, params: Params) -> Work:
