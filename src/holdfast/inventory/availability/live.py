@@ -136,12 +136,9 @@ class Live:
             await self._bring_forward(shelf)
         return shelf
 
-    def changes(self, caller: Caller) -> Feed[Change]:
+    async def changes(self, caller: Caller) -> Feed[Change]:
         """What changes of the caller's pools, from now on."""
-        shelf = self._shelf(caller.tenant)
-        if not shelf.is_fresh:
-            self._soon(shelf)
-        return shelf.agents
+        return (await self.shelf(caller.tenant)).agents
 
     def hearing(self) -> AbstractContextManager[None]:
         """Bring shelves forward as changes are announced, while the block lasts."""

@@ -123,7 +123,7 @@ class Endpoint:
             raise NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
         assert self._agents.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        return self._handshake.stream(self._agents.changes(caller), known, version, last)
+        return self._handshake.stream(await self._agents.changes(caller), known, version, last)
 
     async def _post(self, scope: Scope, headers: Headers, receive: Receive, known: Known) -> Reply | Stream:
         caller = await known()

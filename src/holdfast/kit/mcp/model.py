@@ -1,6 +1,6 @@
 """What a service tells agents beside its operations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ class Agents:
     documents: Sequence[Document] = ()
     templates: Sequence[Template] = ()
     catalogue: Catalogue | None = None
-    changes: Callable[[Caller], Feed[Change]] | None = None
+    changes: Callable[[Caller], Awaitable[Feed[Change]]] | None = None
     limit: str | None = None
     resource_metadata: str | None = None
     origins: frozenset[str] = frozenset()

@@ -89,7 +89,7 @@ class Stateless:
         try:
             self._check(message, headers, repeated)
             if message.method == LISTEN and self._agents.changes:
-                return self._listen(caller, message, known)
+                return await self._listen(caller, message, known)
             method = self._methods.get(message.method)
             if method is None:
                 raise Fault(METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
@@ -132,13 +132,13 @@ class Stateless:
         data = {"supported": self._versions, "requested": version or ""}
         return Fault(UNSUPPORTED_VERSION, f"Requests like this one are answered in {VERSION}.", data)
 
-    def _listen(self, caller: Caller, message: Message, known: Known) -> Stream:
+    async def _listen(self, caller: Caller, message: Message, known: Known) -> Stream:
         """A stream of what a filter asks for, as far as it can be had."""
         wanted = message.params.notifications
         if isinstance(wanted, UnsetType):
             raise Fault(INVALID_PARAMS, "`params.notifications` is required.")
         assert self._agents.changes
-        feed = self._agents.changes(caller)
+        feed = await self._agents.changes(caller)
         members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.id}}
         uris = [uri for uri in wanted.resource_subscriptions if self._resources.may_read(caller, uri)]
         followed = frozenset(uris)

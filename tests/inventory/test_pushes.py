@@ -1,0 +1,139 @@
+"""What is changed through one process is heard on the streams another one holds open."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.cli import INVENTORY
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify import proxy
+from holdfast.inventory.shops import operations as shops
+from tests.faults.processes import Process, serving
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
+
+STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
+
+
+class Far:
+    """A shop's agent that calls through one process, and its streams at another."""
+
+    def __init__(self, here: Process, there: Process, key: str, domain: str, secret: bytes) -> None:
+        self.here = here
+        self.there = there
+        self.domain = domain
+        self.secret = secret
+        self.http = httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=30)
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        return (await self.http.post(f"{self.here.url}/mcp", json=message)).json()["result"]["structuredContent"]
+
+    @contextlib.asynccontextmanager
+    async def listening(self, method: str, url: str, **options: Any) -> AsyncGenerator[AsyncIterator[Any]]:
+        """The events of a stream at the other process, each as its data."""
+        async with self.http.stream(method, url, **options) as response:
+            assert response.status_code == 200, await response.aread()
+            yield events(response)
+
+    def get_stream(self) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
+        return self.listening("GET", f"{self.there.url}/mcp", headers={"accept": "text/event-stream"})
+
+    def listen_stream(self, *uris: str) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
+        about: dict[str, Any] = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params: dict[str, Any] = {
+            "_meta": about,
+            "notifications": {"resourceSubscriptions": [*uris], "resourcesListChanged": True},
+        }
+        body: dict[str, Any] = {"jsonrpc": "2.0", "id": "ears", "method": "subscriptions/listen", "params": params}
+        return self.listening("POST", f"{self.there.url}/mcp", json=body, headers=STATELESS)
+
+    @contextlib.asynccontextmanager
+    async def storefront_stream(self) -> AsyncGenerator[AsyncIterator[Any]]:
+        query = proxy.sign(self.domain, self.secret, time.time())
+        told = await self.http.get(f"{self.there.url}/storefront/availability?{query}")
+        async with self.listening("GET", told.json()["stream_url"]) as heard:
+            yield heard
+
+
+async def events(response: httpx2.Response) -> AsyncIterator[Any]:
+    async for line in response.aiter_lines():
+        if line.startswith("data: {"):
+            yield json.loads(line.removeprefix("data: "))
+
+
+@pytest.fixture
+async def far(inventory_url: str, settings: Settings, tmp_path: Path) -> AsyncIterator[Far]:
+    database = INVENTORY.database(settings)
+    async with database.pool:
+        shop, key = await database.transact(lambda tx: shops.add(tx, "far.myshopify.com"))
+    with serving(inventory_url, tmp_path, 2, service="inventory") as (here, there):
+        far = Far(here, there, key, shop.domain, settings.client_secrets[0])
+        async with far.http:
+            yield far
+
+
+async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_another(far: Far) -> None:
+    change = await far.call("create_pool", name="Honey jars", quantity=50, members=PACKS)
+    pool = f"pool://{change['pool']['id']}"
+    async with (
+        asyncio.timeout(20),
+        far.get_stream() as told_by_get,
+        far.listen_stream(pool) as told_by_listen,
+        far.storefront_stream() as told_to_storefront,
+    ):
+        acknowledged = await anext(told_by_listen)
+        snapshot = await anext(told_to_storefront)
+        await far.call("adjust_pool_quantity", pool_id=change["pool"]["id"], delta=-6)
+
+        by_get, by_listen, shown = (
+            await anext(told_by_get),
+            await anext(told_by_listen),
+            await anext(told_to_storefront),
+        )
+
+    assert acknowledged["params"]["notifications"] == {"resourcesListChanged": True, "resourceSubscriptions": [pool]}
+    assert snapshot["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
+    assert by_get == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": pool}}
+    assert (by_listen["method"], by_listen["params"]["uri"]) == ("notifications/resources/updated", pool)
+    assert by_listen["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "ears"}
+    assert shown["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+async def test_a_new_pool_is_told_as_a_change_of_the_list(far: Far) -> None:
+    async with asyncio.timeout(20), far.listen_stream() as heard:
+        await anext(heard)
+        await far.call("create_pool", name="Lids")
+
+        told = await anext(heard)
+
+    assert told["method"] == "notifications/resources/list_changed"
+
+
+async def test_streams_end_at_once_when_their_process_is_told_to_stop(far: Far) -> None:
+    async with (
+        asyncio.timeout(20),
+        far.listen_stream() as heard,
+        far.get_stream() as told,
+        far.storefront_stream() as shown,
+    ):
+        await anext(heard)
+        await anext(shown)
+        stopped = asyncio.create_task(asyncio.to_thread(far.there.stop))
+        last = [each async for each in heard]
+
+        assert [each async for each in told] == []
+        assert [each async for each in shown] == []
+        assert await stopped == 143
+
+    assert [each["id"] for each in last] == ["ears"]
+    assert last[0]["result"]["resultType"] == "complete"
