@@ -21,7 +21,7 @@ from holdfast.inventory import settings as inventory_settings
 from holdfast.inventory.availability.storefront import AVAILABILITY
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.stock.audit import audit
+from holdfast.inventory.stock import audit
 from holdfast.kit import process
 from holdfast.kit.command import check
 from holdfast.kit.operation import ADMIN
@@ -215,21 +215,24 @@ def show_key(
 @inventory.command("sign-proxy-url")
 def sign_proxy_url(
     domain: ShopDomain,
-    base_url: Annotated[str, typer.Option(help="Where the service is served.")] = f"http://127.0.0.1:{INVENTORY.port}",
+    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
 ) -> None:
     """Print an address of the storefront endpoint signed as the storefront platform would, good for 90 seconds."""
     settings = INVENTORY.configured()
     query = proxy.sign(domain, settings.client_secrets[0], time.time())
-    print(f"{settings.base_url or base_url.rstrip('/')}{AVAILABILITY}?{query}")
+    served = base_url.rstrip("/") or settings.base_url or f"http://127.0.0.1:{INVENTORY.port}"
+    print(f"{served}{AVAILABILITY}?{query}")
 
 
 @inventory.command("check")
 def check_ledger() -> None:
     """Compare every pool with the sum of its ledger, and every hold with what is kept for it."""
-    differences = _in_inventory(audit)
-    for each in differences:
-        complain(each)
-    if differences:
+    wrong = 0
+    for shop_id in _in_inventory(audit.shops):
+        for difference in _in_inventory(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id)):
+            complain(difference)
+            wrong += 1
+    if wrong:
         raise typer.Exit(1)
     say("Every pool holds what its ledger says.")
 

@@ -54,10 +54,14 @@ class Shop:
         sent = {"authorization": f"Bearer {self.key}", "mcp-protocol-version": "2025-11-25", **headers}
         return await self.http.post("/mcp", json=body, headers=sent)
 
+    async def ask(self, tool: str, arguments: Any) -> httpx2.Response:
+        """Call a tool with whatever arguments, and take whatever answer."""
+        params = {"name": tool, "arguments": arguments}
+        return await self.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+
     async def call(self, tool: str, **arguments: Any) -> Any:
         """What a tool answers. Raises `Refused` when it answers with an error."""
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-        response = await self.post(message)
+        response = await self.ask(tool, arguments)
         assert response.status_code == 200, response.text
         answer = response.json()
         assert "result" in answer, answer
@@ -71,9 +75,11 @@ class Shop:
         try:
             answer = await self.call(tool, **arguments)
         except Refused as refused:
-            assert refused.body.keys() >= {"code", "message", "hint", "retryable"}, refused.body
-            return refused.body
-        raise AssertionError(f"{tool} was not refused: {answer}")
+            body = refused.body
+        else:
+            raise AssertionError(f"{tool} was not refused: {answer}")
+        assert body.keys() >= {"code", "message", "hint", "retryable"}, body
+        return body
 
     async def on_hand(self, pool_id: int) -> int:
         """What a pool has on hand."""
@@ -116,10 +122,15 @@ class Inventory:
 
     async def shop(self, *scopes: str) -> Shop:
         """A new shop; its key has all scopes unless some are named."""
-        shop, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
+        added, key = await self.database.transact(lambda tx: shops.add(tx, f"shop-{next(_numbers)}.myshopify.com"))
+        shop = Shop(self.http, self.settings, added.id, added.domain, key)
         if scopes:
-            key = await self.database.transact(lambda tx: shops.regenerate_key(tx, shop.id, scopes))
-        return Shop(self.http, self.settings, shop.id, shop.domain, key)
+            await self.regenerate(shop, *scopes)
+        return shop
+
+    async def regenerate(self, shop: Shop, *scopes: str) -> None:
+        """Give a shop a new key, which has just these scopes."""
+        shop.key = await self.database.transact(lambda tx: shops.regenerate_key(tx, shop.id, scopes))
 
     async def sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement behind the service's back, to set a scene or to look."""

@@ -48,6 +48,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "bulk_adjust": {"items": [{"pool_id": 1, "delta": -1}]},
     "transfer_quantity": {"from_pool_id": 1, "to_pool_id": 2, "quantity": 1},
     "hold_quantity": {"pool_id": 1, "quantity": 1},
+    "list_holds": {},
     "release_hold": {"hold_id": 2},
     "revert_entry": {"entry_id": 1},
     "export_csv": {"kind": "members"},
@@ -154,7 +155,7 @@ async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, b
 
 
 async def test_what_live_readers_ask_of_another_shop_is_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
-    delta = await inventory.database.read(lambda tx: availability.changes_since(tx, ada.id, -1), ben.id)
+    delta = await inventory.database.read(lambda tx: availability.everything(tx, ada.id), ben.id)
 
     assert (delta.version, delta.variants, delta.pools) == (None, {}, {})
 

@@ -3,13 +3,15 @@
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
+import msgspec
 from msgspec import Meta
 
-from holdfast.kit.command import Command
+from holdfast.kit.command import Command, sound
 from holdfast.kit.problems import Problem, invalid
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -18,29 +20,41 @@ class Listed(Command, kw_only=True):
 
     limit: Annotated[int, Meta(ge=1, le=200, description="Items on the page.")] = 50
     cursor: Annotated[
-        str, Meta(max_length=100, description="`next_cursor` of the page before; none for the first.")
+        str, Meta(max_length=300, description="`next_cursor` of the page before; none for the first.")
     ] = ""
 
-    @property
-    def after(self) -> int | None:
-        """The id of the last item seen; None on the first page. Raises `validation_failed`."""
+    def after(self, kind: type[K]) -> K | None:
+        """What tells the last item seen; None on the first page. Raises `validation_failed`."""
         if not self.cursor:
             return None
         try:
-            id = int(urlsafe_b64decode(self.cursor.encode("ascii")))
+            seen = sound(msgspec.json.decode(urlsafe_b64decode(self.cursor.encode("ascii")), type=kind))
         except (ValueError, binascii.Error) as error:
             raise _not_ours() from error
-        if not 0 <= id < 2**63:
+        if not _is_storable(seen):
             raise _not_ours()
-        return id
+        return seen
+
+
+def _is_storable(seen: object) -> bool:
+    match seen:
+        case int():
+            return 0 <= seen < 2**63
+        case tuple():
+            return all(map(_is_storable, cast(tuple[object, ...], seen)))
+        case _:
+            return True
 
 
 def _not_ours() -> Problem:
     return invalid({"cursor": ["is not one of ours: send the next_cursor of the page before, or leave it out"]})
 
 
-def paged(rows: list[T], command: Listed, id: Callable[[T], int]) -> tuple[list[T], str | None]:
-    """The page out of `limit + 1` rows, and the cursor of the next one, if there is one."""
+def paged(rows: list[T], command: Listed, key: Callable[[T], Any]) -> tuple[list[T], str | None]:
+    """The page out of `limit + 1` rows, and the cursor of the next one, if there is one.
+
+    key    what tells an item from the others, in the order of the list
+    """
     page = rows[: command.limit]
     more = len(rows) > command.limit
-    return page, urlsafe_b64encode(str(id(page[-1])).encode()).decode() if more else None
+    return page, urlsafe_b64encode(msgspec.json.encode(key(page[-1]))).decode() if more else None

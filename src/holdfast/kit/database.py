@@ -27,6 +27,7 @@ log = structlog.get_logger()
 
 CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
+SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
 EVERYTHING: LiteralString = "holdfast"
 """The one PostgreSQL channel; a notice is the name of ours, a space, and the payload."""
 
@@ -96,8 +97,6 @@ class Tx(Generic[S]):
     async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         if self._line is None:
             self._line = await self._connect()
-        if self._line.each_enters:
-            await self._line.each_enters(self._line.connection)
         cursor = self._line.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
@@ -110,15 +109,11 @@ class Tx(Generic[S]):
         return cursor
 
 
-Enter = Callable[[AsyncConnection[Any]], Awaitable[object]]
-
-
 class Line(NamedTuple):
-    """A connection in use, with its pipeline, and how each statement enters its tenant outside a transaction."""
+    """A connection in use; with its pipeline inside a transaction."""
 
     connection: AsyncConnection[Any]
     pipeline: AsyncPipeline | None
-    each_enters: Enter | None = None
 
 
 class Database(Generic[S]):
@@ -158,27 +153,21 @@ class Database(Generic[S]):
         await self.pool.close()
 
     @contextlib.asynccontextmanager
-    async def transaction(self, tenant: int | None = None) -> AsyncGenerator[Tx[S]]:
+    async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[S]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
         Its statements are pipelined: BEGIN travels with the first that is read, COMMIT with the last that is not.
         """
         async with contextlib.AsyncExitStack() as stack:
 
-            async def begin() -> Line:
+            async def connect() -> Line:
                 connection = await stack.enter_async_context(self.pool.connection())
-                line = Line(connection, await stack.enter_async_context(_pipelined(connection)))
-                if enter := self._enter(tenant):
-                    await enter(connection)
+                line = Line(connection, await stack.enter_async_context(_pipelined(connection, begin)))
+                if self.tenancy is not None and tenant is not None:
+                    await connection.execute(self.tenancy, {"tenant": str(tenant)})
                 return line
 
-            yield Tx(self.settings, begin)
-
-    def _enter(self, tenant: int | None) -> Enter | None:
-        statement = self.tenancy
-        if statement is None or tenant is None:
-            return None
-        return lambda connection: connection.execute(statement, {"tenant": str(tenant)})
+            yield Tx(self.settings, connect)
 
     async def transact(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` in a transaction; run it again, whole, when it lost a race. Answers after the commit.
@@ -202,17 +191,15 @@ class Database(Generic[S]):
     async def read(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` with every statement a transaction of its own: for reads, and for locks of a moment.
 
-        With `tenant` it sees that tenant's rows only, where the service has row-level security. Raises
-        `service_unavailable` when the database cannot be reached or takes too long.
+        With `tenant`, where the service has row-level security, it sees that tenant's rows only, and all of them as
+        they were at one moment. Raises `service_unavailable` when the database cannot be reached or takes too long.
         """
         async with _in_time(), contextlib.AsyncExitStack() as stack:
+            if self.tenancy is not None and tenant is not None:
+                return await work(await stack.enter_async_context(self.transaction(tenant, SNAPSHOT)))
 
             async def connect() -> Line:
-                connection = await stack.enter_async_context(self.pool.connection())
-                if enter := self._enter(tenant):
-                    # What a pipeline sends before a Sync is one transaction: entering is for that statement alone.
-                    return Line(connection, await stack.enter_async_context(connection.pipeline()), enter)
-                return Line(connection, None)
+                return Line(await stack.enter_async_context(self.pool.connection()), None)
 
             return await work(Tx(self.settings, connect))
 
@@ -253,11 +240,11 @@ class Database(Generic[S]):
 
 
 @contextlib.asynccontextmanager
-async def _pipelined(connection: AsyncConnection[Any]) -> AsyncGenerator[AsyncPipeline]:
+async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> AsyncGenerator[AsyncPipeline]:
     """A transaction on a connection, its statements in one pipeline."""
     try:
         async with connection.pipeline() as pipeline:
-            await connection.execute("begin")
+            await connection.execute(begin)
             yield pipeline
             commit = await connection.execute("commit")
         if commit.statusmessage != "COMMIT":

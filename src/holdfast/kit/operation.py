@@ -105,6 +105,7 @@ READS = Hints(read_only=True, destructive=False, idempotent=True)
 ADDS = Hints(read_only=False, destructive=False, idempotent=False)
 SETS = Hints(read_only=False, destructive=False, idempotent=True)
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
+REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
 
 
 @dataclass(frozen=True)

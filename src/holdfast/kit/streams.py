@@ -21,8 +21,8 @@ M = TypeVar("M")
 HEARTBEAT = 15.0
 """Seconds of silence after which a comment is sent, so that nobody between takes the stream for dead."""
 
-KEPT = 256
-"""Messages a feed remembers for readers that are behind."""
+ROOM = 256
+"""How much a feed remembers for readers that are behind: messages, unless each is given a weight."""
 
 OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
 
@@ -41,25 +41,29 @@ class Feed(Generic[M]):
     position    of the newest message; positions only rise
     """
 
-    def __init__(self, position: int = 0, *, keep: int = KEPT) -> None:
+    def __init__(self, position: int = 0, *, room: int = ROOM) -> None:
         self.position = position
         self._start = position
-        self._messages: deque[tuple[int, M]] = deque(maxlen=keep)
+        self._room = room
+        self._messages: deque[tuple[int, M, int]] = deque()
         self._wakes: dict[int, Callable[[], None]] = {}
         self._numbers = itertools.count()
 
-    def publish(self, position: int, message: M) -> None:
+    def publish(self, position: int, message: M, weight: int = 1) -> None:
         """Add a message and wake every reader. A position already passed is a message already told."""
         if position <= self.position:
             return
-        if len(self._messages) == self._messages.maxlen:
-            self._start = self._messages[0][0]
-        self._messages.append((position, message))
+        self._messages.append((position, message, weight))
         self.position = position
+        self._room -= weight
+        while self._room < 0:
+            self._start, _, forgotten = self._messages.popleft()
+            self._room += forgotten
         self._wake()
 
     def restart(self, position: int) -> None:
         """Begin anew at a position. Readers learn that they have missed something."""
+        self._room += sum(weight for _, _, weight in self._messages)
         self._messages.clear()
         self.position = self._start = position
         self._wake()
@@ -69,7 +73,7 @@ class Feed(Generic[M]):
         if not self._start <= position <= self.position:
             return None
         newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
-        return [message for _, message in newest_first][::-1]
+        return [message for _, message, _ in newest_first][::-1]
 
     def _wake(self) -> None:
         for wake in tuple(self._wakes.values()):
@@ -150,6 +154,10 @@ class Streams:
     def close(self) -> None:
         """Say farewell on every stream."""
         self.closing = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let every stream look again whether it has something to say, and may still say it."""
         for wake in tuple(self._wakes):
             wake()
 

@@ -14,13 +14,12 @@ import structlog
 
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import Delta
-from holdfast.inventory.settings import Database
+from holdfast.inventory.settings import Database, Tx
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import find
 from holdfast.inventory.stock.book import CHANGES
 from holdfast.kit.mcp import Change
 from holdfast.kit.operation import Caller
-from holdfast.kit.problems import Problem
 from holdfast.kit.streams import Feed, event
 
 log = structlog.get_logger()
@@ -29,7 +28,16 @@ TTL = 1.0
 """Seconds a shelf is believed: the longest a change could go unheard while the listener reconnects."""
 
 REMEMBERED = 1000
-"""Shops a process keeps in mind that nobody listens to."""
+"""Shops a process keeps in mind before it forgets those nobody has asked for lately."""
+
+LATELY = 60.0
+"""Seconds."""
+
+REMEMBERED_BYTES = 500_000
+"""Messages of a shop kept for storefronts that were away for a moment. A snapshot serves those away for longer."""
+
+PATIENCE = 0.5
+"""Seconds between tries to read a shop that somebody listens to."""
 
 
 class Encoded(NamedTuple):
@@ -52,10 +60,12 @@ class Shelf:
         self.version = -1
         self.told = 0
         self.variants: dict[str, int] = {}
-        self.storefront: Feed[bytes] = Feed()
+        self.storefront: Feed[bytes] = Feed(room=REMEMBERED_BYTES)
         self.agents: Feed[Change] = Feed()
         self.turn = asyncio.Lock()
+        self.following: asyncio.Task[None] | None = None
         self.read_at = 0.0
+        self.used_at = 0.0
         self._pools: dict[int, str] = {}
         self._encoded = Encoded(-1, b"")
 
@@ -66,6 +76,12 @@ class Shelf:
     @property
     def is_heard(self) -> bool:
         return self.storefront.is_heard or self.agents.is_heard
+
+    async def read(self, tx: Tx) -> Delta:
+        """What has changed since its version; everything when it was never read."""
+        if self.version < 0:
+            return await sql.everything(tx, self.shop_id)
+        return await sql.changes_since(tx, self.shop_id, self.version)
 
     def encoded(self) -> bytes:
         """The variants as JSON, encoded once a version."""
@@ -95,7 +111,8 @@ class Shelf:
             self.agents.restart(delta.version)
             return
         if changed:
-            self.storefront.publish(delta.version, _event(delta.version, changed))
+            message = _event(delta.version, changed)
+            self.storefront.publish(delta.version, message, len(message))
         if delta.pools:
             uris = [uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")]
             self.agents.publish(delta.version, Change(uris, listed))
@@ -117,7 +134,7 @@ class Live:
         self._database = database
         self._shelves: dict[int, Shelf] = {}
         self._shops: dict[str, Shop] = {}
-        self._work: set[asyncio.Task[None]] = set()
+        self._cleared_at = 0.0
 
     async def shop(self, domain: str) -> Shop:
         """The shop with a domain. Raises `not_found`."""
@@ -145,11 +162,13 @@ class Live:
         return self._database.hearing(CHANGES, self._heard)
 
     def _shelf(self, shop_id: int) -> Shelf:
-        shelf = self._shelves.get(shop_id)
-        if shelf is None:
-            if len(self._shelves) >= REMEMBERED:
-                self._shelves = {id: each for id, each in self._shelves.items() if each.is_heard}
-            shelf = self._shelves[shop_id] = Shelf(shop_id)
+        now = time.monotonic()
+        if len(self._shelves) >= REMEMBERED and now > self._cleared_at + LATELY:
+            self._cleared_at = now
+            kept = [each for each in self._shelves.values() if each.is_heard or now < each.used_at + LATELY]
+            self._shelves = {each.shop_id: each for each in kept}
+        shelf = self._shelves.setdefault(shop_id, Shelf(shop_id))
+        shelf.used_at = now
         return shelf
 
     def _heard(self, payload: str) -> None:
@@ -167,25 +186,25 @@ class Live:
                 self._soon(shelf)
 
     def _soon(self, shelf: Shelf) -> None:
-        async def work() -> None:
-            try:
-                await self._bring_forward(shelf)
-            except Problem as problem:
-                # The next change, or the listener when it is back, brings it forward.
-                log.warning("a shop could not be read", shop=shelf.shop_id, problem=problem.code)
+        """Bring a shelf forward that somebody listens to, however long it takes."""
 
-        task = asyncio.create_task(work(), name=f"shelf {shelf.shop_id}")
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
+        async def work() -> None:
+            while shelf.is_heard and not shelf.is_fresh:
+                try:
+                    await self._bring_forward(shelf)
+                except Exception as error:
+                    log.warning("a shop could not be read; trying again", shop=shelf.shop_id, error=str(error))
+                    await asyncio.sleep(PATIENCE)
+
+        if shelf.following is None or shelf.following.done():
+            shelf.following = asyncio.create_task(work(), name=f"shelf {shelf.shop_id}")
 
     async def _bring_forward(self, shelf: Shelf) -> None:
         async with shelf.turn:
             if shelf.is_fresh:
                 return
             started, told = time.monotonic(), shelf.told
-            delta = await self._database.read(
-                lambda tx: sql.changes_since(tx, shelf.shop_id, shelf.version), shelf.shop_id
-            )
+            delta = await self._database.read(shelf.read, shelf.shop_id)
             shelf.read_at = started
             if delta.version > shelf.version:
                 shelf.advance(delta)

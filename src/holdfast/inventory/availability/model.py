@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.inventory.stock.model import PoolId, PoolStock, Quantity, VariantGid
+from holdfast.inventory.stock.model import Affected, PoolId, PoolStock, Quantity, VariantGid
 from holdfast.kit.command import Command, rule
 from holdfast.kit.cursor import Listed
 
@@ -94,21 +94,14 @@ class Shortfall(Struct):
     short: int
 
 
-class AfterSale(Struct):
-    """A variant before the sale and after it."""
-
-    variant_gid: str
-    before: int
-    after: int
-
-
 class Simulation(Struct):
     """What a sale would do. Nothing was changed."""
 
     possible: Annotated[bool, Meta(description="Whether every line can be served in full, all of them together.")]
     shortfalls: list[Shortfall]
+    inactive_pools: Annotated[list[int], Meta(description="Pools of it that are paused or archived: nothing is sold.")]
     pools: Annotated[list[PoolStock], Meta(description="As they would be after it.")]
-    affected: list[AfterSale]
+    affected: Annotated[list[Affected] | None, Meta(description="null where more than 500 variants may be.")]
 
 
 class LowStock(Struct):

@@ -2,7 +2,6 @@
 
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import (
-    AfterSale,
     Availability,
     ExplainAvailability,
     Explanation,
@@ -80,7 +79,7 @@ async def simulate(tx: Tx, caller: Caller, command: SimulateSale) -> Simulation:
         if not draws:
             raise _not_linked(line.variant_gid)
         for pool, units in draws:
-            needed[stock.pool(pool.id).id] = needed.get(pool.id, 0) + units * line.quantity
+            needed[pool.id] = needed.get(pool.id, 0) + units * line.quantity
     shortfalls = [
         Shortfall(pool.id, pool.name, pool.unit, quantity, pool.available, quantity - pool.available)
         for id, quantity in needed.items()
@@ -89,8 +88,8 @@ async def simulate(tx: Tx, caller: Caller, command: SimulateSale) -> Simulation:
     # A sale is a fact: the ledger would take it even where it leaves a deficit, as far as it can count.
     sold = [Line(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
     after = stock.write(sold, Cause("system", None, "simulate_sale"), dry_run=True)
-    affected = [AfterSale(each.variant_gid, each.before, each.after) for each in after.affected]
-    return Simulation(not shortfalls, shortfalls, after.pools, affected)
+    inactive = [id for id in sorted(needed) if stock.pools[id].status != "active"]
+    return Simulation(not shortfalls and not inactive, shortfalls, inactive, after.pools, after.affected)
 
 
 async def list_low_stock(tx: Tx, caller: Caller, command: ListLowStock) -> LowStockList:

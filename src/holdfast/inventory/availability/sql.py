@@ -1,12 +1,30 @@
 """Statements on what can be sold."""
 
+from typing import LiteralString
+
 from holdfast.inventory.availability.model import Delta, ListLowStock, LowStock
 from holdfast.inventory.settings import Tx
 
 
+async def everything(tx: Tx, shop_id: int) -> Delta:
+    """All there is of a shop, in one snapshot."""
+    return await _delta(
+        tx,
+        """
+        select (select version from shared_inventories where shop_id = %(shop_id)s),
+               (select coalesce(json_object_agg(variant_gid, quantity), '{}')
+                  from availability where shop_id = %(shop_id)s),
+               (select coalesce(json_object_agg(id, status || ' ' || name), '{}')
+                  from pools where shop_id = %(shop_id)s)
+        """,
+        shop_id=shop_id,
+    )
+
+
 async def changes_since(tx: Tx, shop_id: int, version: int) -> Delta:
-    """Everything of a shop that changed after a version, in one snapshot; -1 asks for all there is."""
-    [row] = await tx.tuples(
+    """What of a shop changed after a version, in one snapshot."""
+    return await _delta(
+        tx,
         """
         with moved as (
             select id, name, status from pools where shop_id = %(shop_id)s and version > %(version)s),
@@ -15,15 +33,20 @@ async def changes_since(tx: Tx, shop_id: int, version: int) -> Delta:
              union
             select gid from variants where shop_id = %(shop_id)s and version > %(version)s)
         select (select version from shared_inventories where shop_id = %(shop_id)s),
-               (select coalesce(json_object_agg(concerned.variant_gid, quantity), '{}')
-                  from concerned
-                  left join availability on availability.shop_id = %(shop_id)s
-                                        and availability.variant_gid = concerned.variant_gid),
+               (select coalesce(json_object_agg(concerned.variant_gid, (
+                            select quantity from availability
+                             where availability.shop_id = %(shop_id)s
+                               and availability.variant_gid = concerned.variant_gid)), '{}')
+                  from concerned),
                (select coalesce(json_object_agg(id, status || ' ' || name), '{}') from moved)
         """,
-        {"shop_id": shop_id, "version": version},
+        shop_id=shop_id,
+        version=version,
     )
-    version, variants, pools = row
+
+
+async def _delta(tx: Tx, statement: LiteralString, **params: int) -> Delta:
+    [(version, variants, pools)] = await tx.tuples(statement, params)
     return Delta(version, variants, {int(id): text for id, text in pools.items()})
 
 
@@ -47,7 +70,7 @@ async def list_low_stock(tx: Tx, shop_id: int, command: ListLowStock) -> list[Lo
         """,
         {
             "shop_id": shop_id,
-            "after": command.after or 0,
+            "after": command.after(int) or 0,
             "threshold": command.threshold,
             "days_of_cover": command.days_of_cover,
             "limit": command.limit + 1,

@@ -64,6 +64,7 @@ class Storefront:
         self._live = live
         self._streams = streams
         self._answers: dict[int, Answer] = {}
+        self._making: dict[tuple[int, int, int], asyncio.Task[Answer]] = {}
         self._verified: dict[bytes, tuple[str, float]] = {}
 
     def doors(self) -> Mapping[str, ASGIApp]:
@@ -79,9 +80,7 @@ class Storefront:
         window = int(now) // RENEWED
         answer = self._answers.get(shop.id)
         if answer is None or (answer.version, answer.window) != (shelf.version, window):
-            if len(self._answers) >= REMEMBERED:
-                self._answers.clear()
-            answer = self._answers[shop.id] = await self._encode(shop, shelf, window)
+            answer = await self._fresh_answer(shop, shelf, window)
         headers = dict(scope["headers"])
         etag, content = answer.etag, answer.plain
         extra: list[Header] = [(b"cache-control", b"private, no-cache"), (b"vary", b"accept-encoding")]
@@ -89,7 +88,7 @@ class Storefront:
             etag, content = answer.etag[:-1] + b'-gzip"', answer.compressed
             extra.append((b"content-encoding", b"gzip"))
         extra.append((b"etag", etag))
-        if etag in _tags(headers.get(b"if-none-match", b"")):
+        if not {etag, b"*"}.isdisjoint(_tags(headers.get(b"if-none-match", b""))):
             return await _send(send, 304, b"", extra)
         extra += [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
         return await _send(send, 200, content, extra)
@@ -104,6 +103,19 @@ class Storefront:
             self._verified.clear()
         self._verified[query] = (domain, now + BELIEVED)
         return domain
+
+    async def _fresh_answer(self, shop: Shop, shelf: Shelf, window: int) -> Answer:
+        """An answer that everybody who asks meanwhile waits for."""
+        key = (shop.id, shelf.version, window)
+        making = self._making.get(key)
+        if making is None:
+            making = self._making[key] = asyncio.create_task(self._encode(shop, shelf, window))
+            making.add_done_callback(lambda _: self._making.pop(key))
+        answer = await asyncio.shield(making)
+        if len(self._answers) >= REMEMBERED:
+            self._answers.clear()
+        self._answers[shop.id] = answer
+        return answer
 
     async def _encode(self, shop: Shop, shelf: Shelf, window: int) -> Answer:
         version, variants = shelf.version, shelf.encoded()

@@ -4,10 +4,21 @@
 -- which every request's transaction takes on, only the rows of the shop in `holdfast.shop`.
 
 do $$ begin
-    create role holdfast_shop nologin;
-exception when duplicate_object or unique_violation then null;  -- roles belong to the whole server
+    -- Roles belong to the whole server: another service, or its operator, may have made it.
+    if not exists (select from pg_roles where rolname = 'holdfast_shop') then
+        begin
+            create role holdfast_shop nologin;
+        exception when duplicate_object or unique_violation then null;
+        end;
+    end if;
+    begin
+        grant holdfast_shop to current_user;
+    exception when insufficient_privilege then
+        if not pg_has_role(current_user, 'holdfast_shop', 'member') then
+            raise;
+        end if;
+    end;
 end $$;
-grant holdfast_shop to current_user;
 grant usage on schema public to holdfast_shop;
 
 create function current_shop() returns bigint language sql stable parallel safe as
@@ -92,7 +103,6 @@ create table variants (
 );
 comment on column variants.version is 'Version of the shop at which the variant was linked or unlinked last.';
 create index variants_by_version on variants (shop_id, version);
-create index variants_by_sku on variants (shop_id, lower(sku));
 
 create table members (
     shop_id         bigint not null,
@@ -136,6 +146,7 @@ create table ledger (
     reason           text,
     idempotency_key  text,
     reverts_id       bigint,
+    hold_id          bigint,
     created_at       timestamptz not null,
     primary key (shop_id, id),
     unique (pool_id, seq),
@@ -162,6 +173,7 @@ create table holds (
 );
 comment on column holds.id is 'The id of the first entry it made in the ledger.';
 create index holds_to_expire on holds (expires_at) where released_at is null;
+create index holds_of_shop on holds (shop_id, expires_at) where released_at is null;
 
 create table hold_lines (
     shop_id   bigint not null,
@@ -172,6 +184,7 @@ create table hold_lines (
     foreign key (shop_id, hold_id) references holds,
     foreign key (shop_id, pool_id) references pools (shop_id, id)
 );
+create index hold_lines_of_pool on hold_lines (pool_id);
 
 create table idempotency_keys (
     shop_id      bigint not null references shops,
@@ -184,7 +197,8 @@ create table idempotency_keys (
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
 -- The balance is the sum of the ledger because nothing but the ledger moves it.
-create function count_stock() returns trigger language plpgsql security definer set search_path = public as $$
+create function count_stock() returns trigger language plpgsql security definer
+    set search_path = pg_catalog, public, pg_temp as $$
 begin
     update pools set on_hand = on_hand + change.delta, held = held + change.held_delta,
                      entries = pools.entries + change.entries, version = change.version

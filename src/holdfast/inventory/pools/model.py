@@ -4,12 +4,21 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.inventory.stock.model import MOST, DryRun, ExpectedVersion, Filled, PoolId, Quantity, VariantGid, Write
+from holdfast.inventory.stock.model import (
+    MOST,
+    ExpectedVersion,
+    Filled,
+    PoolId,
+    Quantity,
+    Repeatable,
+    VariantGid,
+    Write,
+)
 from holdfast.kit.command import Command, Timestamp, rule
 from holdfast.kit.cursor import Listed
 
-TRIMMED = r"^\S(.*\S)?$(?!\n)"
-"""Without white space around it, which nobody sees: two names that look alike are alike."""
+TRIMMED = r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)"
+"""One line without white space around it, which nobody sees: two names that look alike are alike."""
 
 Status = Literal["active", "paused", "archived"]
 
@@ -27,9 +36,13 @@ Unit = Annotated[
     ),
 ]
 Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=TRIMMED, description="To find the variant by.")]
-Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: never offered, never held.")]
+Buffer = Annotated[
+    int, Meta(ge=0, le=MOST, description="Kept back: not offered, not held; only a correction may use it.")
+]
 LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]
-AllowNegative = Annotated[bool, Meta(description="Whether adjustments may take more than there is.")]
+AllowNegative = Annotated[
+    bool, Meta(description="Whether adjustments and transfers may take more than there is. Holds never do.")
+]
 UnitsPerSale = Annotated[
     int, Meta(ge=1, le=10**9, description="What one sale of the variant takes from the pool.", examples=[6])
 ]
@@ -70,12 +83,11 @@ class CreatePool(Write):
     members: Members = []  # noqa: RUF012 - msgspec copies it
 
 
-class ChangePool(Command, kw_only=True):
+class ChangePool(Repeatable, kw_only=True):
     """What every change of a pool's configuration may carry."""
 
     pool_id: PoolId
     expected_version: ExpectedVersion | None = None
-    dry_run: DryRun = False
 
 
 class UpdatePool(ChangePool, kw_only=True):

@@ -12,6 +12,7 @@ from holdfast.inventory.pools.model import (
     GetPool,
     LinkVariants,
     ListPools,
+    MemberFields,
     PausePool,
     Pool,
     PoolChange,
@@ -37,8 +38,11 @@ from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Problem, invali
 
 find_by_name = sql.find_by_name
 save = sql.save_pools
-link_many = sql.link
 linked = sql.linked
+list_members = sql.list_members
+
+MOST_POOLS = 50
+"""Pools one variant may draw on: what one change has to look at stays bounded."""
 
 
 async def list(tx: Tx, caller: Caller, command: ListPools) -> PoolList:
@@ -85,7 +89,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         async def make(version: int) -> int:
             pool_id = await sql.insert_pool(tx, caller.tenant, version, command)
             if command.members:
-                await sql.link(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
+                await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
             if command.quantity:
                 await _fill(tx, caller, pool_id, command)
             return pool_id
@@ -118,19 +122,23 @@ async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
     async def make(version: int, pool: Pool) -> None:
         if "name" in fields and await sql.is_name_taken(tx, caller.tenant, fields["name"], pool.id):
             raise NAME_TAKEN(f"Another pool is named {fields['name']}.")
-        await sql.update_pool(tx, pool.id, version, fields)
+        await sql.update_pool(tx, caller.tenant, pool.id, version, fields)
 
     return await _configure(tx, caller, command, make)
 
 
 async def pause(tx: Tx, caller: Caller, command: PausePool) -> PoolChange:
     """Pause a pool: storefronts are no longer told of its variants. Its stock can still be counted."""
-    return await _configure(tx, caller, command, lambda version, pool: sql.set_status(tx, pool.id, version, "paused"))
+    return await _configure(
+        tx, caller, command, lambda version, pool: sql.set_status(tx, caller.tenant, pool.id, version, "paused")
+    )
 
 
 async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
     """Let a paused pool go on."""
-    return await _configure(tx, caller, command, lambda version, pool: sql.set_status(tx, pool.id, version, "active"))
+    return await _configure(
+        tx, caller, command, lambda version, pool: sql.set_status(tx, caller.tenant, pool.id, version, "active")
+    )
 
 
 async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
@@ -143,7 +151,7 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
             members = await sql.find_members(tx, caller.tenant, [pool.id])
             gids = [member.variant_gid for member in members.get(pool.id, ())]
             await sql.unlink(tx, caller.tenant, pool.id, version, gids)
-        await sql.set_status(tx, pool.id, version, "archived")
+        await sql.set_status(tx, caller.tenant, pool.id, version, "archived")
 
     return await _configure(tx, caller, command, make)
 
@@ -154,7 +162,7 @@ async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     async def make(version: int, pool: Pool) -> None:
         if await sql.is_name_taken(tx, caller.tenant, pool.name, pool.id):
             raise NAME_TAKEN(f"Another pool is named {pool.name} by now.", hint="Rename that one with update_pool.")
-        await sql.set_status(tx, pool.id, version, "active")
+        await sql.set_status(tx, caller.tenant, pool.id, version, "active")
 
     return await _configure(tx, caller, command, make, archived=True)
 
@@ -167,9 +175,16 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     gids = _distinct(member.variant_gid for member in command.members)
 
     async def make(version: int, pool: Pool) -> None:
-        await sql.link(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
+        await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
 
     return await _configure(tx, caller, command, make, gids)
+
+
+async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
+    """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
+    await sql.link(tx, shop_id, version, links)
+    if beyond := await sql.kits_beyond(tx, shop_id, {member.variant_gid for _, member in links}, MOST_POOLS):
+        raise invalid({"variant_gid": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
 
 
 async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolChange:
@@ -178,7 +193,7 @@ async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolCh
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, [command.variant_gid])
         await sql.set_units(tx, caller.tenant, pool.id, command.variant_gid, command.units_per_sale)
-        await sql.update_pool(tx, pool.id, version, {})
+        await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
     return await _configure(tx, caller, command, make)
 
@@ -190,7 +205,7 @@ async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, gids)
         await sql.unlink(tx, caller.tenant, pool.id, version, gids)
-        await sql.update_pool(tx, pool.id, version, {})
+        await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
     return await _configure(tx, caller, command, make, gids)
 
@@ -204,8 +219,25 @@ async def _configure(
     *,
     archived: bool = False,
 ) -> PoolChange:
-    """Change a pool that exists: lock its shop, make sure it is as expected, and `make(version, pool)`."""
+    """Change a pool that exists, once: lock its shop, make sure it is as expected, and `make(version, pool)`."""
+
+    async def work() -> PoolChange:
+        pool = await _expected(tx, caller, command, archived=archived)
+        members = await sql.find_members(tx, caller.tenant, [pool.id])
+        gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
+
+        async def made(version: int) -> int:
+            await make(version, pool)
+            return pool.id
+
+        return await _change(tx, caller, gids, made, command.dry_run)
+
     await lock(tx, caller.tenant)
+    return await once(tx, caller.tenant, type(command).__name__, command, PoolChange, work)
+
+
+async def _expected(tx: Tx, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
+    """The pool a command is about. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
     pool = (await sql.find_pools(tx, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
         raise _unknown(command.pool_id)
@@ -219,14 +251,7 @@ async def _configure(
             f"Pool {pool.id} has version {pool.version}, not {command.expected_version}.",
             current={"pool_id": pool.id, "version": pool.version, "quantity": pool.on_hand},
         )
-    members = await sql.find_members(tx, caller.tenant, [pool.id])
-    gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
-
-    async def made(version: int) -> int:
-        await make(version, pool)
-        return pool.id
-
-    return await _change(tx, caller, gids, made, command.dry_run)
+    return pool
 
 
 async def _change(

@@ -1,7 +1,7 @@
 """Statements on pools, on variants, and on what draws on what."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,27 @@ POOL: LiteralString = """
 """
 
 
+class Listing(NamedTuple):
+    """A member as lists of all of them show it."""
+
+    pool_id: int
+    pool: str
+    variant_gid: str
+    units_per_sale: int
+    sku: str | None
+    title: str | None
+
+
+class Named(NamedTuple):
+    """Pools by name: the key of every name asked for, and the pools there are by key."""
+
+    keys: Mapping[str, str]
+    pools: Mapping[str, Pool]
+
+    def pool(self, name: str) -> Pool | None:
+        return self.pools.get(self.keys[name])
+
+
 async def list_pools(tx: Tx, shop_id: int, command: ListPools) -> list[Pool]:
     """The pools that fit, by id, one more than a page."""
     return await tx.rows(
@@ -41,7 +62,7 @@ async def list_pools(tx: Tx, shop_id: int, command: ListPools) -> list[Pool]:
         """,
         {
             "shop_id": shop_id,
-            "after": command.after or 0,
+            "after": command.after(int) or 0,
             "status": command.status,
             "query": command.query,
             "low_stock_only": command.low_stock_only,
@@ -89,14 +110,21 @@ def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
     return PoolWithMembers(**msgspec.structs.asdict(pool), members=list(members))
 
 
-async def find_by_name(tx: Tx, shop_id: int, names: Collection[str]) -> dict[str, Pool]:
-    """The pools of those names that are not archived, by lower-case name."""
+async def find_by_name(tx: Tx, shop_id: int, names: Collection[str]) -> Named:
+    """The pools of those names that are not archived. What is the same name is for the database to say."""
+    keys = dict(await tx.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]}))
     rows = await tx.rows(
         Pool,
-        POOL + "where shop_id = %(shop_id)s and status <> 'archived' and lower(name) = any(%(names)s)",
-        {"shop_id": shop_id, "names": [name.lower() for name in names]},
+        POOL + "where shop_id = %(shop_id)s and status <> 'archived' and lower(name) = any(%(keys)s)",
+        {"shop_id": shop_id, "keys": [*keys.values()]},
     )
-    return {pool.name.lower(): pool for pool in rows}
+    own = dict(
+        await tx.tuples(
+            "select id, lower(name) from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
+            {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
+        )
+    )
+    return Named(keys, {own[pool.id]: pool for pool in rows})
 
 
 async def is_name_taken(tx: Tx, shop_id: int, name: str, but_for: int = 0) -> bool:
@@ -128,7 +156,7 @@ async def insert_pool(tx: Tx, shop_id: int, version: int, command: CreatePool) -
     )
 
 
-async def update_pool(tx: Tx, id: int, version: int, fields: Mapping[str, Any]) -> None:
+async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mapping[str, Any]) -> None:
     """Change the fields given; whatever they are, the pool has a new version."""
     await tx.run(
         """
@@ -140,9 +168,9 @@ async def update_pool(tx: Tx, id: int, version: int, fields: Mapping[str, Any]) 
                allow_negative = coalesce(new.allow_negative, pools.allow_negative), version = %(version)s
           from jsonb_to_record(%(fields)s) as new (name text, unit text, buffer bigint, low_stock_at bigint,
                                                    allow_negative boolean)
-         where pools.id = %(id)s
+         where shop_id = %(shop_id)s and pools.id = %(id)s
         """,
-        {"id": id, "version": version, "fields": msgspec.json.encode(fields).decode()},
+        {"shop_id": shop_id, "id": id, "version": version, "fields": msgspec.json.encode(fields).decode()},
     )
 
 
@@ -157,7 +185,7 @@ async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping
             update pools
                set unit = coalesce(asked.unit, pools.unit), buffer = coalesce(asked.buffer, pools.buffer),
                    low_stock_at = coalesce(asked.low_stock_at, pools.low_stock_at), version = %(version)s
-              from asked where pools.id = asked.id)
+              from asked where shop_id = %(shop_id)s and pools.id = asked.id)
         insert into pools (shop_id, name, unit, buffer, low_stock_at, version)
         select %(shop_id)s, name, coalesce(unit, 'units'), coalesce(buffer, 0), low_stock_at, %(version)s
           from asked where id is null
@@ -166,10 +194,13 @@ async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping
     )
 
 
-async def set_status(tx: Tx, id: int, version: int, status: Status) -> None:
+async def set_status(tx: Tx, shop_id: int, id: int, version: int, status: Status) -> None:
     await tx.run(
-        "update pools set status = %(status)s::pool_status, version = %(version)s where id = %(id)s",
-        {"id": id, "version": version, "status": status},
+        """
+        update pools set status = %(status)s::pool_status, version = %(version)s
+         where shop_id = %(shop_id)s and id = %(id)s
+        """,
+        {"shop_id": shop_id, "id": id, "version": version, "status": status},
     )
 
 
@@ -189,12 +220,41 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
                set sku = coalesce(excluded.sku, variants.sku), title = coalesce(excluded.title, variants.title),
                    version = excluded.version),
         touched as (
-            update pools set version = %(version)s where id in (select pool_id from fresh))
+            update pools set version = %(version)s
+             where shop_id = %(shop_id)s and id in (select pool_id from fresh))
         insert into members (shop_id, pool_id, variant_gid, units_per_sale)
         select %(shop_id)s, pool_id, variant_gid, units_per_sale from fresh
             on conflict (pool_id, variant_gid) do update set units_per_sale = excluded.units_per_sale
         """,
         {"shop_id": shop_id, "version": version, "links": msgspec.json.encode(links).decode()},
+    )
+
+
+async def kits_beyond(tx: Tx, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
+    """Those variants that draw on more pools than that."""
+    rows = await tx.tuples(
+        """
+        select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
+         group by variant_gid having count(*) > %(most)s order by variant_gid
+        """,
+        {"shop_id": shop_id, "gids": [*variant_gids], "most": most},
+    )
+    return [gid for (gid,) in rows]
+
+
+async def list_members(tx: Tx, shop_id: int, after: tuple[int, str], limit: int) -> list[Listing]:
+    """Members of pools that are not archived, by pool and variant."""
+    return await tx.rows(
+        Listing,
+        """
+        select pool_id, name as pool, variant_gid, units_per_sale, sku, title
+          from members
+          join pools on pools.id = pool_id and status <> 'archived'
+          join variants on variants.shop_id = members.shop_id and gid = variant_gid
+         where members.shop_id = %(shop_id)s and (pool_id, variant_gid) > (%(pool_id)s, %(gid)s)
+         order by pool_id, variant_gid limit %(limit)s
+        """,
+        {"shop_id": shop_id, "pool_id": after[0], "gid": after[1], "limit": limit},
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
-from holdfast.inventory.stock.model import Delta, DryRun, VariantGid, Write
+from holdfast.inventory.stock.model import Delta, DryRun, ExpectedVersion, VariantGid, Write
 from holdfast.kit.cursor import Listed
 
 MOST_ROWS = 2_000
@@ -16,16 +16,14 @@ class ExportCsv(Listed, kw_only=True):
         Literal["pools", "members", "history"],
         Meta(description="`pools` and `members` can be imported again; `history` needs read_inventory."),
     ]
-    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="Pools, or entries of the history, at most.")] = (
-        MOST_ROWS
-    )
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="Rows at most.")] = MOST_ROWS
 
 
 class ImportCsv(Write, kw_only=True):
     kind: Annotated[
         Literal["pools", "members"],
         Meta(
-            description="`pools`: columns name, and unit, quantity, buffer, low_stock_at as you like. "
+            description="`pools`: columns name, and unit, quantity, buffer, low_stock_at, version as you like. "
             "`members`: columns pool, variant_gid, units_per_sale, and sku, title as you like."
         ),
     ]
@@ -52,6 +50,7 @@ class PoolRow(Struct):
     quantity: Delta | None = None
     buffer: Buffer | None = None
     low_stock_at: LowStockAt | None = None
+    version: ExpectedVersion | None = None
 
 
 class MemberRow(Struct):
@@ -77,7 +76,7 @@ class Row(Struct):
     """What became of one row."""
 
     line: Annotated[int, Meta(description="Its line in the text; the names of the columns are line 1.")]
-    outcome: Literal["created", "updated", "refused"]
+    outcome: Literal["created", "updated", "unchanged", "refused"]
     message: str
 
 
@@ -88,6 +87,7 @@ class Imported(Struct):
     applied: Annotated[bool, Meta(description="Whether anything was stored.")]
     created: int
     updated: int
+    unchanged: int
     refused: int
     version: Annotated[int | None, Meta(description="Version of the shop with it; null when nothing was stored.")]
     rows: Annotated[list[Row], Meta(description="Every refused row, and up to 200 of the others.")]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.inventory.pools import operations as pools
-from holdfast.inventory.pools.model import GetPool, ListPools, MemberFields, PoolWithMembers
+from holdfast.inventory.pools.model import ListPools, MemberFields, Pool
 from holdfast.inventory.settings import Tx
 from holdfast.inventory.spreadsheets import sheet
 from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, MemberRow, PoolRow, Row
@@ -15,10 +15,11 @@ from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, p
 from holdfast.inventory.stock.idempotency import once
 from holdfast.inventory.stock.ledger import Line, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
+from holdfast.kit.cursor import paged
 from holdfast.kit.operation import Call, Caller
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, Problem
 
-POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at")
+POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title")
 HISTORY = Entry.__struct_fields__
 
@@ -34,22 +35,19 @@ async def export(tx: Tx, caller: Caller, command: ExportCsv) -> Exported:
     What is exported as `pools` or `members` can be changed in a spreadsheet and imported again.
     """
     if command.kind == "history":
-        _need(caller, "read_inventory")
+        _need(caller, "read_pools", "read_inventory")
         page = await stock.history(tx, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
-        rows: list[Sequence[Any]] = [_cells(entry) for entry in page.entries]
-        return _exported(command, HISTORY, rows, page.next_cursor)
-    listed = await pools.list(tx, caller, ListPools(limit=command.limit, cursor=command.cursor))
-    if command.kind == "pools":
-        rows = [(pool.name, pool.unit, pool.on_hand, pool.buffer, pool.low_stock_at) for pool in listed.pools]
-        return _exported(command, POOLS, rows, listed.next_cursor)
-    calls = [Call(caller, GetPool(pool_id=pool.id)) for pool in listed.pools]
+        return _exported(command, HISTORY, [_cells(entry) for entry in page.entries], page.next_cursor)
+    if command.kind == "members":
+        after = command.after(tuple[int, str]) or (0, "")
+        listed = await pools.list_members(tx, caller.tenant, after, command.limit + 1)
+        members, cursor = paged(listed, command, lambda row: (row.pool_id, row.variant_gid))
+        return _exported(command, MEMBERS, [row[1:] for row in members], cursor)
+    pool_page = await pools.list(tx, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
-        (pool.name, member.variant_gid, member.units_per_sale, member.sku, member.title)
-        for pool in (await pools.get(tx, calls) if calls else ())
-        if isinstance(pool, PoolWithMembers)
-        for member in pool.members
+        (each.name, each.unit, each.on_hand, each.buffer, each.low_stock_at, each.version) for each in pool_page.pools
     ]
-    return _exported(command, MEMBERS, rows, listed.next_cursor)
+    return _exported(command, POOLS, rows, pool_page.next_cursor)
 
 
 async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
@@ -73,38 +71,58 @@ async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     rows, refused = sheet.read(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
-        _need(caller, "write_inventory")
-    names = [row.name.lower() for _, row in rows]
+        _need(caller, "write_pools", "write_inventory")
+    names = [row.name for _, row in rows]
     known = await pools.find_by_name(tx, caller.tenant, names)
-    report = [_done(line, row.name.lower() not in known, row.name) for line, row in rows]
-    refused += [Row(line, "refused", f"name: {row.name} stands here before") for line, row in _repeated(rows, names)]
-    if command.mode == "set":
-        refused += [
-            Row(line, "refused", "quantity: expected an integer >= 0")
-            for line, row in rows
-            if row.quantity is not None and row.quantity < 0
-        ]
+    keys = [known.keys[name] for name in names]
+    report = [_outcome(line, row, known.pool(row.name), command) for line, row in rows]
+    refused += [Row(line, "refused", f"name: {row.name} stands here before") for line, row in _repeated(rows, keys)]
+    refused += [row for row in report if row.outcome == "refused"]
     if refused:
         return _refused(command, refused)
+    changed = [row for (_, row), done in zip(rows, report, strict=True) if done.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
             {
-                "id": pool.id if (pool := known.get(row.name.lower())) else None,
+                "id": pool.id if (pool := known.pool(row.name)) else None,
                 "name": row.name,
                 "unit": row.unit,
                 "buffer": row.buffer,
                 "low_stock_at": row.low_stock_at,
             }
-            for _, row in rows
+            for row in changed
         ]
         await pools.save(tx, caller.tenant, version, fields)
         saved = await pools.find_by_name(tx, caller.tenant, names)
-        counts = {saved[row.name.lower()].id: row.quantity for _, row in rows if row.quantity is not None}
+        counts = {
+            pool.id: row.quantity
+            for row in changed
+            if row.quantity is not None and (pool := saved.pool(row.name)) and _counts(row, pool, command)
+        }
         if counts:
             await _count(tx, caller, command, counts)
 
     return await _apply(tx, caller, command, report, save)
+
+
+def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row:
+    """What a row asks for, or why it may not."""
+    if pool and row.version not in {None, pool.version}:
+        return Row(line, "refused", f"version: {row.name} has changed since; its version is {pool.version}")
+    if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
+        return Row(line, "refused", "quantity: expected an integer >= 0")
+    if pool is None:
+        return Row(line, "created", row.name)
+    given = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
+    changes = _counts(row, pool, command) or any(new not in {None, present} for new, present in given)
+    return Row(line, "updated" if changes else "unchanged", row.name)
+
+
+def _counts(row: PoolRow, pool: Pool | None, command: ImportCsv) -> bool:
+    """Whether a row moves a quantity."""
+    there = pool.on_hand if pool and command.mode == "set" else 0
+    return row.quantity not in {None, there}
 
 
 async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int, int]) -> None:
@@ -124,11 +142,9 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     rows, refused = sheet.read(command.text, MemberRow)
     known = await pools.find_by_name(tx, caller.tenant, [row.pool for _, row in rows])
     refused += [
-        Row(line, "refused", f"pool: no pool is named {row.pool}")
-        for line, row in rows
-        if row.pool.lower() not in known
+        Row(line, "refused", f"pool: no pool is named {row.pool}") for line, row in rows if known.pool(row.pool) is None
     ]
-    keys = [(row.pool.lower(), row.variant_gid) for _, row in rows]
+    keys = [(known.keys[row.pool], row.variant_gid) for _, row in rows]
     refused += [
         Row(line, "refused", f"variant_gid: {row.variant_gid} stands here before")
         for line, row in _repeated(rows, keys)
@@ -136,10 +152,11 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     if refused:
         return _refused(command, refused)
     links = [
-        (known[row.pool.lower()].id, MemberFields(row.variant_gid, row.units_per_sale, row.sku, row.title))
+        (pool.id, MemberFields(row.variant_gid, row.units_per_sale, row.sku, row.title))
         for _, row in rows
+        if (pool := known.pool(row.pool))
     ]
-    linked = await pools.linked(tx, caller.tenant, [pool.id for pool in known.values()])
+    linked = await pools.linked(tx, caller.tenant, [pool.id for pool in known.pools.values()])
     report = [
         _done(line, (pool_id, row.variant_gid) not in linked, f"{row.variant_gid} in {row.pool}")
         for (line, row), (pool_id, _) in zip(rows, links, strict=True)
@@ -151,6 +168,8 @@ async def _apply(
     tx: Tx, caller: Caller, command: ImportCsv, report: Sequence[Row], save: Callable[[int], Awaitable[None]]
 ) -> Imported:
     """Save everything under one version. A dry run saves it all the same, and takes it back."""
+    if all(row.outcome == "unchanged" for row in report):
+        return Imported(command.dry_run, False, 0, 0, len(report), 0, None, [*report[:REPORTED]])
     await tx.run("savepoint import")
     version = await bump(tx, caller.tenant)
     await save(version)
@@ -159,12 +178,12 @@ async def _apply(
         await tx.run("rollback to savepoint import")
     else:
         await tx.notify(CHANGES, f"{caller.tenant} {version}")
-    created = sum(row.outcome == "created" for row in report)
     return Imported(
         dry_run=command.dry_run,
         applied=not command.dry_run,
-        created=created,
-        updated=len(report) - created,
+        created=sum(row.outcome == "created" for row in report),
+        updated=sum(row.outcome == "updated" for row in report),
+        unchanged=sum(row.outcome == "unchanged" for row in report),
         refused=0,
         version=None if command.dry_run else version,
         rows=[*report[:REPORTED]],
@@ -173,7 +192,7 @@ async def _apply(
 
 def _refused(command: ImportCsv, refused: Sequence[Row]) -> Imported:
     rows = sorted(refused, key=lambda row: row.line)
-    return Imported(command.dry_run, False, 0, 0, len(rows), None, rows)
+    return Imported(command.dry_run, False, 0, 0, 0, len(rows), None, rows)
 
 
 def _done(line: int, is_new: bool, name: str) -> Row:
@@ -196,6 +215,6 @@ def _cells(entry: Entry) -> list[Any]:
     return list(msgspec.to_builtins(entry).values())
 
 
-def _need(caller: Caller, scope: str) -> None:
-    if not caller.has(scope):
-        raise INSUFFICIENT_SCOPE(f"This needs the scope {scope} too.", scope=scope)
+def _need(caller: Caller, own: str, other: str) -> None:
+    if not caller.has(other):
+        raise INSUFFICIENT_SCOPE(f"This needs the scope {other} too.", scope=f"{own} {other}")

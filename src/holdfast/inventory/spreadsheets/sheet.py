@@ -23,7 +23,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def written(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A spreadsheet with a line of column names."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)  # ends lines as RFC 4180 does, and so quotes both characters inside a cell
     writer.writerow(columns)
     writer.writerows([_shown(cell) for cell in row] for row in rows)
     return text.getvalue()
@@ -32,7 +32,7 @@ def written(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _shown(cell: Any) -> Any:
     if cell is None:
         return ""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
@@ -48,6 +48,8 @@ def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
         columns = [name.strip().lower() for name in next(lines, [""])]
         if len(set(columns)) < len(columns) or not {*columns} <= {*known}:
             raise invalid({"text": [f"line 1 must name columns, each once, out of: {', '.join(known)}"]})
+        if missing := {field.name for field in msgspec.structs.fields(kind) if field.required} - {*columns}:
+            raise invalid({"text": [f"line 1 lacks the columns: {', '.join(sorted(missing))}"]})
         for cells in lines:
             if not any(cells):
                 continue
@@ -71,7 +73,7 @@ def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
 
 def _read(cell: str) -> str:
     cell = cell.strip()
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def _in_words(message: str) -> str:

@@ -3,30 +3,40 @@
 from holdfast.inventory.settings import Tx
 
 
-async def audit(tx: Tx) -> list[str]:
-    """Every difference, in words; none is as it must be."""
+async def shops(tx: Tx) -> list[int]:
+    """The shops there are."""
+    return [id for (id,) in await tx.tuples("select id from shops order by id")]
+
+
+async def audit(tx: Tx, shop_id: int) -> list[str]:
+    """Every difference in the books of a shop, in words; none is as it must be."""
     rows = await tx.tuples(
         """
-        select id, on_hand, held, entries, delta, held_delta, number, last_balance, last_seq, kept
+        with counted as (
+            select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
+                   max(seq) as last_seq
+              from ledger where shop_id = %(shop_id)s group by pool_id),
+        holding as (
+            select pool_id, sum(quantity) as kept
+              from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
+             where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
+        select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
+               coalesce(last.balance_after, 0), coalesce(last_seq, 0), coalesce(kept, 0)
           from pools
-         cross join lateral (
-               select coalesce(sum(delta), 0) as delta, coalesce(sum(held_delta), 0) as held_delta, count(*) as number,
-                      coalesce(max(seq), 0) as last_seq
-                 from ledger where pool_id = pools.id) as counted
-         cross join lateral (
-               select coalesce(sum(quantity), 0) as kept
-                 from hold_lines join holds on holds.shop_id = hold_lines.shop_id and holds.id = hold_id
-                where pool_id = pools.id and released_at is null) as holding
-          left join lateral (
-               select balance_after as last_balance from ledger where pool_id = pools.id order by seq desc limit 1
-               ) as last on true
-         where (on_hand, held, entries) <> (delta, held_delta, number) or number <> last_seq
-            or on_hand <> coalesce(last_balance, 0) or held <> kept
+          left join counted on counted.pool_id = pools.id
+          left join holding on holding.pool_id = pools.id
+          left join lateral (select balance_after from ledger
+                              where ledger.pool_id = pools.id and ledger.seq = last_seq) as last on true
+         where pools.shop_id = %(shop_id)s
+           and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
+                or coalesce(number, 0) <> coalesce(last_seq, 0) or on_hand <> coalesce(last.balance_after, 0)
+                or held <> coalesce(kept, 0))
          order by id
-        """
+        """,
+        {"shop_id": shop_id},
     )
     return [
-        f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last or 0}; "
+        f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last}; "
         f"held {held}, its ledger sums to {held_delta}, active holds keep {kept}; "
         f"{entries} entries counted, {number} found, the last is number {last_seq}."
         for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, kept in rows

@@ -35,6 +35,7 @@ class Draft(NamedTuple):
 
     lines: Sequence[Line]
     source_ref: str | None = None
+    hold_id: int | None = None
     hold_for: timedelta | None = None
 
 
@@ -112,12 +113,14 @@ class Book:
             self._source,
             draft.source_ref,
             command.reason,
+            # A hold goes by the id of the first entry it makes.
+            stock.entries + 1 if draft.hold_for and not command.dry_run else draft.hold_id,
         )
         entries, pools, affected = stock.write(draft.lines, cause, dry_run=command.dry_run)
         version = entries[0].version
         if not command.dry_run:
             self._entries += [self._row(entry, cause, command.idempotency_key) for entry in entries]
-        hold = Hold(entries[0].id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
+        hold = Hold(cause.hold_id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
         if hold and hold.id is not None:
             lines = {entry.pool_id: entry.held_delta for entry in entries}
             self._holds.append(StoredHold(hold.id, hold.reference, hold.expires_at, None, lines))

@@ -1,16 +1,24 @@
-"""Holds end by themselves: whatever process notices first gives back what they kept."""
+"""Holds end by themselves: whatever process notices first gives back what they kept, a shop at a time."""
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+
+import structlog
 
 from holdfast.inventory.settings import Database, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.book import HOLDS
 from holdfast.inventory.stock.model import ReleaseHold
-from holdfast.inventory.stock.operations import end_hold
-from holdfast.kit.operation import Caller
+from holdfast.inventory.stock.operations import end_holds
+from holdfast.kit.operation import Call, Caller
+from holdfast.kit.problems import Problem
 
-BATCH = 500
+log = structlog.get_logger()
+
+BATCH = 100
+"""Holds of one shop that end together."""
+
 PATROL_SECONDS = 5.0
 """How often to look without being told, in case a notification was lost with a connection."""
 
@@ -28,20 +36,27 @@ async def run(database: Database) -> None:
 
 
 async def expire(database: Database) -> int:
-    """End every hold whose time has come; how many."""
-    total = 0
-    while due := await database.read(lambda tx: sql.expired_holds(tx, BATCH)):
+    """End every hold whose time has come; how many. A shop that cannot be served now holds up no other."""
+    total, failing = 0, set[int]()
+    while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in failing}:
         for shop_id, ids in due.items():
-            total += await database.transact(lambda tx, shop=shop_id, ids=ids: _end(tx, shop, ids), shop_id)
+            try:
+                total += await database.transact(lambda tx, shop=shop_id, ids=ids: _end(tx, shop, ids), shop_id)
+            except Problem as problem:
+                log.warning("holds of a shop could not be ended yet", shop=shop_id, problem=problem.code)
+                failing.add(shop_id)
     return total
+
+
+async def _due(tx: Tx) -> Mapping[int, list[int]]:
+    return await sql.expired_holds(tx, BATCH)
 
 
 async def _end(tx: Tx, shop_id: int, ids: list[int]) -> int:
     await sql.lock_shop(tx, shop_id)
-    ended = 0
-    for hold in await sql.find_holds(tx, shop_id, ids):
-        if hold.released_at is None:
-            command = ReleaseHold(hold_id=hold.id, reason="The hold expired.")
-            await end_hold(tx, Caller(0, shop_id), command, hold, "hold expiry")
-            ended += 1
-    return ended
+    stored = {hold.id: hold for hold in await sql.find_holds(tx, shop_id, ids) if hold.released_at is None}
+    expired = Caller(0, shop_id)
+    calls = [Call(expired, ReleaseHold(hold_id=id, reason="The hold expired.")) for id in stored]
+    if calls:
+        await end_holds(tx, calls, stored, "hold expiry")
+    return len(calls)

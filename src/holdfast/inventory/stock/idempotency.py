@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.inventory.problems import IDEMPOTENCY_KEY_REUSED
 from holdfast.inventory.settings import Tx
-from holdfast.inventory.stock.model import Write
+from holdfast.inventory.stock.model import Repeatable
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Remembered(NamedTuple):
     answer: bytes
 
 
-def fingerprint(source: str, command: Write) -> bytes:
+def fingerprint(source: str, command: Repeatable) -> bytes:
     """What makes two calls the same call."""
     return sha256(source.encode() + msgspec.json.encode(command)).digest()
 
@@ -43,7 +43,7 @@ async def once(
     tx: Tx,
     shop_id: int,
     source: str,
-    command: Write,
+    command: Repeatable,
     answer: type[T],
     work: Callable[[], Awaitable[T]],
     *,

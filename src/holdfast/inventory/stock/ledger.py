@@ -17,6 +17,9 @@ from holdfast.kit.problems import NOT_FOUND, invalid
 FACTS: frozenset[Kind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
 """What already happened, and is therefore never refused."""
 
+MOST_AFFECTED = 500
+"""Variants up to which a change tells what becomes of them."""
+
 LIMIT = 10**15
 """The most a pool can hold, either way: far from the end of bigint, and exact in every JSON reader."""
 
@@ -60,14 +63,15 @@ class Cause(NamedTuple):
     source: str
     source_ref: str | None = None
     reason: str | None = None
+    hold_id: int | None = None
 
 
 class Written(NamedTuple):
-    """A change that was applied."""
+    """A change that was applied. What it does to variants is not reckoned where that would be too many."""
 
     entries: list[Entry]
     pools: list[PoolStock]
-    affected: list[Affected]
+    affected: list[Affected] | None
 
 
 class Stock:
@@ -127,7 +131,9 @@ class Stock:
         for line in lines:
             self._permit(line)
         touched = [self.pools[line.pool_id] for line in lines]
-        before = self._effective(touched)
+        gids = {gid for pool in touched for gid in pool.members}
+        reckoned = gids if len(gids) <= MOST_AFFECTED else ()
+        before = self._effective(reckoned)
         version = self.version + 1
         entries = [
             self._entry(line, cause, version, None if dry_run else self.entries + number)
@@ -135,12 +141,10 @@ class Stock:
         ]
         for pool, entry in zip(touched, entries, strict=True):
             _move(pool, entry.delta, entry.held_delta)
-        after = self._effective(touched)
-        written = Written(
-            entries,
-            [_shown(pool, version) for pool in touched],
-            [Affected(gid, before[gid], after[gid]) for gid in before if before[gid] != after[gid]],
-        )
+        after = self._effective(reckoned)
+        affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
+        shown = [_shown(pool, version) for pool in touched]
+        written = Written(entries, shown, affected if len(reckoned) == len(gids) else None)
         if dry_run:
             for pool, entry in zip(touched, entries, strict=True):
                 _move(pool, -entry.delta, -entry.held_delta)
@@ -157,11 +161,11 @@ class Stock:
         on_hand, held = pool.on_hand + line.delta, pool.held + line.held_delta
         if abs(on_hand) > LIMIT or held > LIMIT:
             raise invalid({"quantity": [f"pool {pool.id} can hold {LIMIT} {pool.unit} at most"]})
-        takes = line.delta < 0 or line.held_delta > 0
-        if line.kind in FACTS or pool.allow_negative or not takes:
+        promises = line.held_delta > 0
+        if line.kind in FACTS or (not promises and (line.delta >= 0 or pool.allow_negative)):
             return
-        # A decision to hold leaves the buffer alone; a correction of the count may have to use it up.
-        kept = pool.buffer if line.held_delta > 0 else 0
+        # A promise is only made of what is there, and leaves the buffer alone; a count may have to use it up.
+        kept = pool.buffer if promises else 0
         if on_hand - held < kept:
             most = max(0, pool.on_hand - pool.held - kept)
             raise NOT_ENOUGH_STOCK(
@@ -186,13 +190,13 @@ class Stock:
             source=cause.source,
             source_ref=cause.source_ref,
             reverts_id=line.reverts_id,
+            hold_id=cause.hold_id,
             version=version,
             created_at=self.now,
         )
 
-    def _effective(self, pools: Iterable[Pool]) -> dict[str, int]:
-        numbers = {gid: self.available(gid) for pool in pools for gid in pool.members}
-        return {gid: number for gid, number in numbers.items() if number is not None}
+    def _effective(self, gids: Iterable[str]) -> dict[str, int]:
+        return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
 def _added_up(lines: Sequence[Line]) -> Sequence[Line]:

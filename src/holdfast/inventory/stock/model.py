@@ -61,12 +61,17 @@ DryRun = Annotated[bool, Meta(description="Answer what would happen, and change 
 Filled = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Write(Command, kw_only=True):
+class Repeatable(Command, kw_only=True):
+    """What every change may carry."""
+
+    idempotency_key: IdempotencyKey | None = None
+    dry_run: DryRun = False
+
+
+class Write(Repeatable, kw_only=True):
     """What every change of stock may carry."""
 
     reason: Reason | None = None
-    idempotency_key: IdempotencyKey | None = None
-    dry_run: DryRun = False
 
 
 class SetPoolQuantity(Write):
@@ -144,6 +149,11 @@ class HoldQuantity(Write):
         return "name either pool_id or variant_gid" if (self.pool_id is None) == (self.variant_gid is None) else None
 
 
+class ListHolds(Listed):
+    pool_id: PoolId | None = None
+    reference: Annotated[Filled | None, Meta(description="Only holds with exactly this reference.")] = None
+
+
 class ReleaseHold(Write):
     hold_id: Annotated[Id, Meta(description="Id of a hold, from hold_quantity.")]
 
@@ -182,6 +192,7 @@ class Entry(Struct):
     source: Annotated[str, Meta(description="What made it: a tool, a job, an order.")]
     source_ref: str | None
     reverts_id: Annotated[int | None, Meta(description="The entry this one undoes.")]
+    hold_id: Annotated[int | None, Meta(description="The hold it took or ended.")]
     version: int
     created_at: Timestamp
 
@@ -223,8 +234,35 @@ class StockChange(Struct):
     dry_run: bool
     entries: list[Entry]
     pools: Annotated[list[PoolStock], Meta(description="The pools changed, as they are after it.")]
-    affected: Annotated[list[Affected], Meta(description="The variants whose effective quantity it changes.")]
+    affected: Annotated[
+        list[Affected] | None,
+        Meta(description="The variants whose effective quantity it changes; null where more than 500 may be."),
+    ]
     hold: Annotated[Hold | None, Meta(description="The hold that was taken; null for other changes.")]
+
+
+class HeldQuantity(Struct):
+    """What a hold keeps of one pool."""
+
+    pool_id: int
+    quantity: int
+
+
+class ActiveHold(Struct):
+    """A hold that has not ended."""
+
+    id: int
+    reference: str | None
+    expires_at: Timestamp
+    inserted_at: Timestamp
+    pools: list[HeldQuantity]
+
+
+class HoldList(Struct):
+    """Holds that have not ended."""
+
+    holds: list[ActiveHold]
+    next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
 
 
 class StockHistory(Struct):

@@ -1,6 +1,6 @@
 """What can be done with stock."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -14,7 +14,9 @@ from holdfast.inventory.stock.model import (
     BulkAdjust,
     GetStockAt,
     GetStockHistory,
+    HoldList,
     HoldQuantity,
+    ListHolds,
     ReleaseHold,
     RevertEntry,
     SetPoolQuantity,
@@ -134,27 +136,40 @@ async def hold(tx: Tx, calls: Sequence[Call[HoldQuantity]]) -> Sequence[StockCha
 
 async def release(tx: Tx, caller: Caller, command: ReleaseHold) -> StockChange:
     """End a hold before its time; what it kept is available again."""
-    shop_id = caller.tenant
-    await sql.lock_shop(tx, shop_id)
-    stored = await sql.find_hold(tx, shop_id, command.hold_id)
-    if stored is None:
-        raise NOT_FOUND(f"No hold has the id {command.hold_id}.")
-    return await end_hold(tx, caller, command, stored, "release_hold")
+    await sql.lock_shop(tx, caller.tenant)
+    stored = {hold.id: hold for hold in await sql.find_holds(tx, caller.tenant, [command.hold_id])}
+    if not stored:
+        raise NOT_FOUND(f"No hold has the id {command.hold_id}.", hint="list_holds shows the holds of the shop.")
+    return _answered(await end_holds(tx, [Call(caller, command)], stored, "release_hold"))
 
 
-async def end_hold(tx: Tx, caller: Caller, command: Write, stored: StoredHold, source: str) -> StockChange:
-    """Give back what a hold keeps. The shop must be locked."""
+async def end_holds(
+    tx: Tx, calls: Sequence[Call[ReleaseHold]], stored: Mapping[int, StoredHold], source: str
+) -> Sequence[StockChange | Problem]:
+    """Give back what holds keep. Their shop must be locked."""
 
-    def drafted(stock: Stock, _: Write) -> Draft:
-        if stored.released_at:
-            raise HOLD_ENDED(f"Hold {stored.id} has ended.")
-        lines = [Line(pool_id, "release", 0, -quantity) for pool_id, quantity in stored.lines.items()]
-        return Draft(lines, stored.reference)
+    def drafted(_: Stock, command: ReleaseHold) -> Draft:
+        hold = stored[command.hold_id]
+        if hold.released_at:
+            raise HOLD_ENDED(f"Hold {hold.id} has ended.")
+        lines = [Line(pool_id, "release", 0, -quantity) for pool_id, quantity in hold.lines.items()]
+        return Draft(lines, hold.reference, hold_id=hold.id)
 
-    change = await _one(tx, caller, command, source, Touched(stored.lines), drafted)
-    if not command.dry_run:
-        await sql.end_hold(tx, caller.tenant, stored.id)
-    return change
+    answers = await write(tx, calls, source, lambda command: Touched(stored[command.hold_id].lines), drafted)
+    ended = [
+        call.command.hold_id
+        for call, answer in zip(calls, answers, strict=True)
+        if isinstance(answer, StockChange) and not answer.dry_run
+    ]
+    await sql.end_holds(tx, calls[0].caller.tenant, ended)
+    return answers
+
+
+async def list_holds(tx: Tx, caller: Caller, command: ListHolds) -> HoldList:
+    """List the holds that have not ended, with what each keeps, the newest first."""
+    rows = await sql.list_holds(tx, caller.tenant, command)
+    holds, cursor = paged(rows, command, lambda hold: hold.id)
+    return HoldList(holds, cursor)
 
 
 async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
@@ -200,7 +215,12 @@ async def at(tx: Tx, caller: Caller, command: GetStockAt) -> StockAt:
 async def _one(
     tx: Tx, caller: Caller, command: W, source: str, touched: Touched, drafted: Callable[[Stock, W], Draft]
 ) -> StockChange:
-    [answer] = await write(tx, [Call(caller, command)], source, lambda _: touched, drafted)
+    return _answered(await write(tx, [Call(caller, command)], source, lambda _: touched, drafted))
+
+
+def _answered(answers: Sequence[StockChange | Problem]) -> StockChange:
+    """The only answer. Raises it when it is a refusal."""
+    [answer] = answers
     if isinstance(answer, Problem):
         raise answer
     return answer

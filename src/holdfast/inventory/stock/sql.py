@@ -8,7 +8,16 @@ import msgspec
 
 from holdfast.inventory.settings import Tx
 from holdfast.inventory.stock.ledger import Pool
-from holdfast.inventory.stock.model import Entry, GetStockAt, GetStockHistory, StockAt, StoredHold
+from holdfast.inventory.stock.model import (
+    ActiveHold,
+    Entry,
+    GetStockAt,
+    GetStockHistory,
+    HeldQuantity,
+    ListHolds,
+    StockAt,
+    StoredHold,
+)
 
 MOST_LINES = 2_000
 """Pools one change may touch, at most."""
@@ -84,14 +93,14 @@ async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[M
              where shop_id = %(shop_id)s)
         insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
                             version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id,
-                            created_at)
+                            hold_id, created_at)
         select %(shop_id)s, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
-               version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id, created_at
+               version, actor, actor_id, source, source_ref, reason, idempotency_key, reverts_id, hold_id, created_at
           from json_to_recordset(%(entries)s) as entry (
                id bigint, pool_id bigint, seq bigint, kind entry_kind, delta bigint, held_delta bigint,
                balance_after bigint, held_after bigint, below_zero boolean, version bigint, actor text, actor_id bigint,
                source text, source_ref text, reason text, idempotency_key text, reverts_id bigint,
-               created_at timestamptz)
+               hold_id bigint, created_at timestamptz)
         """,
         {"shop_id": shop_id, "version": version, "entries": msgspec.json.encode(entries).decode()},
     )
@@ -114,11 +123,6 @@ async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: d
     )
 
 
-async def find_hold(tx: Tx, shop_id: int, id: int) -> StoredHold | None:
-    holds = await find_holds(tx, shop_id, [id])
-    return holds[0] if holds else None
-
-
 async def find_holds(tx: Tx, shop_id: int, ids: Sequence[int]) -> list[StoredHold]:
     rows = await tx.tuples(
         """
@@ -135,24 +139,59 @@ async def find_holds(tx: Tx, shop_id: int, ids: Sequence[int]) -> list[StoredHol
     ]
 
 
-async def end_hold(tx: Tx, shop_id: int, id: int) -> None:
+async def end_holds(tx: Tx, shop_id: int, ids: Collection[int]) -> None:
     await tx.run(
         """
         update holds set released_at = clock_timestamp()
-         where shop_id = %(shop_id)s and id = %(id)s and released_at is null
+         where shop_id = %(shop_id)s and id = any(%(ids)s) and released_at is null
         """,
-        {"shop_id": shop_id, "id": id},
+        {"shop_id": shop_id, "ids": [*ids]},
     )
 
 
-async def expired_holds(tx: Tx, limit: int) -> Mapping[int, list[int]]:
-    """The holds of every shop whose time has come: ids by shop."""
+async def list_holds(tx: Tx, shop_id: int, command: ListHolds) -> list[ActiveHold]:
+    """The holds that have not ended and fit, the newest first, one more than a page."""
     rows = await tx.tuples(
         """
-        select shop_id, array_agg(id)
-          from (select shop_id, id from holds where released_at is null and expires_at <= clock_timestamp()
-                 order by expires_at limit %(limit)s) as due
-         group by shop_id
+        select id, reference, expires_at, inserted_at,
+               (select json_agg(json_build_object('pool_id', pool_id, 'quantity', quantity) order by pool_id)
+                  from hold_lines where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id)
+          from holds
+         where shop_id = %(shop_id)s and released_at is null
+           and (%(after)s::bigint is null or id < %(after)s)
+           and (%(reference)s::text is null or reference = %(reference)s)
+           and (%(pool_id)s::bigint is null
+                or exists (select from hold_lines where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id
+                                                    and pool_id = %(pool_id)s))
+         order by id desc limit %(limit)s
+        """,
+        {
+            "shop_id": shop_id,
+            "after": command.after(int),
+            "reference": command.reference,
+            "pool_id": command.pool_id,
+            "limit": command.limit + 1,
+        },
+    )
+    return [
+        ActiveHold(id, reference, expires_at, inserted_at, msgspec.convert(pools, list[HeldQuantity]))
+        for id, reference, expires_at, inserted_at, pools in rows
+    ]
+
+
+async def expired_holds(tx: Tx, limit: int) -> Mapping[int, list[int]]:
+    """The holds whose time has come, ids by shop: so many of each shop, and of a thousand shops, at most."""
+    rows = await tx.tuples(
+        """
+        select shop_id, ids
+          from (select distinct shop_id from holds
+                 where released_at is null and expires_at <= clock_timestamp() limit 1000) as concerned
+         cross join lateral (
+               select array_agg(id) as ids
+                 from (select id from holds
+                        where holds.shop_id = concerned.shop_id and released_at is null
+                          and expires_at <= clock_timestamp()
+                        order by expires_at limit %(limit)s) as due) as theirs
         """,
         {"limit": limit},
     )
@@ -212,7 +251,7 @@ async def history(tx: Tx, shop_id: int, command: GetStockHistory) -> list[Entry]
         order by id desc limit %(limit)s
         """,
         shop_id=shop_id,
-        after=command.after,
+        after=command.after(int),
         pool_id=command.pool_id,
         variant_gid=command.variant_gid,
         kinds=command.kinds,
@@ -228,7 +267,7 @@ async def _entries(tx: Tx, where: LiteralString, **params: Any) -> list[Entry]:
     return await tx.rows(
         Entry,
         "select id, pool_id, kind::text, delta, held_delta, balance_after, held_after, reason, actor, source,"
-        " source_ref, reverts_id, version, created_at from ledger " + where,
+        " source_ref, reverts_id, hold_id, version, created_at from ledger " + where,
         params,
     )
 
@@ -243,7 +282,8 @@ async def stock_at(tx: Tx, shop_id: int, command: GetStockAt) -> StockAt | None:
           from pools
           left join lateral (
                select id, balance_after, held_after from ledger
-                where pool_id = pools.id and created_at <= %(at)s order by seq desc limit 1) as last on true
+                where pool_id = pools.id and created_at <= %(at)s
+                 order by created_at desc, seq desc limit 1) as last on true
          where pools.shop_id = %(shop_id)s and pools.id = %(pool_id)s
         """,
         {"shop_id": shop_id, "pool_id": command.pool_id, "at": command.at},

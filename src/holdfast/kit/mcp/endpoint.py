@@ -80,7 +80,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = dict(scope["headers"])
-        extra = self._cross_origin(headers)
+        extra = self._cross_origin(headers) if b"origin" in headers else ()
         try:
             reply = await self._answer(scope, headers, receive)
         except Exception as error:
@@ -104,7 +104,7 @@ class Endpoint:
         method = scope["method"]
         if method == "OPTIONS" and origin in self._origins:
             return Reply(204, b"")
-        if method not in self._methods(headers):
+        if method != "POST" and method not in self._methods(headers):
             raise METHOD_NOT_ALLOWED(f"/mcp does not answer {method} here.")
         known = partial(self._authenticate, api_key(headers))
         return await (self._get(headers, known) if method == "GET" else self._post(scope, headers, receive, known))
@@ -132,7 +132,9 @@ class Endpoint:
             raise NOT_ACCEPTABLE()
         body = await read_body(headers, receive)
         reply = await self._speak(scope, headers, body, caller, known)
-        if as_event and isinstance(reply, Reply) and reply.status == 200:
+        if isinstance(reply, Stream) and not accepts(headers, EVENTS):
+            raise NOT_ACCEPTABLE("A subscription is a stream of events.")
+        if isinstance(reply, Reply) and as_event and reply.status == 200:
             return Reply(200, event(reply.content), EVENTS)
         return reply
 
@@ -158,8 +160,8 @@ class Endpoint:
 
     def _cross_origin(self, headers: Headers) -> Sequence[Header]:
         """What lets the pages of a befriended origin read the answer."""
-        origin = headers.get(b"origin")
-        if origin is None or origin not in self._origins:
+        origin = headers[b"origin"]
+        if origin not in self._origins:
             return ()
         return (
             (b"access-control-allow-origin", origin),

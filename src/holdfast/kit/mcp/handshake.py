@@ -26,7 +26,7 @@ from holdfast.kit.mcp.jsonrpc import (
 from holdfast.kit.mcp.methods import (
     ACCEPTED,
     Cacheable,
-    Methods,
+    Method,
     Reply,
     Result,
     Work,
@@ -70,17 +70,14 @@ class Handshake:
     def __init__(self, agents: Agents, tools: Tools, resources: Resources) -> None:
         self._agents = agents
         self._resources = resources
-        self._methods: Methods = {
+        self._methods: dict[str, Method] = {
             "initialize": self.initialize,
             "ping": self.ping,
             **tools.methods,
             **resources.methods,
-            **(
-                {"resources/subscribe": resources.subscribe, "resources/unsubscribe": resources.subscribe}
-                if agents.has_resources and agents.changes
-                else {}
-            ),
         }
+        if agents.has_resources and agents.changes:
+            self._methods |= dict.fromkeys(("resources/subscribe", "resources/unsubscribe"), resources.subscribe)
 
     async def initialize(self, caller: Caller, params: Params) -> Work:
         """The service introduces itself, in the version asked for or else the newest of this era."""
@@ -168,7 +165,7 @@ class Handshake:
             # Others of the batch have been run: this is no longer told of the whole.
             return self._refused(as_fault(problem, INTERNAL_ERROR), message)
 
-    def stream(self, feed: Feed[Change], known: Known, version: str | None, last: str | None) -> Stream:
+    def stream(self, feed: Feed[Change], known: Known, version: str | None, last: str) -> Stream:
         """What GET opens: every change that the caller may hear of, resumed after the event a client saw last."""
 
         def tell(caller: Caller, changes: Sequence[Change] | None) -> bytes:
@@ -178,7 +175,7 @@ class Handshake:
             # The position stands at the last of them: whoever is cut off before it hears them all again.
             return b"".join(map(event, told[:-1])) + b"".join(event(each, id=str(feed.position)) for each in told[-1:])
 
-        since = int(last) if last is not None and _POSITION.fullmatch(last) else feed.position
+        since = int(last) if _POSITION.fullmatch(last) else feed.position
         if feed.since(since) is None:
             since = feed.position
         # A client older than 2025-11-25 would take an event without content for a broken message.

@@ -61,7 +61,6 @@ class Resources:
         self._documents = {each.entry.uri: each for each in agents.documents}
         self._families = [Family(each, by_name[each.operation], runner) for each in agents.templates]
         self._shelf = Shelf(agents.catalogue, by_name[agents.catalogue.operation], runner) if agents.catalogue else None
-        self._templates = [each.entry for each in self._families]
         self.methods: Methods = (
             {"resources/list": self.index, "resources/templates/list": self.templates, "resources/read": self.read}
             if agents.has_resources
@@ -82,10 +81,11 @@ class Resources:
         return Outcome(ResourceList(resources=documents))
 
     async def templates(self, caller: Caller, params: Params) -> Work:
-        """The families of resources, of which there are few."""
+        """The families of resources that a caller may read."""
         if params.cursor is not None:
             raise Fault(INVALID_PARAMS, "This list has a single page: leave out the cursor.")
-        return done("resources/templates/list", TemplateList(resource_templates=self._templates))
+        listed = [each.entry for each in self._families if caller.has(each.operation.scope)]
+        return done("resources/templates/list", TemplateList(resource_templates=listed))
 
     async def read(self, caller: Caller, params: Params) -> Work:
         """What one address holds. Raises `NoSuchResource` and `insufficient_scope`."""
@@ -114,7 +114,7 @@ class Resources:
     def may_read(self, caller: Caller, uri: str) -> bool:
         """Whether an address is one of ours, and of the kind a caller may read."""
         return uri in self._documents or any(
-            family.values(uri) is not None and caller.has(family.operation.scope) for family in self._families
+            caller.has(each.operation.scope) and each.values(uri) is not None for each in self._families
         )
 
     def lists(self, caller: Caller) -> bool:

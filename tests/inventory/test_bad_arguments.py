@@ -1,0 +1,217 @@
+"""Whatever arguments a tool is called with, it refuses in words what it cannot take, and then has changed nothing.
+
+What a tool takes is what its `inputSchema` says: an argument that does not fit there is refused by name.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.kit.mcp.tools import definition
+from tests.inventory.generated import fits
+from tests.inventory.samples import ARGUMENTS, furnished
+from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop
+
+every_tool = pytest.mark.parametrize("tool", TOOLS)
+
+WRONG: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    -(2**63) - 1,
+    2**63,
+    10**30,
+    -(10**30),
+    1e308,
+    1.5,
+    "",
+    "x",
+    "1",
+    "x" * 10_000,
+    "gid://shopify/ProductVariant/1001\n",
+    "gid://shopify/Product/1001",
+    "2026-13-01T00:00:00Z",
+    [],
+    [None],
+    [{}],
+    ["x"],
+    [[[]]],
+    {},
+    {"pool_id": 1},
+    [{"pool_id": 1, "delta": -1, "more": 1}],
+    [{"variant_gid": SINGLE, "units_per_sale": 0}],
+    [{"variant_gid": SINGLE, "quantity": 0}],
+]
+DATES = {"at", "since", "until"}
+"""Schemas leave it to the reader to check a format; these are checked below."""
+
+
+@pytest.fixture
+async def shop(inventory: Inventory) -> Shop:
+    return await furnished(inventory)
+
+
+def schema(tool: str) -> dict[str, Any]:
+    return definition(TOOLS[tool])["inputSchema"]
+
+
+def errors(response: httpx2.Response) -> dict[str, list[str]]:
+    """The fields a call was refused for."""
+    assert response.status_code == 200, response.text
+    result = response.json()["result"]
+    assert result["isError"] is True, result
+    body = json.loads(result["content"][0]["text"])
+    assert body["code"] == "validation_failed", body
+    assert all(isinstance(message, str) and message for texts in body["errors"].values() for message in texts)
+    assert body["retryable"] is False
+    return body["errors"]
+
+
+def test_there_are_sample_arguments_for_every_tool() -> None:
+    assert ARGUMENTS.keys() == TOOLS.keys()
+
+
+@every_tool
+async def test_what_is_accepted_is_accepted(shop: Shop, tool: str) -> None:
+    answer = await shop.call(tool, **ARGUMENTS[tool])
+
+    assert fits(definition(TOOLS[tool])["outputSchema"], answer)
+
+
+@every_tool
+async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
+    before = await inventory.everything()
+
+    response = await shop.ask(tool, {**ARGUMENTS[tool], "dryrun": True, "Limit": 1})
+
+    assert errors(response) == {"dryrun": ["unknown field"], "Limit": ["unknown field"]}
+    assert await inventory.everything() == before
+
+
+@every_tool
+async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
+    before = await inventory.everything()
+    required: list[str] = schema(tool)["required"]
+
+    if required:
+        assert errors(await shop.ask(tool, {})).items() >= {name: ["is required"] for name in required}.items()
+    for name in required:
+        given = {other: value for other, value in ARGUMENTS[tool].items() if other != name}
+        assert errors(await shop.ask(tool, given)) == {name: ["is required"]}
+    assert await inventory.everything() == before
+
+
+@every_tool
+async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
+    before = await inventory.everything()
+
+    for name in schema(tool)["properties"]:
+        for wrong in WRONG:
+            arguments = {**ARGUMENTS[tool], name: wrong}
+            if fits(schema(tool), arguments):
+                continue
+            assert list(errors(await shop.ask(tool, arguments))) == [name], (name, wrong)
+    assert await inventory.everything() == before
+
+
+@every_tool
+async def test_all_that_is_wrong_is_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
+    before = await inventory.everything()
+    names = schema(tool)["properties"].keys()
+
+    assert errors(await shop.ask(tool, {name: {"not": "this"} for name in names})).keys() == names
+    assert await inventory.everything() == before
+
+
+def _as_sku(text: str) -> list[dict[str, Any]]:
+    return [{"variant_gid": SINGLE, "units_per_sale": 1, "sku": text}]
+
+
+def texts(tool: str) -> list[tuple[str, Callable[[str], Any]]]:
+    """Every argument of a tool that is, or holds, a text: its name, and a way to put one there."""
+    found: list[tuple[str, Callable[[str], Any]]] = []
+    for name, field in schema(tool)["properties"].items():
+        kinds = [field.get("type"), *(choice.get("type") for choice in field.get("anyOf", []))]
+        if "string" in kinds:
+            found.append((name, str))
+        elif name == "members":
+            found.append((name, _as_sku))
+    return found
+
+
+@every_tool
+async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
+    before = await inventory.everything()
+
+    for name, put in texts(tool):
+        for text in ("\x00", "a\x00b", f"{SINGLE}\x00"):
+            refused = errors(await shop.ask(tool, {**ARGUMENTS[tool], name: put(text)}))
+            assert list(refused) == [name], text
+    assert await inventory.everything() == before
+
+
+@every_tool
+async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inventory, tool: str) -> None:
+    """Half a surrogate pair can be written in JSON, and is no character."""
+    before = await inventory.everything()
+    headers = {"authorization": f"Bearer {shop.key}", "content-type": "application/json"}
+
+    for name, put in texts(tool):
+        for half in ("\ud800", "a\udc00b", "\udfff\ud800"):
+            params = {"name": tool, "arguments": {**ARGUMENTS[tool], name: put(half)}}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            response = await shop.http.post("/mcp", content=json.dumps(message).encode(), headers=headers)
+            assert response.status_code in {200, 400}, response.text
+            answer = response.json()
+            assert answer.get("error", {}).get("code") in {-32700, -32602} or answer["result"]["isError"]
+    assert await inventory.everything() == before
+
+
+@every_tool
+async def test_a_time_that_is_none_is_refused_by_name(shop: Shop, tool: str) -> None:
+    for name in DATES & schema(tool)["properties"].keys():
+        for wrong in ("soon", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", ""):
+            assert list(errors(await shop.ask(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong
+
+
+@every_tool
+async def test_arguments_that_are_no_object_are_an_error_of_the_protocol(
+    shop: Shop, inventory: Inventory, tool: str
+) -> None:
+    before = await inventory.everything()
+
+    for arguments in ([], [1], "{}", 7, True):
+        response = await shop.ask(tool, arguments)
+        assert response.status_code == 200
+        assert response.json()["error"]["code"] == -32602
+    assert await inventory.everything() == before
+
+
+REACHING = [
+    tool
+    for tool, arguments in ARGUMENTS.items()
+    if arguments.keys() & {"pool_id", "from_pool_id", "items", "hold_id", "entry_id", "variant_gid", "lines"}
+]
+
+
+@pytest.mark.parametrize("tool", REACHING)
+async def test_what_belongs_to_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
+    other = await inventory.shop()
+    before = await inventory.everything()
+
+    refused = await other.refused(tool, **ARGUMENTS[tool])
+
+    assert refused["code"] == "not_found"
+    assert await inventory.everything() == before
+
+
+@pytest.mark.parametrize("tool", ["", "list_pool", "LIST_POOLS", "list_pools ", "__class__", "x" * 10_000])
+async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(shop: Shop, tool: str) -> None:
+    response = await shop.ask(tool, {})
+
+    assert response.status_code == 200
+    assert response.json()["error"]["code"] == -32602

@@ -1,0 +1,197 @@
+"""The command line of the inventory service, as operators' scripts use it."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from tests.faults.processes import Process, serving
+from tests.inventory.support import SINGLE
+from tests.test_cli import holdfast
+
+KEY = re.compile(r"hf_[\w-]{43}")
+DOMAIN = "ada.myshopify.com"
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+class Operator:
+    """Who has the command line, the database and the data directory."""
+
+    def __init__(self, url: str, data_dir: Path) -> None:
+        self.environment = {"INVENTORY_DATABASE_URL": url, "HOLDFAST_DATA_DIR": str(data_dir)}
+
+    def run(self, *words: str, status: int = 0) -> str:
+        """What a command of the inventory service prints: its results, or its complaint."""
+        done = holdfast("inventory", *words, **self.environment)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stderr if status else done.stdout
+
+    def add(self, domain: str = DOMAIN) -> str:
+        """Add a shop; its key."""
+        return self.run("shop", "add", domain).splitlines()[-1]
+
+
+@pytest.fixture
+def operator(inventory_url: str, tmp_path: Path) -> Operator:
+    return Operator(inventory_url, tmp_path)
+
+
+def ask(process: Process, key: str, message: Mapping[str, object] = LIST_TOOLS) -> httpx2.Response:
+    return httpx2.post(f"{process.url}/mcp", json=message, headers={"authorization": f"Bearer {key}"})
+
+
+def call(process: Process, key: str, tool: str, **arguments: object) -> None:
+    params = {"name": tool, "arguments": arguments}
+    response = ask(process, key, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    assert response.json()["result"]["isError"] is False, response.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "serve", "worker", "migrate", "check", "sign-proxy-url", "shop", "shop add", "shop key"],
+)
+def test_every_command_explains_itself(command: str) -> None:
+    explained = holdfast("inventory", *command.split(), "--help")
+
+    assert explained.returncode == 0
+    assert "Usage" in explained.stdout
+
+
+def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Operator, inventory_url: str) -> None:
+    said = operator.run("shop", "add", DOMAIN).splitlines()
+
+    assert re.fullmatch(r"Shop \d+, ada\.myshopify\.com, shared inventory \d+\.", said[0])
+    assert KEY.fullmatch(said[-1])
+    with serving(inventory_url, Path(operator.environment["HOLDFAST_DATA_DIR"]), 1, service="inventory") as (process,):
+        assert ask(process, said[-1]).status_code == 200
+
+
+def test_the_key_can_be_shown_again(operator: Operator) -> None:
+    key = operator.add()
+
+    assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
+
+
+@pytest.mark.parametrize("domain", ["ada", "ADA.myshopify.com"])
+def test_a_domain_that_is_none_is_refused_in_a_line(operator: Operator, domain: str) -> None:
+    complaint = operator.run("shop", "add", "--", domain, status=1)
+
+    assert "must look like my-shop.myshopify.com" in complaint
+    assert "Traceback" not in complaint
+
+
+def test_a_shop_is_added_once(operator: Operator) -> None:
+    key = operator.add()
+
+    assert "this shop exists already" in operator.run("shop", "add", DOMAIN, status=1)
+    assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
+
+
+def test_a_shop_that_is_not_known_has_no_key(operator: Operator) -> None:
+    for more in ([], ["--regenerate"]):
+        assert "No shop has the domain" in operator.run("shop", "key", DOMAIN, *more, status=1)
+
+
+def test_a_regenerated_key_replaces_the_old_one_at_once_in_a_running_server(
+    operator: Operator, inventory_url: str, tmp_path: Path
+) -> None:
+    old = operator.add()
+    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+        assert ask(process, old).status_code == 200
+
+        new = operator.run("shop", "key", DOMAIN, "--regenerate").strip()
+
+        assert (ask(process, old).status_code, ask(process, new).status_code) == (401, 200)
+    assert KEY.fullmatch(new)
+    assert new != old
+
+
+def test_a_regenerated_key_has_the_scopes_named_or_those_it_had(
+    operator: Operator, inventory_url: str, tmp_path: Path
+) -> None:
+    def scopes() -> list[str]:
+        with psycopg.connect(inventory_url) as connection:
+            row = connection.execute("select scopes from api_keys where active").fetchone()
+            assert row
+            return row[0]
+
+    operator.add()
+    assert sorted(scopes()) == ["read_inventory", "read_pools", "write_inventory", "write_pools"]
+
+    operator.run("shop", "key", DOMAIN, "--regenerate", "--scope", "read_pools", "--scope", "read_inventory")
+    assert sorted(scopes()) == ["read_inventory", "read_pools"]
+    operator.run("shop", "key", DOMAIN, "--regenerate")
+    assert sorted(scopes()) == ["read_inventory", "read_pools"]
+
+
+def test_scopes_that_do_not_exist_or_change_nothing_are_refused(operator: Operator) -> None:
+    key = operator.add()
+
+    unknown = operator.run("shop", "key", DOMAIN, "--regenerate", "--scope", "read_orders", status=1)
+    alone = operator.run("shop", "key", DOMAIN, "--scope", "read_pools", status=2)
+
+    assert "unknown: read_orders" in unknown
+    assert "--regenerate" in alone
+    assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
+
+
+def test_a_signed_address_is_answered_by_the_running_server(
+    operator: Operator, inventory_url: str, tmp_path: Path
+) -> None:
+    key = operator.add()
+    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+        members = [{"variant_gid": SINGLE, "units_per_sale": 1}]
+        call(process, key, "create_pool", name="Honey jars", quantity=50, members=members)
+
+        url = operator.run("sign-proxy-url", DOMAIN, "--base-url", f"{process.url}/").strip()
+
+        assert url.startswith(f"{process.url}/storefront/availability?shop={DOMAIN}&")
+        assert httpx2.get(url).json()["variants"] == {SINGLE: 50}
+
+
+def test_the_address_is_signed_with_the_secret_that_is_set(operator: Operator) -> None:
+    operator.environment["INVENTORY_CLIENT_SECRET"] = "hush"
+    operator.environment["INVENTORY_BASE_URL"] = "https://stock.example.com"
+    hush = operator.run("sign-proxy-url", DOMAIN)
+    operator.environment["INVENTORY_CLIENT_SECRET"] = "hash"
+
+    assert hush.startswith("https://stock.example.com/storefront/availability?")
+    assert operator.run("sign-proxy-url", DOMAIN).rpartition("=")[2] != hush.rpartition("=")[2]
+
+
+def test_check_finds_that_all_is_right_or_says_what_is_not(
+    operator: Operator, inventory_url: str, tmp_path: Path
+) -> None:
+    key = operator.add()
+    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+        call(process, key, "create_pool", name="Honey jars", quantity=50)
+        call(process, key, "adjust_pool_quantity", pool_id=1, delta=-6)
+    assert operator.run("check") == "Every pool holds what its ledger says.\n"
+
+    with psycopg.connect(inventory_url) as connection:
+        connection.execute("update pools set on_hand = 50")
+
+    complaint = operator.run("check", status=1)
+    assert complaint.startswith("Pool 1: on_hand 50, its ledger sums to 44, its last balance is 44;")
+
+
+def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str, tmp_path: Path) -> None:
+    with psycopg.connect(inventory_template, dbname="postgres", autocommit=True) as connection:
+        connection.execute("create database inventory_not_migrated")
+    operator = Operator(make_conninfo(inventory_template, dbname="inventory_not_migrated"), tmp_path)
+
+    dry = operator.run("migrate", "--dry-run")
+    refused = [
+        operator.run(*words, status=1) for words in (["serve", "--port", "0"], ["shop", "add", DOMAIN], ["check"])
+    ]
+    done = operator.run("migrate")
+
+    assert "would apply 0001_inventory.sql" in dry
+    assert all("holdfast inventory migrate" in complaint for complaint in refused)
+    assert "applied 0001_inventory.sql" in done
+    assert operator.run("migrate", "--dry-run") == "The schema is up to date.\n"
+    assert KEY.fullmatch(operator.add())

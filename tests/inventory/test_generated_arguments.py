@@ -1,0 +1,90 @@
+"""Whatever can be generated from the schemas of the tools is answered as the schemas say, and never with a failure."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from jsonschema import Draft202012Validator
+
+from holdfast.cli import INVENTORY
+from holdfast.inventory.stock.audit import audit
+from tests.faults.processes import serving
+from tests.inventory.generated import fits, from_schema
+from tests.inventory.samples import furnished
+from tests.inventory.support import TOOLS, running, unlimited
+from tests.support import scratch_database
+
+
+class Served(NamedTuple):
+    """The service in a process of its own, and what it says of its tools."""
+
+    http: httpx2.Client
+    tools: dict[str, Any]
+
+
+def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
+    response = http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@pytest.fixture(scope="module")
+def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
+    data: Path = tmp_path_factory.mktemp("data")
+    with scratch_database(inventory_template, "generated_inventory", "template inventory_template") as url:
+
+        async def furnish() -> str:
+            async with running(unlimited(url, data)) as inventory:
+                return (await furnished(inventory)).key
+
+        key = asyncio.run(furnish())
+        with (
+            serving(url, data, 1, service="inventory") as (process,),
+            httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
+        ):
+            tools = {tool["name"]: tool for tool in rpc(http, "tools/list")["result"]["tools"]}
+            yield Served(http, tools)
+        differences = asyncio.run(INVENTORY.transact(unlimited(url, data), audit))
+        assert differences == []
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_schemas_are_schemas(served: Served, tool: str) -> None:
+    for name in ("inputSchema", "outputSchema"):
+        Draft202012Validator.check_schema(served.tools[tool][name])
+        assert served.tools[tool][name]["type"] == "object"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_refused_in_words(
+    served: Served, tool: str
+) -> None:
+    about = served.tools[tool]
+
+    @settings(
+        max_examples=150,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    @given(from_schema(about["inputSchema"]))
+    def answered(arguments: dict[str, Any]) -> None:
+        answer = rpc(served.http, "tools/call", name=tool, arguments=arguments)
+
+        assert "result" in answer, answer
+        result = answer["result"]
+        told = json.loads(result["content"][0]["text"])
+        if result.get("isError"):
+            assert told["code"] not in {"internal_error", "service_unavailable"}
+            assert told["message"]
+        else:
+            assert fits(about["outputSchema"], told)
+            assert told == result["structuredContent"]
+
+    answered()

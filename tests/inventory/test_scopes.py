@@ -1,0 +1,162 @@
+"""What a key may not do, it is told over HTTP, with the scope that is missing; and it has then changed nothing."""
+
+import itertools
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.inventory.shops.model import SCOPES
+from tests.inventory.samples import ARGUMENTS, furnished
+from tests.inventory.support import TOOLS, Inventory, Shop
+
+NEEDED = {name: operation.scope for name, operation in TOOLS.items()}
+
+
+def lacking(response: httpx2.Response) -> str:
+    """The scope a call was refused for."""
+    assert response.status_code == 403, response.text
+    body = response.json()
+    assert body.keys() == {"error", "message"}
+    assert body["error"] == "insufficient_scope"
+    challenge = response.headers["www-authenticate"]
+    assert challenge.startswith("Bearer ")
+    members = dict(part.strip().split("=", 1) for part in challenge.removeprefix("Bearer ").split(","))
+    assert members["error"] == '"insufficient_scope"'
+    assert members["resource_metadata"] == '"http://inventory.test/.well-known/oauth-protected-resource/mcp"'
+    return members["scope"].strip('"')
+
+
+async def listed(shop: Shop) -> list[str]:
+    response = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    return [tool["name"] for tool in response.json()["result"]["tools"]]
+
+
+def test_every_tool_needs_one_of_the_four_scopes_of_the_contract() -> None:
+    assert set(NEEDED.values()) == set(SCOPES)
+
+
+def test_reading_needs_a_scope_to_read_and_writing_one_to_write() -> None:
+    for name, operation in TOOLS.items():
+        assert str(operation.scope).startswith("read_" if operation.reads else "write_"), name
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothing_is_changed(
+    inventory: Inventory, tool: str
+) -> None:
+    shop = await furnished(inventory, *(scope for scope in SCOPES if scope != NEEDED[tool]))
+    before = await inventory.everything()
+
+    response = await shop.ask(tool, ARGUMENTS[tool])
+
+    assert lacking(response) == NEEDED[tool]
+    assert await inventory.everything() == before
+
+
+ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {"write_inventory"}}
+"""Quantities among the sample arguments of a tool for configuration."""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventory, tool: str) -> None:
+    shop = await furnished(inventory, str(NEEDED[tool]), *ALSO.get(tool, ()))
+
+    response = await shop.ask(tool, ARGUMENTS[tool])
+
+    assert response.status_code == 200
+    assert "structuredContent" in response.json()["result"], response.text
+
+
+@pytest.mark.parametrize("count", range(1, len(SCOPES) + 1))
+async def test_only_tools_that_may_be_called_are_listed(inventory: Inventory, count: int) -> None:
+    for scopes in itertools.combinations(SCOPES, count):
+        shop = await inventory.shop(*scopes)
+
+        assert await listed(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
+
+
+async def test_a_key_without_any_scope_is_shown_nothing_and_may_do_nothing(inventory: Inventory) -> None:
+    shop = await furnished(inventory)
+    await inventory.regenerate(shop)
+
+    assert await listed(shop) == []
+    assert lacking(await shop.ask("list_pools", {})) == "read_pools"
+
+
+MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
+    ("create_pool", {"name": "New", "quantity": 1}, {"write_pools"}, "write_pools write_inventory"),
+    (
+        "create_pool",
+        {"name": "New", "quantity": 1, "dry_run": True},
+        {"write_pools"},
+        "write_pools write_inventory",
+    ),
+    ("export_csv", {"kind": "history"}, {"read_pools"}, "read_pools read_inventory"),
+    (
+        "import_csv",
+        {"kind": "pools", "text": "name,quantity\nLids,3\n", "dry_run": False},
+        {"write_pools"},
+        "write_pools write_inventory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "scopes", "needed"), MORE, ids=["create", "dry", "export", "import"])
+async def test_what_touches_quantities_needs_their_scope_as_well(
+    inventory: Inventory, tool: str, arguments: dict[str, Any], scopes: set[str], needed: str
+) -> None:
+    """The challenge names all that the call needs, as RFC 6750 has it."""
+    shop = await furnished(inventory, *scopes)
+    before = await inventory.everything()
+
+    assert lacking(await shop.ask(tool, arguments)) == needed
+    assert await inventory.everything() == before
+
+
+async def test_an_empty_cell_for_a_quantity_needs_no_scope_for_quantities(inventory: Inventory) -> None:
+    shop = await furnished(inventory, "write_pools")
+
+    done = await shop.call("import_csv", kind="pools", text="name,quantity,buffer\nLids,,3\n", dry_run=False)
+
+    assert done["applied"] is True
+
+
+async def test_in_a_batch_one_call_without_its_scope_keeps_all_from_being_run(inventory: Inventory) -> None:
+    shop = await furnished(inventory, "write_inventory")
+    before = await inventory.everything()
+    calls = [("adjust_pool_quantity", {"pool_id": 1, "delta": -6}), ("pause_pool", {"pool_id": 1})]
+    batch = [
+        {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        for n, (name, arguments) in enumerate(calls)
+    ]
+
+    response = await shop.post(batch, **{"mcp-protocol-version": "2025-03-26"})
+
+    assert lacking(response) == "write_pools"
+    assert await inventory.everything() == before
+
+
+async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) -> None:
+    shop = await furnished(inventory)
+    await shop.call("adjust_pool_quantity", pool_id=1, delta=-1)
+    old = shop.key
+
+    await inventory.regenerate(shop, "read_pools")
+
+    assert lacking(await shop.ask("adjust_pool_quantity", {"pool_id": 1, "delta": -1})) == "write_inventory"
+    shop.key = old
+    response = await shop.ask("list_pools", {})
+    assert (response.status_code, json.loads(response.content)["error"]) == (401, "invalid_api_key")
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Bearer hf_x", "Basic eDp5", "Bearer \xfc"])
+async def test_without_a_key_nothing_is_answered(shop: Shop, authorization: str) -> None:
+    headers = {b"authorization": authorization.encode("latin-1")} if authorization else {}
+
+    response = await shop.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+
+    assert response.status_code == 401
+    assert response.json().keys() == {"error", "message"}
+    assert response.headers["www-authenticate"].startswith("Bearer ")

@@ -1,0 +1,49 @@
+"""Fixtures of the agent door: the pantry, and agents that call it."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.kit.mcp import pantry as furniture
+from tests.kit.mcp.pantry import Pantry
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, opened
+from tests.support import scratch_database
+
+
+@pytest.fixture(scope="session")
+def pantry_database(template_url: str) -> Iterator[str]:
+    """A database for every test of the pantry: there are many, and furnishing it anew is quicker than another one."""
+    with scratch_database(template_url, "pantry", "template template0") as url:
+        yield url
+
+
+@pytest.fixture
+def pantry_url(pantry_database: str) -> str:
+    """A database with the tables of the pantry, as they were on the first day."""
+    furniture.furnish(pantry_database)
+    return pantry_database
+
+
+@pytest.fixture
+async def kitchen(pantry_url: str) -> AsyncIterator[Kitchen]:
+    """The pantry, open for agents."""
+    async with opened(Pantry(pantry_url)) as kitchen:
+        yield kitchen
+
+
+@pytest.fixture(params=["2025-11-25", STATELESS])
+async def agent(kitchen: Kitchen, request: pytest.FixtureRequest) -> Agent:
+    """An agent that may do everything, of either era in turn."""
+    return await kitchen.agent("read_jars", "write_jars", version=request.param)
+
+
+@pytest.fixture
+async def old(kitchen: Kitchen) -> Agent:
+    """An agent of the handshake era that may do everything."""
+    return await kitchen.agent("read_jars", "write_jars")
+
+
+@pytest.fixture
+async def new(kitchen: Kitchen) -> Agent:
+    """An agent of 2026-07-28 that may do everything."""
+    return await kitchen.agent("read_jars", "write_jars", version=STATELESS)

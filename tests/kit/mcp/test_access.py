@@ -1,0 +1,238 @@
+"""Who may call from where, and in which form they are answered."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast.kit.problems import MISSING_API_KEY, Problem
+from tests.kit.mcp.pantry import Pantry
+from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error, opened
+
+METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'
+
+# Keys
+
+
+async def test_without_a_key_nothing_is_answered(kitchen: Kitchen) -> None:
+    for version in ("2025-03-26", "2025-11-25", STATELESS):
+        stranger = Agent(kitchen.app, version=version)
+        for method in ("initialize", "tools/list", "tools/call", "server/discover", "nothing"):
+            response = await stranger.ask(method)
+
+            assert response.status_code == 401
+            assert response.json()["code"] == "missing_api_key"
+            assert response.headers["www-authenticate"] == f'Bearer realm="pantry", scope="read_jars", {METADATA}'
+
+
+async def test_a_key_that_is_none_is_told_so(kitchen: Kitchen) -> None:
+    for key in ("hf_" + "A" * 43, "nonsense", "é"):
+        response = await Agent(kitchen.app, key).ask("tools/list")
+
+        assert response.status_code == 401
+        assert response.json()["code"] == "invalid_api_key"
+        challenge = response.headers["www-authenticate"]
+        assert challenge.startswith('Bearer realm="pantry", error="invalid_token", error_description="')
+        assert challenge.endswith(f'scope="read_jars", {METADATA}')
+
+
+async def test_without_an_authorization_server_challenges_name_none(pantry_url: str) -> None:
+    async with opened(Pantry(pantry_url, resource_metadata=None)) as kitchen:
+        response = await kitchen.stranger.ask("tools/list")
+
+        assert response.headers["www-authenticate"] == 'Bearer realm="pantry", scope="read_jars"'
+
+
+async def test_a_key_is_asked_for_before_a_body_is_looked_at(kitchen: Kitchen) -> None:
+    assert (await kitchen.stranger.post(b"{")).status_code == 401
+    assert (await kitchen.stranger.post(b"", [(b"content-type", b"text/plain")])).status_code == 401
+
+
+async def test_a_key_is_taken_from_either_header(old: Agent) -> None:
+    assert old.key
+    for header in ((b"x-api-key", old.key.encode()), (b"authorization", f"bearer  {old.key} ".encode())):
+        assert (await old.post(old.request("ping"), [JSON, header])).status_code == 200
+
+
+async def test_a_revoked_key_is_a_key_no_more(kitchen: Kitchen, old: Agent) -> None:
+    await old.result("ping")
+
+    await kitchen.revoke(old)
+
+    assert (await old.ask("ping")).status_code == 401
+
+
+async def test_a_key_never_travels_in_the_address(old: Agent) -> None:
+    exchange = Exchange(old.app, "POST", [JSON], json.dumps(old.request("ping")).encode())
+
+    assert (await exchange.response()).status_code == 401
+
+
+async def test_a_service_may_have_an_envelope_of_its_own(pantry_url: str) -> None:
+    def brief(problem: Problem) -> dict[str, str]:
+        return {"error": problem.code, "message": problem.message}
+
+    pantry = Pantry(pantry_url)
+    pantry.service = replace(pantry.service, error_body=brief)
+    async with opened(pantry) as kitchen:
+        assert (await kitchen.stranger.ask("ping")).json() == {
+            "error": "missing_api_key",
+            "message": MISSING_API_KEY.meaning,
+        }
+
+
+# Origins
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [b"http://evil.example", b"https://pantry.test", b"http://pantry.test.evil.example", b"null", b"", b"\xff"],
+)
+async def test_pages_from_elsewhere_may_not_call(agent: Agent, origin: bytes) -> None:
+    for method, headers in (("POST", agent.headers()), ("GET", agent.headers()), ("OPTIONS", [])):
+        response = await Exchange(agent.app, method, [*headers, (b"origin", origin)]).response()
+
+        assert response.status_code == 403
+        assert response.json()["code"] == "forbidden"
+        assert "access-control-allow-origin" not in response.headers
+
+
+async def test_pages_of_the_service_may_call(agent: Agent) -> None:
+    message = agent.request("tools/list")
+
+    response = await agent.post(message, [*agent.headers(message), (b"origin", b"http://pantry.test")])
+
+    assert response.status_code == 200
+    assert "access-control-allow-origin" not in response.headers
+
+
+async def test_pages_of_a_befriended_origin_may_call_and_read_the_answer(kitchen: Kitchen, agent: Agent) -> None:
+    message = agent.request("tools/list")
+    for caller, status in ((agent, 200), (kitchen.stranger, 401)):
+        response = await caller.post(message, [*caller.headers(message), (b"origin", b"https://friend.example")])
+
+        assert response.status_code == status
+        assert response.headers["access-control-allow-origin"] == "https://friend.example"
+        assert response.headers["vary"] == "origin"
+
+
+async def test_browsers_ask_first_what_such_a_page_may_send(kitchen: Kitchen) -> None:
+    response = await Exchange(kitchen.app, "OPTIONS", [(b"origin", b"https://friend.example")]).response()
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["access-control-allow-methods"] == "GET, POST"
+    assert {"authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"} <= set(
+        response.headers["access-control-allow-headers"].split(", ")
+    )
+
+
+# Methods of HTTP
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post"])
+async def test_other_methods_are_told_which_ones_there_are(old: Agent, new: Agent, method: str) -> None:
+    for agent, allow in ((old, "GET, POST"), (new, "POST")):
+        response = await Exchange(agent.app, method, agent.headers()).response()
+
+        assert response.status_code == 405
+        assert response.headers["allow"] == allow
+
+
+async def test_since_2026_there_is_no_stream_to_get(new: Agent) -> None:
+    response = await Exchange(new.app, "GET", new.headers()).response()
+
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+async def test_where_nothing_changes_there_is_no_stream_to_get(pantry_url: str) -> None:
+    async with opened(Pantry(pantry_url, silent=True)) as kitchen:
+        agent = await kitchen.agent("read_jars")
+        response = await Exchange(kitchen.app, "GET", agent.headers()).response()
+
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})
+        assert introduction["capabilities"] == {"tools": {}, "resources": {}}
+        assert (await agent.error("resources/subscribe", {"uri": "jar://1"}))["code"] == -32601
+        agent.version = STATELESS
+        assert (await agent.error("subscriptions/listen", {"notifications": {}}, status=404))["code"] == -32601
+
+
+# Types and sizes
+
+
+def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequence[Header]:
+    return [*(header for header in agent.headers(message) if header[0] != b"accept"), *accept]
+
+
+@pytest.mark.parametrize(
+    "accept", [None, b"*/*", b"application/json", b"application/*", b"text/html, */*;q=0.1", b"Application/JSON"]
+)
+async def test_whoever_takes_json_gets_json(agent: Agent, accept: bytes | None) -> None:
+    message = agent.request("tools/list")
+    headers = accepting(agent, message, *([(b"accept", accept)] if accept is not None else []))
+
+    response = await agent.post(message, headers)
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_whoever_takes_events_alone_gets_the_answer_as_one(agent: Agent) -> None:
+    message = agent.request("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}})
+
+    response = await agent.post(message, accepting(agent, message, EVENTS))
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/event-stream"
+    data, rest = response.text.removeprefix("data: ").split("\n", 1)
+    assert rest == "\n"
+    assert json.loads(data)["result"]["structuredContent"]["id"] == 1
+
+
+async def test_refusals_are_json_even_then(agent: Agent) -> None:
+    response = await agent.post(b"{", [JSON, EVENTS, (b"authorization", f"Bearer {agent.key}".encode())])
+
+    assert error(response, 400)["code"] == -32700
+
+
+async def test_a_notification_is_accepted_without_a_word_even_then(agent: Agent) -> None:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+    response = await agent.post(message, accepting(agent, message, EVENTS))
+
+    assert (response.status_code, response.content) == (202, b"")
+
+
+async def test_whoever_takes_neither_is_told_what_there_is(agent: Agent) -> None:
+    message = agent.request("tools/list")
+    for accept in (b"text/html", b"image/*", b""):
+        response = await agent.post(message, accepting(agent, message, (b"accept", accept)))
+
+        assert response.status_code == 406
+        assert response.json()["code"] == "not_acceptable"
+
+
+async def test_a_body_is_declared_as_json(agent: Agent) -> None:
+    message = agent.request("tools/list")
+    rest = [header for header in agent.headers(message) if header != JSON]
+    for kind in (b"text/plain", b"application/x-www-form-urlencoded", b"application/jsonp", b""):
+        response = await agent.post(message, [*rest, (b"content-type", kind)])
+
+        assert response.status_code == 415
+        assert response.json()["code"] == "unsupported_media_type"
+    for kind in (b"application/json; charset=utf-8", b"Application/JSON"):
+        assert (await agent.post(message, [*rest, (b"content-type", kind)])).status_code == 200
+
+
+async def test_a_body_has_a_mebibyte_at_most(old: Agent) -> None:
+    message = json.dumps(old.request("ping", {"padding": ""})).encode()
+    largest = message.replace(b'""', b'"' + b"x" * (2**20 - len(message)) + b'"')
+
+    assert len(largest) == 2**20
+    assert (await old.post(largest)).status_code == 200
+    response = await old.post(largest + b" ")
+    assert response.status_code == 413
+    assert response.json()["code"] == "payload_too_large"

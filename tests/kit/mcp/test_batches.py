@@ -1,0 +1,140 @@
+"""Batches, which 2025-03-26 and before had."""
+
+from typing import Any
+
+import pytest
+
+from tests.kit.mcp.pantry import Pantry
+from tests.kit.mcp.wire import META, STATELESS, Agent, Kitchen, error, opened
+
+
+@pytest.fixture
+async def batcher(kitchen: Kitchen) -> Agent:
+    return await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
+
+
+def fill(agent: Agent, grams: int, jar_id: int = 1) -> dict[str, Any]:
+    return agent.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": jar_id, "grams": grams}})
+
+
+async def content(agent: Agent) -> int:
+    return (await agent.call("get_jar", jar_id=1))["structuredContent"]["content"]
+
+
+async def test_a_batch_is_run_in_its_order_and_answered_as_one(batcher: Agent) -> None:
+    response = await batcher.post([fill(batcher, 10), batcher.request("ping"), fill(batcher, 20)])
+
+    assert response.status_code == 200
+    first, second, third = response.json()
+    assert [each["id"] for each in (first, second, third)] == [1, 2, 3]
+    assert first["result"]["structuredContent"]["content"] == 10
+    assert second["result"] == {}
+    assert third["result"]["structuredContent"]["content"] == 30
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
+async def test_the_versions_that_had_batches_have_them(batcher: Agent, version: str) -> None:
+    batcher.version = version
+    assert (await batcher.post([batcher.request("ping")])).status_code == 200
+
+
+async def test_a_request_that_names_no_version_may_be_a_batch(batcher: Agent) -> None:
+    headers = [header for header in batcher.headers() if header[0] != b"mcp-protocol-version"]
+
+    assert (await batcher.post([batcher.request("ping")], headers)).status_code == 200
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", STATELESS])
+async def test_later_versions_have_none(batcher: Agent, version: str) -> None:
+    batcher.version = version
+    assert error(await batcher.post([batcher.request("ping")]), 400)["code"] == -32600
+
+
+async def test_a_batch_has_between_one_and_a_hundred_messages(batcher: Agent) -> None:
+    assert error(await batcher.post([]), 400)["code"] == -32600
+    assert len((await batcher.post([batcher.request("ping") for _ in range(100)])).json()) == 100
+    assert error(await batcher.post([batcher.request("ping") for _ in range(101)]), 400)["code"] == -32600
+
+
+async def test_what_is_no_message_is_refused_by_itself(batcher: Agent) -> None:
+    items: list[Any] = [
+        5,
+        {"jsonrpc": "2.0", "id": 7},
+        [],
+        batcher.request("nothing"),
+        fill(batcher, 500),
+        fill(batcher, 10),
+    ]
+
+    answers = (await batcher.post(items)).json()
+
+    assert [each["error"]["code"] for each in answers[:4]] == [-32600, -32600, -32600, -32601]
+    assert [each["id"] for each in answers[:4]] == [None, 7, None, 1]
+    assert answers[4]["result"]["isError"] is True
+    assert answers[5]["result"]["structuredContent"]["content"] == 10
+
+
+async def test_notifications_and_responses_are_not_answered(batcher: Agent) -> None:
+    quiet: list[Any] = [
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 9, "result": {}},
+    ]
+
+    response = await batcher.post(quiet)
+    assert (response.status_code, response.content) == (202, b"")
+    assert [each["id"] for each in (await batcher.post([*quiet, batcher.request("ping")])).json()] == [1]
+
+
+async def test_ids_are_unique_in_a_batch(batcher: Agent) -> None:
+    ping = batcher.request("ping")
+
+    first, second = (await batcher.post([ping, ping])).json()
+
+    assert "result" in first
+    assert second["error"]["code"] == -32600
+
+
+async def test_an_introduction_stands_alone(batcher: Agent) -> None:
+    (answer,) = (await batcher.post([batcher.request("initialize", {"protocolVersion": "2025-03-26"})])).json()
+
+    assert answer["error"]["code"] == -32600
+
+
+async def test_a_request_of_2026_is_no_part_of_a_batch(batcher: Agent) -> None:
+    (answer,) = (await batcher.post([batcher.request("tools/list", {"_meta": META})])).json()
+
+    assert answer["error"]["code"] == -32600
+
+
+async def test_a_missing_scope_refuses_the_whole_before_anything_is_changed(kitchen: Kitchen, batcher: Agent) -> None:
+    writer = await kitchen.agent("write_jars", version="2025-03-26")
+    for late in (
+        writer.request("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}}),
+        writer.request("resources/read", {"uri": "jar://1"}),
+    ):
+        response = await writer.post([fill(writer, 10), late])
+
+        assert response.status_code == 403
+        assert 'scope="read_jars"' in response.headers["www-authenticate"]
+    assert await content(batcher) == 0
+
+
+async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_changed(pantry_url: str) -> None:
+    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+        batcher = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
+        other = await kitchen.agent("read_jars")
+
+        assert (await batcher.post([fill(batcher, 10) for _ in range(3)])).status_code == 429
+        assert await content(other) == 0
+
+
+async def test_what_is_found_out_later_is_told_of_its_message_alone(batcher: Agent) -> None:
+    late = [batcher.request("tools/call", {"name": name}) for name in ("ask_for_more", "hurry", "faint", "break_shelf")]
+
+    answers = (await batcher.post([fill(batcher, 10), *late, fill(batcher, 10)])).json()
+
+    assert [each["error"]["code"] for each in answers[1:5]] == [-32603] * 4
+    assert [each["error"]["data"].get("code") for each in answers[1:5]] == [
+        *("insufficient_scope", "rate_limited", "service_unavailable", "internal_error"),
+    ]
+    assert answers[5]["result"]["structuredContent"]["content"] == 20

@@ -1,0 +1,229 @@
+"""Agents as they are on the wire: messages, headers and open streams, without a client that tidies them up."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import httpx2
+from starlette.types import ASGIApp, Scope
+
+from tests.kit.mcp.pantry import Pantry
+
+Header = tuple[bytes, bytes]
+
+STATELESS = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS,
+    "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+JSON: Header = (b"content-type", b"application/json")
+BOTH: Header = (b"accept", b"application/json, text/event-stream")
+EVENTS: Header = (b"accept", b"text/event-stream")
+
+
+class Exchange:
+    """One request to the application, and what it answers piece by piece."""
+
+    def __init__(self, app: ASGIApp, method: str, headers: Sequence[Header], body: bytes = b"") -> None:
+        self._pieces: asyncio.Queue[Any] = asyncio.Queue()
+        self._arriving = iter([{"type": "http.request", "body": body, "more_body": False}])
+        self._gone = asyncio.Event()
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": "/mcp",
+            "raw_path": b"/mcp",
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(b"host", b"pantry.test"), *headers],
+            "client": ("127.0.0.1", 1234),
+            "server": ("pantry.test", 80),
+        }
+        self._task = asyncio.create_task(self._serve(app, scope))
+
+    async def _serve(self, app: ASGIApp, scope: Scope) -> None:
+        await app(scope, self._receive, self._pieces.put)
+
+    async def _receive(self) -> Any:
+        message = next(self._arriving, None)
+        if message is None:
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        return message
+
+    async def piece(self) -> Any:
+        """The next message of the answer; fails when the application ends without one."""
+        async with asyncio.timeout(10):
+            arriving = asyncio.create_task(self._pieces.get())
+            await asyncio.wait({arriving, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not arriving.done() and self._pieces.empty():
+                await self._task
+            return await arriving
+
+    async def response(self) -> httpx2.Response:
+        """The whole answer."""
+        start = await self.piece()
+        content = b""
+        more = True
+        while more:
+            piece = await self.piece()
+            content += piece.get("body", b"")
+            more = piece.get("more_body", False)
+        await self._task
+        return httpx2.Response(start["status"], headers=start["headers"], content=content)
+
+    async def leave(self) -> None:
+        """Go away, as a client does that closes the connection."""
+        self._gone.set()
+        async with asyncio.timeout(10):
+            await self._task
+
+
+class Stream:
+    """An open stream of events."""
+
+    def __init__(self, exchange: Exchange, start: Any) -> None:
+        self.exchange = exchange
+        self.status = start["status"]
+        self.headers = httpx2.Headers(start["headers"])
+        self._text = ""
+        self._open = True
+
+    async def event(self) -> dict[str, str]:
+        """The next event, or comment, as its fields; an empty one when the stream has ended."""
+        while "\n\n" not in self._text and self._open:
+            piece = await self.exchange.piece()
+            self._text += piece["body"].decode()
+            self._open = piece.get("more_body", False)
+        event, _, self._text = self._text.partition("\n\n")
+        lines = (line.partition(": ") for line in event.split("\n") if line)
+        return {name: value for name, _, value in lines}
+
+    async def message(self) -> dict[str, Any]:
+        """The next JSON-RPC message."""
+        return json.loads((await self.event())["data"])
+
+
+class Agent:
+    """Someone who talks to the endpoint in one version of the protocol, with a key or without."""
+
+    def __init__(self, app: ASGIApp, key: str | None = None, version: str = "2025-11-25") -> None:
+        self.app = app
+        self.key = key
+        self.version = version
+        self._ids = itertools.count(1)
+
+    def headers(self, body: Any = None) -> list[Header]:
+        """What the version wants in the headers of a request."""
+        headers = [JSON, BOTH, (b"mcp-protocol-version", self.version.encode())]
+        if self.key:
+            headers.append((b"authorization", f"Bearer {self.key}".encode()))
+        match body:
+            case {"method": str(method), "params": {"name": str(subject)} | {"uri": str(subject)}}:
+                mirrored = [(b"mcp-method", method.encode()), (b"mcp-name", subject.encode())]
+            case {"method": str(method)}:
+                mirrored = [(b"mcp-method", method.encode())]
+            case _:
+                mirrored = []
+        return [*headers, *mirrored] if self.version == STATELESS else headers
+
+    def request(self, method: str, params: dict[str, Any] | None = None, **members: Any) -> dict[str, Any]:
+        """A request as the version has it."""
+        if self.version == STATELESS:
+            params = {"_meta": META, **(params or {})}
+        given = {} if params is None else {"params": params}
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, **given, **members}
+
+    async def post(self, body: Any, headers: Sequence[Header] | None = None) -> httpx2.Response:
+        """Post a body, as it is when it is bytes."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = self.headers(body) if headers is None else headers
+        return await Exchange(self.app, "POST", given, content).response()
+
+    async def ask(self, method: str, params: dict[str, Any] | None = None) -> httpx2.Response:
+        return await self.post(self.request(method, params))
+
+    async def result(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a request that succeeds."""
+        response = await self.ask(method, params)
+        assert response.status_code == 200, response.text
+        return response.json()["result"]
+
+    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """The result of calling a tool."""
+        return await self.result("tools/call", {"name": name, "arguments": arguments})
+
+    async def error(self, method: str, params: dict[str, Any] | None = None, *, status: int = 200) -> dict[str, Any]:
+        """The error of a request that is refused by JSON-RPC."""
+        return error(await self.ask(method, params), status)
+
+    async def open(self, method: str, headers: Sequence[Header] | None = None, body: Any = None) -> Stream:
+        """Open a stream of events."""
+        given = self.headers(body) if headers is None else headers
+        exchange = Exchange(self.app, method, given, b"" if body is None else json.dumps(body).encode())
+        return Stream(exchange, await exchange.piece())
+
+    async def listen(self, **wanted: Any) -> Stream:
+        """Subscribe, in 2026-07-28."""
+        return await self.open("POST", body=self.request("subscriptions/listen", {"notifications": wanted}))
+
+    async def get(self, *headers: Header) -> Stream:
+        """Open the stream of the handshake era."""
+        return await self.open("GET", [*self.headers(), *headers])
+
+
+def error(response: httpx2.Response, status: int) -> dict[str, Any]:
+    """The error in a JSON-RPC answer."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert body["jsonrpc"] == "2.0"
+    assert set(body) == {"jsonrpc", "id", "error"}
+    return body["error"]
+
+
+def told(result: dict[str, Any]) -> dict[str, Any]:
+    """What a tool says that could not do its work."""
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    (content,) = result["content"]
+    assert content["type"] == "text"
+    return json.loads(content["text"])
+
+
+class Kitchen:
+    """A pantry that is open."""
+
+    def __init__(self, pantry: Pantry, app: ASGIApp) -> None:
+        self.pantry = pantry
+        self.app = app
+        self.stranger = Agent(app)
+
+    async def agent(self, *scopes: str, version: str = "2025-11-25") -> Agent:
+        """Someone new with a key of these scopes."""
+        return Agent(self.app, await self.pantry.key(*scopes), version)
+
+    async def revoke(self, agent: Agent) -> None:
+        """Take an agent's key away."""
+        assert agent.key
+        await self.pantry.revoke(agent.key)
+
+    async def strip(self, agent: Agent) -> None:
+        """Take an agent's scopes away."""
+        assert agent.key
+        await self.pantry.strip(agent.key)
+
+
+@contextlib.asynccontextmanager
+async def opened(pantry: Pantry) -> AsyncGenerator[Kitchen]:
+    """Serve a pantry in this process."""
+    app = pantry.service.app(background=False)
+    async with app.otherwise.router.lifespan_context(app.otherwise):
+        yield Kitchen(pantry, app)
