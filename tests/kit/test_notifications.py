@@ -45,7 +45,7 @@ async def cut_off_listeners(service: Service) -> None:
     ended = await service.run_sql(
         """
         select pg_terminate_backend(pid) from pg_stat_activity
-         where application_name = 'holdfast events listener' and datname = current_database()
+         where right(application_name, 9) = ' listener' and datname = current_database()
         """
     )
     assert ended
