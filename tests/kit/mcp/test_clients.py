@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
@@ -12,12 +11,12 @@ from mcp import Client, MCPError
 from mcp.client.client import ConnectMode
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
-from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types.methods import validate_server_result
 
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen
 from tests.serving import listener, serving
+from tests.support import eventually
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", STATELESS), (STATELESS, STATELESS), ("legacy", "2025-11-25")]
 
@@ -66,23 +65,22 @@ async def test_the_official_client_works_in_both_eras(
             await agent.call_tool("nothing", {})
 
 
-async def test_changes_are_heard_over_a_port_in_the_handshake_era(address: tuple[Pantry, str]) -> None:
-    # The official client opens this stream only where there are sessions, so a plain one listens.
-    pantry, url = address
-    headers = {"Authorization": f"Bearer {await pantry.key('read_jars')}", "Accept": "text/event-stream"}
-    async with (
-        client(address, "legacy") as agent,
-        asyncio.timeout(10),
-        httpx2.AsyncClient() as http,
-        http.stream("GET", url, headers=headers) as stream,
-    ):
-        with pytest.warns(MCPDeprecationWarning):
-            await agent.subscribe_resource("jar://2")  # pyright: ignore[reportDeprecated]
-        lines = stream.aiter_lines()
-        assert [await anext(lines) for _ in range(3)] == ["id: 0", "retry: 3000", ""]
+async def test_the_official_client_hears_of_changes_in_the_handshake_era(address: tuple[Pantry, str]) -> None:
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def note(message: Any) -> None:
+        await heard.put(message)
+
+    async with client(address, "legacy", message_handler=note) as agent, asyncio.timeout(10):
+        await eventually(lambda: is_listened_to(address[0]))
         await agent.call_tool("fill_jar", {"jar_id": 2, "grams": 1})
-        assert await anext(lines) == "id: 1"
-        assert json.loads((await anext(lines)).removeprefix("data: "))["params"] == {"uri": "jar://2"}
+        told = await heard.get()
+
+    assert (told.method, str(told.params.uri)) == ("notifications/resources/updated", "jar://2")
+
+
+async def is_listened_to(pantry: Pantry) -> bool:
+    return pantry.feed.is_heard
 
 
 async def test_the_official_client_hears_of_changes_in_2026(address: tuple[Pantry, str]) -> None:

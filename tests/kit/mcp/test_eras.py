@@ -32,9 +32,9 @@ def stateless(agent: Agent, method: str = "tools/list", subject: str | None = No
 async def test_a_client_is_answered_in_the_version_it_asks_for(old: Agent, version: str) -> None:
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 
-    response = await old.post(old.request("initialize", params), plain(old))
+    response, another = [await old.post(old.request("initialize", params), plain(old)) for _ in range(2)]
 
-    assert "mcp-session-id" not in response.headers
+    assert response.headers["mcp-session-id"] != another.headers["mcp-session-id"]
     assert response.json()["result"] == {
         "protocolVersion": version,
         "capabilities": {"tools": {}, "resources": {"subscribe": True, "listChanged": True}},

@@ -12,7 +12,6 @@ from holdfast.inventory.stock.book import HOLDS
 from holdfast.inventory.stock.model import ReleaseHold
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.kit.operation import Call, Caller
-from holdfast.kit.problems import Problem
 
 log = structlog.get_logger()
 
@@ -42,8 +41,8 @@ async def expire(database: Database) -> int:
         for shop_id, ids in due.items():
             try:
                 total += await database.transact(lambda tx, shop=shop_id, ids=ids: _end(tx, shop, ids), shop_id)
-            except Problem as problem:
-                log.warning("holds of a shop could not be ended yet", shop=shop_id, problem=problem.code)
+            except Exception as error:
+                log.error("the holds of a shop could not be ended", shop=shop_id, exc_info=error)
                 failing.add(shop_id)
     return total
 

@@ -92,7 +92,7 @@ class Endpoint:
                 NAME, receive, send, reply.feed, reply.pending, headers=extra, farewell=reply.farewell
             )
             return
-        await respond(send, reply.status, reply.content, extra, reply.kind)
+        await respond(send, reply.status, reply.content, [*extra, *reply.headers], reply.kind)
         if reply.status >= 400:
             answered(NAME, reply.status).inc()
 
@@ -135,7 +135,7 @@ class Endpoint:
         if isinstance(reply, Stream) and not accepts(headers, EVENTS):
             raise NOT_ACCEPTABLE("A subscription is a stream of events.")
         if isinstance(reply, Reply) and as_event and reply.status == 200:
-            return Reply(200, event(reply.content), EVENTS)
+            return reply._replace(content=event(reply.content), kind=EVENTS)
         return reply
 
     async def _speak(self, scope: Scope, headers: Headers, body: bytes, caller: Caller, known: Known) -> Reply | Stream:

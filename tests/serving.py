@@ -1,0 +1,35 @@
+"""Applications behind a real port, for clients that want one."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncGenerator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from tests.support import eventually
+
+
+def listener() -> socket.socket:
+    """A free port, already taken."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    return listening
+
+
+@contextlib.asynccontextmanager
+async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
+    """Serve an application in this process, for as long as the block lasts."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
+
+    async def is_up() -> bool:
+        return server.started
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve([at]))
+        await eventually(is_up)
+        try:
+            yield
+        finally:
+            server.should_exit = True
