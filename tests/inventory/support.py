@@ -15,6 +15,7 @@ from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.settings import Database, Settings
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.stock import audit
 from holdfast.kit.rest import Table
 
 SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
@@ -137,6 +138,14 @@ class Inventory:
         async with self.database.pool.connection() as connection:
             cursor = await connection.execute(statement, parameters)
             return await cursor.fetchall() if cursor.description is not None else []
+
+    async def differences(self) -> list[str]:
+        """What is wrong in the books of any shop."""
+        found = [
+            await self.database.read(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))
+            for shop_id in await self.database.read(audit.shops)
+        ]
+        return [difference for differences in found for difference in differences]
 
     async def everything(self) -> dict[str, list[str]]:
         """Every row there is, to see whether anything changed."""

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 
-from holdfast.cli import INVENTORY
-from holdfast.inventory.stock.audit import audit
 from tests.faults.processes import serving
 from tests.inventory.generated import fits, from_schema
 from tests.inventory.samples import furnished
@@ -50,8 +48,12 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
         ):
             tools = {tool["name"]: tool for tool in rpc(http, "tools/list")["result"]["tools"]}
             yield Served(http, tools)
-        differences = asyncio.run(INVENTORY.transact(unlimited(url, data), audit))
-        assert differences == []
+
+        async def differences() -> list[str]:
+            async with running(unlimited(url, data)) as inventory:
+                return await inventory.differences()
+
+        assert asyncio.run(differences()) == []
 
 
 @pytest.mark.parametrize("tool", TOOLS)

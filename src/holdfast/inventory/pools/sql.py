@@ -97,13 +97,17 @@ async def find_members(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> dict[
     return members
 
 
-async def linked(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> set[tuple[int, str]]:
-    """Which variants draw on which of those pools."""
+async def linked(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
+    """What draws on those pools, by pool and variant."""
     rows = await tx.tuples(
-        "select pool_id, variant_gid from members where shop_id = %(shop_id)s and pool_id = any(%(pool_ids)s)",
+        """
+        select pool_id, variant_gid, units_per_sale, sku, title
+          from members join variants on variants.shop_id = members.shop_id and gid = variant_gid
+         where members.shop_id = %(shop_id)s and pool_id = any(%(pool_ids)s)
+        """,
         {"shop_id": shop_id, "pool_ids": [*pool_ids]},
     )
-    return {(pool_id, variant_gid) for pool_id, variant_gid in rows}
+    return {(pool_id, gid): MemberFields(gid, units, sku, title) for pool_id, gid, units, sku, title in rows}
 
 
 def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:

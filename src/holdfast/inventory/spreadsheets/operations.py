@@ -158,10 +158,21 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     ]
     linked = await pools.linked(tx, caller.tenant, [pool.id for pool in known.pools.values()])
     report = [
-        _done(line, (pool_id, row.variant_gid) not in linked, f"{row.variant_gid} in {row.pool}")
+        _linking(line, row, linked.get((pool_id, row.variant_gid)))
         for (line, row), (pool_id, _) in zip(rows, links, strict=True)
     ]
-    return await _apply(tx, caller, command, report, lambda version: pools.link_many(tx, caller.tenant, version, links))
+    changed = [link for link, done in zip(links, report, strict=True) if done.outcome != "unchanged"]
+    return await _apply(
+        tx, caller, command, report, lambda version: pools.link_many(tx, caller.tenant, version, changed)
+    )
+
+
+def _linking(line: int, row: MemberRow, present: MemberFields | None) -> Row:
+    name = f"{row.variant_gid} in {row.pool}"
+    if present is None:
+        return Row(line, "created", name)
+    given = [(row.units_per_sale, present.units_per_sale), (row.sku, present.sku), (row.title, present.title)]
+    return Row(line, "updated" if any(new not in {None, old} for new, old in given) else "unchanged", name)
 
 
 async def _apply(
@@ -193,10 +204,6 @@ async def _apply(
 def _refused(command: ImportCsv, refused: Sequence[Row]) -> Imported:
     rows = sorted(refused, key=lambda row: row.line)
     return Imported(command.dry_run, False, 0, 0, 0, len(rows), None, rows)
-
-
-def _done(line: int, is_new: bool, name: str) -> Row:
-    return Row(line, "created" if is_new else "updated", name)
 
 
 def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:

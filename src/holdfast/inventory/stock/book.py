@@ -60,7 +60,7 @@ async def write(
     """
     shop_id = calls[0].caller.tenant
     await sql.lock_shop(tx, shop_id)
-    keys = {call.command.idempotency_key for call in calls if call.command.idempotency_key}
+    keys = {key for call in calls if (key := idempotency.key_of(call.command))}
     known = dict(await idempotency.recall(tx, shop_id, keys)) if keys else {}
     needs = [touched(call.command) for call in calls]
     stock = Stock(
@@ -76,7 +76,7 @@ async def write(
     fresh: dict[str, idempotency.Remembered] = {}
     answers: list[StockChange | Problem] = []
     for call in calls:
-        key, print = call.command.idempotency_key, idempotency.fingerprint(source, call.command)
+        key, print = idempotency.key_of(call.command), idempotency.fingerprint(source, call.command)
         try:
             if key and (earlier := known.get(key)):
                 answers.append(idempotency.replayed(earlier, print, StockChange))
@@ -86,7 +86,7 @@ async def write(
             answers.append(problem)
             continue
         answers.append(change)
-        if key and not change.dry_run:
+        if key:
             known[key] = fresh[key] = idempotency.Remembered(print, msgspec.json.encode(change))
     await book.close(tx, shop_id)
     if fresh:

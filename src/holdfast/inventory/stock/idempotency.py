@@ -27,6 +27,11 @@ class Remembered(NamedTuple):
     answer: bytes
 
 
+def key_of(command: Repeatable) -> str | None:
+    """The key of a call that may be repeated. A dry run answers anew each time, and needs none."""
+    return None if command.dry_run else command.idempotency_key
+
+
 def fingerprint(source: str, command: Repeatable) -> bytes:
     """What makes two calls the same call."""
     return sha256(source.encode() + msgspec.json.encode(command)).digest()
@@ -53,14 +58,14 @@ async def once(
 
     Only what stored something is remembered: refusals and dry runs are tried again.
     """
-    key = command.idempotency_key
+    key = key_of(command)
     if key is None:
         return await work()
     print = fingerprint(source, command)
     if earlier := (await recall(tx, shop_id, [key])).get(key):
         return replayed(earlier, print, answer)
     done = await work()
-    if not command.dry_run and stored(done):
+    if stored(done):
         await remember(tx, shop_id, {key: Remembered(print, msgspec.json.encode(done))})
     return done
 

@@ -1,0 +1,97 @@
+"""Why just so many of a variant can be sold."""
+
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+
+KIT = {"variant_gid": SIX_PACK, "units_per_sale": 6}
+
+
+async def test_the_reckoning_of_one_pool(shop: Shop) -> None:
+    pool = await shop.pool(50, name="Jars", members=[KIT], buffer=2)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
+
+    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+
+    assert told == {
+        "variant_gid": SIX_PACK,
+        "effective": 7,
+        "explanation": "7 can be sold: Jars has 44 units available and one sale takes 6.",
+        "pools": [
+            {
+                "pool_id": pool["id"],
+                "name": "Jars",
+                "unit": "units",
+                "status": "active",
+                "on_hand": 50,
+                "held": 4,
+                "buffer": 2,
+                "units_per_sale": 6,
+                "allows": 7,
+                "formula": "floor(max(0, 50 - 4 - 2) / 6) = 7",
+                "is_limiting": True,
+            }
+        ],
+    }
+
+
+async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Shop) -> None:
+    await shop.pool(50, name="Jars", members=[KIT])
+    await shop.pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
+
+    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+
+    assert {limit["name"]: (limit["allows"], limit["is_limiting"]) for limit in told["pools"]} == {
+        "Jars": (8, False),
+        "Boxes": (3, True),
+    }
+    assert (told["effective"], told["explanation"]) == (
+        3,
+        "3 can be sold: Boxes has 3 boxes available and one sale takes 1.",
+    )
+
+
+async def test_of_two_that_allow_the_same_one_is_marked_and_get_availability_names_it_too(shop: Shop) -> None:
+    await shop.pool(18, members=[KIT])
+    await shop.pool(3, members=[{**KIT, "units_per_sale": 1}])
+
+    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+    short = await shop.call("get_availability", variant_gids=[SIX_PACK])
+
+    assert [limit["pool_id"] for limit in told["pools"] if limit["is_limiting"]] == [short["limiting_pool"][SIX_PACK]]
+
+
+async def test_a_deficit_allows_nothing(shop: Shop) -> None:
+    pool = await shop.pool(0, members=[KIT], allow_negative=True)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
+
+    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+
+    assert (told["effective"], told["pools"][0]["formula"]) == (0, "floor(max(0, -8 - 0 - 0) / 6) = 0")
+
+
+async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: Shop) -> None:
+    await shop.pool(50, name="Jars", members=[KIT])
+    boxes = await shop.pool(3, name="Boxes", members=[{**KIT, "units_per_sale": 1}])
+
+    for tool, status in (("pause_pool", "paused"), ("archive_pool", "archived")):
+        await shop.call(tool, pool_id=boxes["id"])
+        told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+        assert (told["effective"], told["explanation"]) == (
+            None,
+            f"Storefronts are not told of it: Boxes is {status}.",
+        )
+
+
+async def test_what_explains_it_agrees_with_what_the_storefront_is_told(shop: Shop) -> None:
+    pool = await shop.golden()
+    for delta in (-3, -7, 1, -30, -11):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
+        for gid, told in (await shop.storefront()).json()["variants"].items():
+            assert (await shop.call("explain_availability", variant_gid=gid))["effective"] == told
+
+
+async def test_a_variant_that_draws_on_nothing_has_no_explanation(shop: Shop, inventory: Inventory) -> None:
+    await (await inventory.shop()).golden()
+
+    refused = await shop.refused("explain_availability", variant_gid=SINGLE)
+
+    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)

@@ -1,0 +1,92 @@
+"""Which pools run low: below their threshold, or at the present pace not for much longer."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import Inventory, Shop
+
+
+async def low(shop: Shop, **arguments: Any) -> list[str]:
+    return [pool["name"] for pool in (await shop.call("list_low_stock", **arguments))["pools"]]
+
+
+@pytest.fixture
+async def stocked(shop: Shop) -> Shop:
+    """Full, at its threshold, below it by what is held, without a threshold, paused, and archived."""
+    await shop.pool(50, name="Full", low_stock_at=12)
+    await shop.pool(12, name="At", low_stock_at=12)
+    await shop.pool(20, name="Held", low_stock_at=12)
+    await shop.pool(0, name="Careless")
+    await shop.pool(0, name="Paused", low_stock_at=12)
+    await shop.pool(0, name="Archived", low_stock_at=12)
+    await shop.call("hold_quantity", pool_id=3, quantity=9)
+    await shop.call("pause_pool", pool_id=5)
+    await shop.call("archive_pool", pool_id=6)
+    return shop
+
+
+async def test_active_pools_at_or_below_their_threshold_are_listed(stocked: Shop) -> None:
+    assert await low(stocked) == ["At", "Held"]
+
+
+async def test_a_pool_that_is_filled_up_is_no_longer_listed(stocked: Shop) -> None:
+    await stocked.call("adjust_pool_quantity", pool_id=2, delta=1)
+
+    assert await low(stocked) == ["Held"]
+
+
+async def test_one_threshold_for_all_takes_the_place_of_their_own(stocked: Shop) -> None:
+    assert await low(stocked, threshold=11) == ["Held", "Careless"]
+    assert await low(stocked, threshold=50) == ["Full", "At", "Held", "Careless"]
+    assert await low(stocked, threshold=0) == ["Careless"]
+
+
+async def test_a_pool_that_lasts_no_longer_than_asked_is_listed_too(shop: Shop) -> None:
+    pool = await shop.pool(84, name="Quick")
+    await shop.pool(84, name="Slow")
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
+
+    # 56 in 28 days are 2 a day, and 28 are left.
+    assert await low(shop, days_of_cover=14) == ["Quick"]
+    assert await low(shop, days_of_cover=13) == []
+    (listed,) = (await shop.call("list_low_stock", days_of_cover=14))["pools"]
+    assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (28, 2.0, 14.0)
+
+
+async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(84)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
+    await inventory.sql("alter table ledger disable trigger append_only")
+    await inventory.sql("update ledger set created_at = now() - interval '29 days'")
+
+    assert await low(shop, days_of_cover=365) == []
+
+
+async def test_what_was_counted_moved_or_held_is_no_pace(shop: Shop) -> None:
+    one, two = await shop.pool(84), await shop.pool(0)
+    await shop.call("set_pool_quantity", pool_id=one["id"], quantity=60)
+    await shop.call("transfer_quantity", from_pool_id=one["id"], to_pool_id=two["id"], quantity=40)
+    await shop.call("hold_quantity", pool_id=one["id"], quantity=10)
+
+    (listed,) = (await shop.call("list_low_stock", threshold=20))["pools"]
+
+    assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (10, 0.0, None)
+
+
+async def test_an_empty_pool_of_which_none_is_taken_does_not_run_low_by_its_pace(shop: Shop) -> None:
+    await shop.pool(0)
+
+    assert await low(shop, days_of_cover=365) == []
+
+
+async def test_pages_follow_one_another(stocked: Shop) -> None:
+    first = await stocked.call("list_low_stock", threshold=50, limit=3)
+    second = await stocked.call("list_low_stock", threshold=50, limit=3, cursor=first["next_cursor"])
+
+    assert [pool["name"] for page in (first, second) for pool in page["pools"]] == ["Full", "At", "Held", "Careless"]
+    assert second["next_cursor"] is None
+
+
+async def test_another_shops_pools_are_not_listed(stocked: Shop, inventory: Inventory) -> None:
+    assert await low(await inventory.shop(), threshold=10**6, days_of_cover=365) == []

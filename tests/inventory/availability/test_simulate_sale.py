@@ -1,0 +1,138 @@
+"""What would be left if these were sold together. Nothing is changed by asking."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+
+
+def lines(**quantities: int) -> list[dict[str, Any]]:
+    gids = {"single": SINGLE, "six": SIX_PACK, "twelve": TWELVE_PACK}
+    return [{"variant_gid": gids[name], "quantity": quantity} for name, quantity in quantities.items()]
+
+
+async def test_lines_that_draw_on_one_pool_are_reckoned_together(shop: Shop) -> None:
+    await shop.golden()
+
+    told = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
+
+    assert (told["possible"], told["shortfalls"]) == (True, [])
+    assert told["pools"][0]["on_hand"] == 0
+    assert {each["variant_gid"]: (each["before"], each["after"]) for each in told["affected"]} == {
+        SINGLE: (50, 0),
+        SIX_PACK: (8, 0),
+        TWELVE_PACK: (4, 0),
+    }
+
+
+async def test_lines_that_fit_one_by_one_but_not_together_fall_short(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    told = await shop.call("simulate_sale", lines=lines(six=8, single=3))
+
+    assert told["possible"] is False
+    assert told["shortfalls"] == [
+        {"pool_id": pool["id"], "name": "Honey jars", "unit": "units", "needed": 51, "available": 50, "short": 1}
+    ]
+
+
+async def test_the_same_variant_may_stand_in_several_lines(shop: Shop) -> None:
+    await shop.golden()
+
+    told = await shop.call("simulate_sale", lines=lines(six=4) + lines(six=5))
+
+    assert (told["possible"], told["shortfalls"][0]["needed"]) == (False, 54)
+
+
+async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
+    """Both come in a box of the same stock; there are jars for both, and boxes for one."""
+    await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    await shop.pool(50, name="Sticks", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 12}])
+    both = [{"variant_gid": gid, "units_per_sale": 1} for gid in (SIX_PACK, TWELVE_PACK)]
+    boxes = await shop.pool(3, name="Boxes", members=both)
+
+    alone = await shop.call("simulate_sale", lines=lines(six=2))
+    together = await shop.call("simulate_sale", lines=lines(six=2, twelve=2))
+
+    assert alone["possible"] is True
+    assert {each["variant_gid"]: each["after"] for each in alone["affected"]} == {SIX_PACK: 1, TWELVE_PACK: 1}
+    assert [(each["pool_id"], each["short"]) for each in together["shortfalls"]] == [(boxes["id"], 1)]
+    assert len(together["pools"]) == 3
+
+
+async def test_what_is_held_or_kept_back_is_not_for_sale(shop: Shop) -> None:
+    pool = await shop.golden()
+    await shop.call("update_pool", pool_id=pool["id"], buffer=10)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
+
+    told = await shop.call("simulate_sale", lines=lines(six=6))
+
+    assert (told["shortfalls"][0]["available"], told["shortfalls"][0]["short"]) == (35, 1)
+
+
+async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
+    """An order that happened would be counted all the same."""
+    await shop.golden()
+
+    told = await shop.call("simulate_sale", lines=lines(six=10))
+
+    assert (told["pools"][0]["on_hand"], told["pools"][0]["available"]) == (-10, 0)
+
+
+@pytest.mark.parametrize("tool", ["pause_pool", "archive_pool"])
+async def test_nothing_is_sold_from_a_pool_that_is_paused_or_put_away_and_that_is_said(shop: Shop, tool: str) -> None:
+    pool = await shop.golden()
+    await shop.call(tool, pool_id=pool["id"])
+
+    told = await shop.call("simulate_sale", lines=lines(six=1))
+
+    assert (told["possible"], told["inactive_pools"], told["shortfalls"]) == (False, [pool["id"]], [])
+    assert (told["pools"][0]["on_hand"], told["affected"]) == (44, [])
+
+
+async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) -> None:
+    await shop.golden()
+    boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.call("pause_pool", pool_id=boxes["id"])
+
+    kit = await shop.call("simulate_sale", lines=lines(six=1))
+    single = await shop.call("simulate_sale", lines=lines(single=1))
+
+    assert (kit["possible"], kit["inactive_pools"]) == (False, [boxes["id"]])
+    assert (single["possible"], single["inactive_pools"]) == (True, [])
+
+
+async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
+    await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+
+    refused = await shop.refused("simulate_sale", lines=lines(single=1, six=1))
+
+    assert (refused["code"], SIX_PACK in refused["message"]) == ("not_found", True)
+
+
+async def test_nothing_is_changed_and_nobody_hears_of_it(shop: Shop, inventory: Inventory) -> None:
+    await shop.golden()
+    before = await inventory.everything()
+
+    await shop.call("simulate_sale", lines=lines(single=1, six=100))
+
+    assert await inventory.everything() == before
+
+
+async def test_a_sale_beyond_all_measure_falls_short_like_any_other(shop: Shop) -> None:
+    gid = {"variant_gid": SINGLE, "units_per_sale": 10**9}
+    await shop.pool(50, members=[gid])
+
+    told = await shop.call("simulate_sale", lines=lines(single=10**9))
+
+    assert (told["possible"], told["shortfalls"][0]["needed"]) == (False, 10**18)
+
+
+@pytest.mark.parametrize("quantity", [0, -1, 10**9 + 1, 1.5, "1", None])
+async def test_a_quantity_that_cannot_be_sold_is_refused(shop: Shop, quantity: Any) -> None:
+    await shop.golden()
+
+    refused = await shop.refused("simulate_sale", lines=[{"variant_gid": SINGLE, "quantity": quantity}])
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["lines"])

@@ -1,0 +1,189 @@
+"""What the storefront of a shop is told: three members, true at any moment, and cheap to ask for again."""
+
+from pathlib import Path
+
+import httpx2
+
+from holdfast.inventory.settings import Settings
+from tests.faults.processes import serving
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.support import eventually
+
+
+async def test_exactly_the_three_members_of_the_contract_are_told(shop: Shop, inventory: Inventory) -> None:
+    await shop.golden()
+
+    response = await shop.storefront()
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert body.keys() == {"shared_inventory_id", "variants", "stream_url"}
+    [[shared]] = await inventory.sql("select id from shared_inventories where shop_id = %(id)s", id=shop.id)
+    assert body["shared_inventory_id"] == shared
+    assert body["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
+    assert body["stream_url"].startswith("http://inventory.test/storefront/stream?")
+
+
+async def test_a_shop_without_pools_is_told_of_nothing(shop: Shop) -> None:
+    assert (await shop.storefront()).json()["variants"] == {}
+
+
+async def test_its_shared_inventory_is_the_same_for_good(shop: Shop, inventory: Inventory) -> None:
+    first = (await shop.storefront()).json()["shared_inventory_id"]
+    other = (await (await inventory.shop()).storefront()).json()["shared_inventory_id"]
+    await shop.golden()
+
+    assert (await shop.storefront()).json()["shared_inventory_id"] == first != other
+
+
+async def test_the_buffer_is_not_told_of(shop: Shop) -> None:
+    await shop.pool(50, members=PACKS, buffer=3)
+
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 47, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+async def test_a_kit_is_told_of_as_often_as_all_of_its_pools_allow(shop: Shop) -> None:
+    await shop.golden()
+    await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 2, TWELVE_PACK: 4}
+
+
+async def test_a_variant_of_a_pool_that_is_paused_or_put_away_is_dropped(shop: Shop) -> None:
+    for tool in ("pause_pool", "archive_pool"):
+        pool = await shop.pool(50, members=PACKS[:1])
+        await shop.pool(50, members=PACKS[1:2])
+        await shop.call(tool, pool_id=pool["id"])
+        assert (await shop.storefront()).json()["variants"].keys() == {SIX_PACK}
+
+
+async def test_what_was_written_is_told_in_the_very_next_answer(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    for left in range(49, 29, -1):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+        assert (await shop.storefront()).json()["variants"][SINGLE] == left
+
+
+async def test_what_was_written_in_another_process_is_told_shortly_after(shop: Shop, settings: Settings) -> None:
+    pool = await shop.golden()
+    async with running(settings) as second:
+        there = shop.through(second)
+        assert (await there.storefront()).json()["variants"][SINGLE] == 50
+
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+
+        async def told() -> bool:
+            return (await there.storefront()).json()["variants"][SINGLE] == 44
+
+        await eventually(told, 2)
+
+
+async def test_what_is_told_is_never_older_than_what_was_told_before(shop: Shop, settings: Settings) -> None:
+    pool = await shop.golden()
+    async with running(settings) as second:
+        there = shop.through(second)
+        seen = 50
+        for left in range(49, 19, -1):
+            await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+            now = (await there.storefront()).json()["variants"][SINGLE]
+            assert left <= now <= seen
+            seen = now
+
+
+async def test_who_has_it_already_is_told_so_until_it_changes(shop: Shop) -> None:
+    pool = await shop.golden()
+    first = await shop.storefront()
+    etag = first.headers["etag"]
+
+    for condition in (etag, f"W/{etag}", f'"other", {etag}'):
+        again = await shop.storefront(**{"if-none-match": condition})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+
+    changed = await shop.storefront(**{"if-none-match": etag})
+    assert (changed.status_code, changed.json()["variants"][SINGLE]) == (200, 44)
+    assert changed.headers["etag"] != etag
+
+
+async def test_whatever_one_has_a_star_means_that_it_is_not_sent_again(shop: Shop) -> None:
+    await shop.golden()
+
+    assert (await shop.storefront(**{"if-none-match": "*"})).status_code == 304
+
+
+async def test_caches_ask_before_they_use_what_they_have(shop: Shop) -> None:
+    headers = (await shop.storefront()).headers
+
+    assert "no-cache" in headers["cache-control"]
+    assert "accept-encoding" in headers["vary"].lower()
+
+
+async def many(shop: Shop) -> int:
+    """Variants enough to be worth compressing; how many."""
+    pool = await shop.pool(50)
+    members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1} for n in range(200)]
+    await shop.call("link_variants", pool_id=pool["id"], members=members)
+    return len(members)
+
+
+async def test_who_takes_gzip_gets_it_and_who_does_not_gets_the_same_in_plain(shop: Shop) -> None:
+    count = await many(shop)
+
+    packed = await shop.storefront(**{"accept-encoding": "br, gzip;q=0.8"})
+    plain = await shop.storefront(**{"accept-encoding": "identity"})
+    refused = await shop.storefront(**{"accept-encoding": "gzip;q=0"})
+
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert "content-encoding" not in refused.headers
+    assert packed.json() == plain.json() == refused.json()
+    assert len(packed.json()["variants"]) == count
+    assert int(packed.headers["content-length"]) < len(plain.content) / 4
+    assert packed.headers["etag"] != plain.headers["etag"]
+
+
+async def test_who_has_the_compressed_answer_is_told_so_as_well(shop: Shop) -> None:
+    await many(shop)
+    etag = (await shop.storefront(**{"accept-encoding": "gzip"})).headers["etag"]
+
+    again = await shop.storefront(**{"accept-encoding": "gzip", "if-none-match": etag})
+
+    assert again.status_code == 304
+
+
+async def test_a_long_answer_is_packed_without_a_flaw(shop: Shop) -> None:
+    """Long enough to be compressed beside everything else that goes on."""
+    pools = [await shop.pool(number) for number in range(5)]
+    for number, pool in enumerate(pools):
+        members = [
+            {"variant_gid": f"gid://shopify/ProductVariant/{number}{n:06}", "units_per_sale": 1} for n in range(250)
+        ]
+        await shop.call("link_variants", pool_id=pool["id"], members=members)
+
+    packed = await shop.http.get(f"/storefront/availability?{shop.signed()}", headers={"accept-encoding": "gzip"})
+    plain = await shop.storefront(**{"accept-encoding": "identity"})
+
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.json()["variants"] == plain.json()["variants"]
+    assert len(plain.json()["variants"]) == 1250
+
+
+async def test_the_answer_through_a_real_server_is_the_same(shop: Shop, inventory_url: str, tmp_path: Path) -> None:
+    pool = await shop.golden()
+    with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
+        url = f"{process.url}/storefront/availability?{shop.signed()}"
+        async with httpx2.AsyncClient() as http:
+            got, head = await http.get(url), await http.head(url)
+            await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+
+            async def told() -> bool:
+                return (await http.get(url)).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+            await eventually(told)
+
+    assert got.json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
+    assert got.json()["stream_url"].startswith(f"{process.url}/storefront/stream?")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(got.content))

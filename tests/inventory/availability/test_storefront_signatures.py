@@ -1,0 +1,136 @@
+"""Only the storefront platform asks for availability: what it did not sign, just now and for this shop, is refused."""
+
+import time
+from urllib.parse import parse_qsl, urlencode
+
+import httpx2
+import pytest
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify import proxy
+from tests.inventory.support import Inventory, Shop, running
+
+
+def signed(shop: Shop, *, at: float = 0, secret: bytes | None = None, domain: str | None = None) -> str:
+    """A query as the platform would send it, so many seconds from now."""
+    return proxy.sign(domain or shop.domain, secret or shop.settings.client_secrets[0], time.time() + at)
+
+
+def changed(query: str, **parameters: str) -> str:
+    return urlencode({**dict(parse_qsl(query, keep_blank_values=True)), **parameters})
+
+
+async def ask(shop: Shop, query: str, method: str = "GET") -> httpx2.Response:
+    return await shop.http.request(method, f"/storefront/availability?{query}")
+
+
+def refusal(response: httpx2.Response) -> tuple[int, str]:
+    """The status and the slug of an error, whose body has just the two members of the contract."""
+    body = response.json()
+    assert body.keys() == {"error", "message"}
+    assert all(isinstance(text, str) and text for text in body.values())
+    assert "etag" not in response.headers
+    assert response.headers["cache-control"] == "no-store"
+    return response.status_code, body["error"]
+
+
+FORGED = "0" * 64
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"signature": FORGED},
+        {"signature": ""},
+        {"signature": "ü" * 64},
+        {"signature": "\ud7ff\U0001f600"},
+        {"shop": "victim.myshopify.com"},
+        {"timestamp": "1763640000"},
+        {"logged_in_customer_id": "7"},
+        {"path_prefix": "/apps/other"},
+        {"path_prefix": ""},
+        {"extra": "1"},
+    ],
+    ids=str,
+)
+async def test_what_was_changed_after_it_was_signed_is_refused(shop: Shop, changes: dict[str, str]) -> None:
+    assert refusal(await ask(shop, changed(signed(shop), **changes))) == (401, "invalid_signature")
+
+
+@pytest.mark.parametrize("name", ["shop", "signature", "timestamp", "logged_in_customer_id", "path_prefix"])
+async def test_each_of_the_platforms_parameters_must_be_there_exactly_once(shop: Shop, name: str) -> None:
+    pairs = parse_qsl(signed(shop), keep_blank_values=True)
+    without = [pair for pair in pairs if pair[0] != name]
+    twice = [*pairs, (name, dict(pairs)[name])]
+
+    for wrong in (without, twice):
+        assert refusal(await ask(shop, urlencode(wrong))) == (401, "invalid_signature")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "shop=", "signature=%FF", "%", "=", "&&&", "shop=a;b", "a" * 5000], ids=lambda query: query[:12]
+)
+async def test_what_nobody_signed_is_refused(shop: Shop, query: str) -> None:
+    assert refusal(await ask(shop, query)) == (401, "invalid_signature")
+    assert refusal(await ask(shop, f"shop={shop.domain}&{query}")) == (401, "invalid_signature")
+
+
+@pytest.mark.parametrize(("at", "status"), [(-120, 401), (-80, 200), (0, 200), (80, 200), (120, 401)])
+async def test_a_signature_is_good_for_ninety_seconds_either_way(shop: Shop, at: float, status: int) -> None:
+    response = await ask(shop, signed(shop, at=at))
+
+    assert response.status_code == status
+    assert status == 200 or refusal(response) == (401, "invalid_signature")
+
+
+async def test_another_apps_secret_signs_nothing(shop: Shop) -> None:
+    assert refusal(await ask(shop, signed(shop, secret=b"hush"))) == (401, "invalid_signature")
+
+
+async def test_while_the_secret_is_rotated_both_sign(settings: Settings) -> None:
+    rotated = settings.model_copy(update={"client_secret": "new" * 11, "old_client_secret": "old" * 11})
+    async with running(rotated) as inventory:
+        shop = await inventory.shop()
+
+        for secret in (b"new" * 11, b"old" * 11):
+            assert (await ask(shop, signed(shop, secret=secret))).status_code == 200
+        assert (await ask(shop, signed(shop, secret=b"older" * 11))).status_code == 401
+
+
+async def test_a_shop_that_is_not_known_is_not_found(shop: Shop) -> None:
+    assert refusal(await ask(shop, signed(shop, domain="stranger.myshopify.com"))) == (404, "not_found")
+
+
+async def test_a_shop_that_comes_later_is_found_then(shop: Shop, inventory: Inventory) -> None:
+    number = shop.id + 1
+    domain = f"late-{number}.myshopify.com"
+    assert (await ask(shop, signed(shop, domain=domain))).status_code == 404
+    await inventory.sql("insert into shops (domain) values (%(domain)s)", domain=domain)
+    await inventory.sql("insert into shared_inventories (shop_id) select max(id) from shops")
+
+    assert (await ask(shop, signed(shop, domain=domain))).json()["variants"] == {}
+
+
+async def test_an_agents_key_opens_nothing_here(shop: Shop) -> None:
+    response = await shop.http.get(
+        f"/storefront/availability?shop={shop.domain}", headers={"authorization": f"Bearer {shop.key}"}
+    )
+
+    assert refusal(response) == (401, "invalid_signature")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_it_is_asked_with_get(shop: Shop, method: str) -> None:
+    response = await ask(shop, signed(shop), method)
+
+    assert refusal(response) == (405, "method_not_allowed")
+    assert response.headers["allow"] == "GET, HEAD"
+
+
+async def test_head_answers_with_the_headers(shop: Shop) -> None:
+    got, head = await ask(shop, signed(shop)), await ask(shop, signed(shop), "HEAD")
+
+    assert head.status_code == 200
+    assert {name: head.headers[name] for name in ("etag", "content-length", "content-type")} == {
+        name: got.headers[name] for name in ("etag", "content-length", "content-type")
+    }

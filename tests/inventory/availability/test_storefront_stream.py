@@ -1,0 +1,254 @@
+"""The stream of a storefront: everything at first, then what changes, from whichever process."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from holdfast.inventory.settings import Settings
+from holdfast.kit import streams
+from tests.faults.processes import serving
+from tests.inventory.availability.reader import Event, parsed, reading
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.support import eventually
+
+
+async def stream_url(shop: Shop) -> str:
+    return (await shop.storefront()).json()["stream_url"]
+
+
+async def version(shop: Shop) -> int:
+    return (await shop.call("get_availability", variant_gids=[SINGLE]))["version"]
+
+
+async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> None:
+    await shop.golden()
+
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        event = await reader.next()
+
+    assert (event["event"], event["id"]) == ("snapshot", str(await version(shop)))
+    assert event["data"] == {
+        "version": await version(shop),
+        "variants": {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4},
+    }
+
+
+async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: Shop, inventory: Inventory) -> None:
+    async with reading(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
+        pass
+
+    assert reader.status == 200
+    assert reader.headers["content-type"] == "text/event-stream"
+    assert reader.headers["access-control-allow-origin"] == "*"
+    assert reader.headers["x-accel-buffering"] == "no"
+    assert reader.headers["cache-control"] == "no-store"
+    assert "access-control-allow-credentials" not in reader.headers
+
+
+async def test_a_reader_is_told_how_soon_to_come_back(shop: Shop, inventory: Inventory) -> None:
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+
+    assert reader.sent.startswith("retry: 3000\n\nevent: snapshot\nid: ")
+
+
+async def test_silence_is_filled_with_comments(
+    shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert streams.HEARTBEAT == 15
+    monkeypatch.setattr(streams, "HEARTBEAT", 0.01)
+
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+
+        async def beats() -> bool:
+            return reader.sent.endswith(":\n\n:\n\n")
+
+        await eventually(beats)
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
+async def test_it_is_opened_with_get(shop: Shop, method: str) -> None:
+    response = await shop.http.request(method, await stream_url(shop))
+
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
+async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.golden()
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+
+        change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=49)
+        event = await reader.next()
+
+    assert (event["event"], event["id"]) == ("change", str(change["version"]))
+    assert event["data"] == {"version": change["version"], "variants": {SINGLE: 49}, "removed": []}
+
+
+async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
+    shop: Shop, inventory: Inventory
+) -> None:
+    pool = await shop.golden()
+    other = await shop.pool(5)
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+        told: list[Event] = []
+        for tool, arguments in (
+            ("unlink_variants", {"pool_id": pool["id"], "variant_gids": [SIX_PACK]}),
+            ("pause_pool", {"pool_id": pool["id"]}),
+            ("link_variants", {"pool_id": other["id"], "members": [PACKS[1]]}),
+            ("resume_pool", {"pool_id": pool["id"]}),
+        ):
+            await shop.call(tool, **arguments)
+            told.append((await reader.next())["data"])
+
+    assert [(sorted(each["removed"]), each["variants"]) for each in told] == [
+        ([SIX_PACK], {}),
+        ([SINGLE, TWELVE_PACK], {}),
+        ([], {SIX_PACK: 0}),
+        ([], {SINGLE: 50, TWELVE_PACK: 4}),
+    ]
+
+
+async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.golden()
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+        await shop.call("update_pool", pool_id=pool["id"], name="Honey")
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, dry_run=True)
+        await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+        await (await inventory.shop()).golden()
+        last = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+
+        event = await reader.next()
+
+    assert event["id"] == str(last["version"])
+
+
+async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inventory: Inventory) -> None:
+    """Changes of every kind, in quick succession; ids rise, and the sum of all events is the present."""
+    pool, boxes = await shop.golden(), await shop.pool(30)
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        known = (await reader.next())["data"]["variants"]
+        seen = 0
+        calls = [
+            shop.call("adjust_pool_quantity", pool_id=(pool if n % 3 else boxes)["id"], delta=-1) for n in range(40)
+        ]
+        await shop.call("link_variants", pool_id=boxes["id"], members=[{**PACKS[1], "units_per_sale": 7}])
+        await asyncio.gather(*calls)
+        last = await shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[TWELVE_PACK])
+        while seen < last["version"]:
+            event = await reader.next()
+            assert int(event["id"]) > seen
+            seen = int(event["id"])
+            known |= event["data"]["variants"]
+            for gid in event["data"]["removed"]:
+                del known[gid]
+
+    assert known == (await shop.storefront()).json()["variants"]
+
+
+async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.golden()
+    url = await stream_url(shop)
+    async with reading(inventory.app, url) as reader:
+        await reader.next()
+        first = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+        assert (await reader.next())["id"] == str(first["version"])
+    # Somebody else keeps listening meanwhile.
+    async with reading(inventory.app, url) as other:
+        await other.next()
+        for _ in range(2):
+            await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+            await other.next()
+
+        async with reading(inventory.app, url, last_event_id=str(first["version"])) as again:
+            missed = [await again.next(), await again.next()]
+            assert again.nothing_more()
+
+    assert [(event["event"], event["data"]["variants"][SINGLE]) for event in missed] == [("change", 48), ("change", 47)]
+
+
+async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.golden()
+    seen = str(await version(shop))
+
+    async with reading(inventory.app, await stream_url(shop), last_event_id=seen) as reader:
+        change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+        event = await reader.next()
+
+    assert (event["event"], event["id"]) == ("change", str(change["version"]))
+
+
+@pytest.mark.parametrize("last_event_id", ["0", "999999", "-1", "abc", "", "1" * 30])
+async def test_a_reader_whose_place_is_not_known_begins_anew(
+    shop: Shop, inventory: Inventory, last_event_id: str
+) -> None:
+    await shop.golden()
+
+    async with reading(inventory.app, await stream_url(shop), last_event_id=last_event_id) as reader:
+        assert (await reader.next())["event"] == "snapshot"
+
+
+async def test_a_shop_hears_of_its_own_variants_only(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    mine, theirs = await shop.golden(), await other.golden()
+    async with reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+        for _ in range(3):
+            await other.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1)
+        await shop.call("adjust_pool_quantity", pool_id=mine["id"], delta=-6)
+
+        assert (await reader.next())["data"]["variants"][SINGLE] == 44
+
+
+async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: Inventory, settings: Settings) -> None:
+    pool = await shop.golden()
+    async with running(settings) as second, reading(inventory.app, await stream_url(shop)) as reader:
+        await reader.next()
+        change = await shop.through(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+        event = await reader.next()
+
+    assert event["id"] == str(change["version"])
+    assert event["data"]["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+async def next_event(lines: AsyncIterator[str]) -> Event:
+    """The next event of a stream that a real server sends."""
+    text: list[str] = []
+    async for line in lines:
+        text.append(line)
+        if not line:
+            if "data" in (event := parsed("\n".join(text))):
+                return event
+            text.clear()
+    raise AssertionError("the stream has ended")
+
+
+async def test_a_change_made_in_one_process_arrives_from_another_which_ends_its_streams_when_told_to_stop(
+    shop: Shop, inventory_url: str, tmp_path: Path
+) -> None:
+    pool = await shop.golden()
+    async with httpx2.AsyncClient(timeout=15) as http:
+        with serving(inventory_url, tmp_path, 2, service="inventory") as (one, two):
+            told = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
+            async with http.stream("GET", told["stream_url"]) as stream:
+                assert stream.headers["content-type"] == "text/event-stream"
+                lines = stream.aiter_lines()
+                assert (await next_event(lines))["event"] == "snapshot"
+                call = {"name": "adjust_pool_quantity", "arguments": {"pool_id": pool["id"], "delta": -6}}
+                await http.post(
+                    f"{two.url}/mcp",
+                    json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+                    headers={"authorization": f"Bearer {shop.key}"},
+                )
+                assert (await next_event(lines))["data"]["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+                began = time.monotonic()
+                assert await asyncio.to_thread(one.stop) == 143
+                assert time.monotonic() - began < 2
+                assert [line async for line in lines if line.startswith("data:")] == []

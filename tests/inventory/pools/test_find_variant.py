@@ -1,0 +1,87 @@
+"""Finding a variant by what is known of it."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+
+MEMBERS: list[dict[str, Any]] = [
+    {"variant_gid": SINGLE, "units_per_sale": 1, "sku": "HONEY-1", "title": "Honey"},
+    {"variant_gid": SIX_PACK, "units_per_sale": 6, "sku": "HONEY-6", "title": "Honey, six jars"},
+    {"variant_gid": TWELVE_PACK, "units_per_sale": 12, "title": "Crate (100% honey)"},
+]
+
+
+@pytest.fixture
+async def stocked(shop: Shop) -> Shop:
+    """Honey in pool 1, and boxes in pool 2 for the six-pack."""
+    await shop.pool(50, name="Jars", members=MEMBERS)
+    await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    return shop
+
+
+async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
+    (found,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
+
+    assert found == {
+        "gid": SIX_PACK,
+        "sku": "HONEY-6",
+        "title": "Honey, six jars",
+        "effective": 3,
+        "pools": [
+            {"pool_id": 1, "name": "Jars", "unit": "units", "units_per_sale": 6},
+            {"pool_id": 2, "name": "Boxes", "unit": "units", "units_per_sale": 1},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        ({"gid": SINGLE}, [SINGLE]),
+        ({"gid": "gid://shopify/ProductVariant/7"}, []),
+        ({"sku": "HONEY-1"}, [SINGLE]),
+        ({"sku": "honey-1"}, [SINGLE]),
+        ({"sku": "HONEY"}, []),
+        ({"text": "honey"}, [SINGLE, SIX_PACK, TWELVE_PACK]),
+        ({"text": "Y-6"}, [SIX_PACK]),
+        ({"text": "six"}, [SIX_PACK]),
+        ({"text": "100%"}, [TWELVE_PACK]),
+        ({"text": "%six"}, []),
+    ],
+    ids=str,
+)
+async def test_the_best_fit_comes_first(stocked: Shop, known: dict[str, Any], found: list[str]) -> None:
+    assert [each["gid"] for each in (await stocked.call("find_variant", **known))["variants"]] == found
+
+
+async def test_one_that_was_unlinked_is_still_known(stocked: Shop) -> None:
+    await stocked.call("unlink_variants", pool_id=1, variant_gids=[SINGLE])
+
+    (found,) = (await stocked.call("find_variant", sku="HONEY-1"))["variants"]
+
+    assert (found["effective"], found["pools"]) == (None, [])
+
+
+@pytest.mark.parametrize("known", [{}, {"gid": SINGLE, "sku": "HONEY-1"}, {"sku": None, "text": None}], ids=str)
+async def test_exactly_one_thing_is_asked_by(stocked: Shop, known: dict[str, Any]) -> None:
+    refused = await stocked.refused("find_variant", **known)
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["gid"])
+
+
+async def test_at_most_fifty_are_shown(stocked: Shop) -> None:
+    members = [
+        {"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1, "title": "Wax"} for n in range(60)
+    ]
+    await stocked.call("link_variants", pool_id=2, members=members)
+
+    assert len((await stocked.call("find_variant", text="wax"))["variants"]) == 50
+
+
+async def test_another_shops_variants_are_not_found(stocked: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+
+    for known in ({"gid": SINGLE}, {"sku": "HONEY-1"}, {"text": "honey"}):
+        assert (await other.call("find_variant", **known))["variants"] == []

@@ -1,0 +1,73 @@
+"""Reading one pool, with the variants that draw on it."""
+
+import asyncio
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+
+
+async def test_it_shows_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    read = await shop.call("get_pool", pool_id=pool["id"])
+
+    assert [(each["variant_gid"], each["units_per_sale"], each["effective"]) for each in read["members"]] == [
+        (SINGLE, 1, 50),
+        (SIX_PACK, 6, 8),
+        (TWELVE_PACK, 12, 4),
+    ]
+    assert read["member_count"] == 3
+
+
+async def test_without_its_variants_it_is_shorter_and_still_counts_them(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    read = await shop.call("get_pool", pool_id=pool["id"], include_members=False)
+
+    assert (read["members"], read["member_count"]) == ([], 3)
+
+
+async def test_a_kit_shows_what_all_of_its_pools_allow(shop: Shop) -> None:
+    jars = await shop.golden()
+    await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+
+    read = await shop.call("get_pool", pool_id=jars["id"])
+
+    assert [each["effective"] for each in read["members"]] == [50, 2, 4]
+
+
+async def test_a_variant_with_a_pool_that_is_not_active_shows_no_number(shop: Shop) -> None:
+    jars = await shop.golden()
+    boxes = await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.call("pause_pool", pool_id=boxes["id"])
+
+    read = await shop.call("get_pool", pool_id=jars["id"])
+
+    assert [each["effective"] for each in read["members"]] == [50, None, 4]
+
+
+async def test_an_archived_pool_can_still_be_read(shop: Shop) -> None:
+    pool = await shop.golden()
+    await shop.call("archive_pool", pool_id=pool["id"])
+
+    read = await shop.call("get_pool", pool_id=pool["id"])
+
+    assert (read["status"], read["on_hand"], read["member_count"]) == ("archived", 50, 3)
+
+
+async def test_those_who_ask_at_once_get_each_their_own(shop: Shop, inventory: Inventory) -> None:
+    """Everyone who waits is answered by one statement; each still gets what it asked for."""
+    other = await inventory.shop()
+    mine, theirs = await shop.golden(), await other.pool(7)
+
+    answers = await asyncio.gather(
+        shop.call("get_pool", pool_id=mine["id"]),
+        other.call("get_pool", pool_id=theirs["id"]),
+        shop.call("get_pool", pool_id=mine["id"], include_members=False),
+        shop.call("get_pool", pool_id=theirs["id"]),
+        other.call("get_pool", pool_id=mine["id"]),
+        return_exceptions=True,
+    )
+
+    shown = [each["on_hand"] for each in answers if not isinstance(each, BaseException)]
+    codes = [each.code for each in answers if isinstance(each, Refused)]
+    assert (shown, codes) == ([50, 7, 50], ["not_found", "not_found"])

@@ -1,0 +1,116 @@
+"""Listing pools: everything with `{}`, or what the filters leave, a page at a time."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import PACKS, Inventory, Shop
+
+
+@pytest.fixture
+async def full(shop: Shop) -> Shop:
+    """Pools 1 to 5: plenty, low, paused, archived, and one without a threshold."""
+    await shop.pool(50, name="Honey jars", members=PACKS, low_stock_at=12)
+    await shop.pool(10, name="Honey sticks", low_stock_at=10, unit="sticks", buffer=3)
+    await shop.pool(0, name="Ävocados")
+    await shop.pool(0, name="Old honey", low_stock_at=1)
+    await shop.pool(0, name="Lids")
+    await shop.call("pause_pool", pool_id=3)
+    await shop.call("archive_pool", pool_id=4)
+    return shop
+
+
+async def names(shop: Shop, **filters: Any) -> list[str]:
+    return [pool["name"] for pool in (await shop.call("list_pools", **filters))["pools"]]
+
+
+async def test_without_any_arguments_every_pool_that_is_not_archived_is_listed(full: Shop) -> None:
+    assert await names(full) == ["Honey jars", "Honey sticks", "Ävocados", "Lids"]
+
+
+async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
+    await full.call("hold_quantity", pool_id=1, quantity=6)
+
+    pool = (await full.call("list_pools"))["pools"][0]
+
+    assert pool.pop("inserted_at").endswith("Z")
+    assert pool == {
+        "id": 1,
+        "name": "Honey jars",
+        "unit": "units",
+        "on_hand": 50,
+        "held": 6,
+        "buffer": 0,
+        "available": 44,
+        "low_stock_at": 12,
+        "low_stock": False,
+        "allow_negative": False,
+        "status": "active",
+        "member_count": 3,
+        "version": (await full.call("get_pool", pool_id=1))["version"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"status": "active"}, ["Honey jars", "Honey sticks", "Lids"]),
+        ({"status": "paused"}, ["Ävocados"]),
+        ({"status": "archived"}, ["Old honey"]),
+        ({"query": "honey"}, ["Honey jars", "Honey sticks"]),
+        ({"query": "HONEY S"}, ["Honey sticks"]),
+        ({"query": "honey", "status": "archived"}, ["Old honey"]),
+        ({"query": "%"}, []),
+        ({"query": "_"}, []),
+        ({"query": "'; drop table pools; --"}, []),
+        ({"low_stock_only": True}, ["Honey sticks"]),
+        ({"low_stock_only": True, "status": "archived"}, ["Old honey"]),
+        ({"limit": 1}, ["Honey jars"]),
+    ],
+    ids=str,
+)
+async def test_only_what_is_asked_for_is_listed(full: Shop, filters: dict[str, Any], found: list[str]) -> None:
+    assert await names(full, **filters) == found
+
+
+@pytest.mark.parametrize("query", ["ÄVOCADOS", "ävocados", "Ävo"])
+async def test_a_name_is_found_in_either_case_of_any_letter(full: Shop, query: str) -> None:
+    assert await names(full, query=query) == ["Ävocados"]
+
+
+async def test_pages_follow_one_another_without_gap_or_repetition(full: Shop) -> None:
+    seen: list[int] = []
+    page: dict[str, Any] = {"next_cursor": ""}
+    while page["next_cursor"] is not None:
+        page = await full.call("list_pools", limit=2, cursor=page["next_cursor"])
+        seen += [pool["id"] for pool in page["pools"]]
+
+    assert seen == [1, 2, 3, 5]
+
+
+async def test_a_pool_that_goes_away_between_pages_shifts_none(full: Shop) -> None:
+    first = await full.call("list_pools", limit=2)
+    await full.call("archive_pool", pool_id=1)
+
+    second = await full.call("list_pools", limit=2, cursor=first["next_cursor"])
+
+    assert [pool["id"] for pool in second["pools"]] == [3, 5]
+
+
+@pytest.mark.parametrize("limit", [0, 201, -1, "5", 1.5, True])
+async def test_a_limit_lies_between_1_and_200(full: Shop, limit: Any) -> None:
+    refused = await full.refused("list_pools", limit=limit)
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["limit"])
+
+
+async def test_a_new_shop_has_no_pools(shop: Shop) -> None:
+    assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+
+
+async def test_another_shops_pools_are_not_listed(full: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    page = await full.call("list_pools", limit=1)
+
+    assert await names(other) == []
+    assert await names(other, cursor=page["next_cursor"]) == []

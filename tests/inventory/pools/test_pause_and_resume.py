@@ -1,0 +1,57 @@
+"""A paused pool: storefronts are no longer told of its variants, and its stock can still be counted."""
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
+
+
+async def test_its_variants_are_no_longer_told_of_until_it_goes_on(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    paused = await shop.call("pause_pool", pool_id=pool["id"])
+    assert (await shop.storefront()).json()["variants"] == {}
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+    resumed = await shop.call("resume_pool", pool_id=pool["id"])
+
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert (paused["pool"]["status"], resumed["pool"]["status"]) == ("paused", "active")
+    assert paused["affected"][0] == {"variant_gid": SINGLE, "before": 50, "after": None}
+    assert resumed["affected"][0] == {"variant_gid": SINGLE, "before": None, "after": 44}
+
+
+async def test_a_kit_is_told_of_when_all_of_its_pools_are_active(shop: Shop) -> None:
+    await shop.golden()
+    boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+
+    await shop.call("pause_pool", pool_id=boxes["id"])
+    without = (await shop.storefront()).json()["variants"]
+    await shop.call("resume_pool", pool_id=boxes["id"])
+
+    assert without == {SINGLE: 50, TWELVE_PACK: 4}
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 5, TWELVE_PACK: 4}
+
+
+async def test_doing_it_twice_is_doing_it_once(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    for tool, status in (("pause_pool", "paused"), ("resume_pool", "active")):
+        changes = [await shop.call(tool, pool_id=pool["id"]) for _ in range(2)]
+        assert [change["pool"]["status"] for change in changes] == [status, status]
+        assert [len(change["affected"]) for change in changes] == [3, 0]
+
+
+async def test_neither_is_done_to_an_archived_pool(shop: Shop) -> None:
+    pool = await shop.golden()
+    await shop.call("archive_pool", pool_id=pool["id"])
+
+    for tool in ("pause_pool", "resume_pool"):
+        refused = await shop.refused(tool, pool_id=pool["id"])
+        assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
+
+
+async def test_what_is_held_of_a_paused_pool_stays_held(shop: Shop) -> None:
+    pool = await shop.golden()
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+    await shop.call("pause_pool", pool_id=pool["id"])
+
+    await shop.call("release_hold", hold_id=hold["id"])
+
+    assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0

@@ -1,0 +1,103 @@
+"""Pools, their variants and their history as CSV."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return [*csv.DictReader(io.StringIO(text, newline=""))]
+
+
+async def test_pools(shop: Shop) -> None:
+    jars = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
+    honey = await shop.pool(0, name="Honey", unit="g")
+
+    told = await shop.call("export_csv", kind="pools")
+
+    assert (told["kind"], told["rows"], told["next_cursor"]) == ("pools", 2, None)
+    assert told["csv"].splitlines() == [
+        "name,unit,quantity,buffer,low_stock_at,version",
+        f"Honey jars,units,50,3,12,{jars['version']}",
+        f"Honey,g,0,0,,{honey['version']}",
+    ]
+
+
+async def test_members(shop: Shop) -> None:
+    await shop.pool(50, name="Honey, jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]])
+
+    told = await shop.call("export_csv", kind="members")
+
+    assert told["csv"].splitlines() == [
+        "pool,variant_gid,units_per_sale,sku,title",
+        f'"Honey, jars",{SINGLE},1,,',
+        f'"Honey, jars",{SIX_PACK},6,HONEY-6,"The ""six"""',
+    ]
+
+
+@pytest.mark.parametrize("reason", ["Sold, at\nthe fair.", "Sold\r\nat", "Sold\r99,1,adjust", '"quoted"', " ", ","])
+async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Shop, reason: str) -> None:
+    pool = await shop.pool(50)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=reason)
+
+    told = rows((await shop.call("export_csv", kind="history"))["csv"])
+
+    entries = await shop.entries()
+    assert told == [{name: "" if value is None else str(value) for name, value in entry.items()} for entry in entries]
+
+
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)"])
+async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
+    pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=formula)
+
+    members = rows((await shop.call("export_csv", kind="members"))["csv"])
+    history = rows((await shop.call("export_csv", kind="history"))["csv"])
+
+    assert (members[0]["sku"], members[0]["title"], history[0]["reason"]) == (f"'{formula}",) * 3
+    # A number is a number, and no formula.
+    assert history[0]["delta"] == "-6"
+
+
+async def test_archived_pools_are_left_out(shop: Shop) -> None:
+    pool = await shop.golden()
+    await shop.call("archive_pool", pool_id=pool["id"])
+
+    assert (await shop.call("export_csv", kind="pools"))["rows"] == 0
+    assert (await shop.call("export_csv", kind="members"))["rows"] == 0
+
+
+@pytest.mark.parametrize(("kind", "count"), [("pools", 5), ("members", 5), ("history", 5)])
+async def test_pages_follow_one_another(shop: Shop, kind: str, count: int) -> None:
+    for number in range(5):
+        await shop.pool(1 + number, members=[{**PACKS[0], "units_per_sale": 1 + number}])
+    seen: list[str] = []
+    page: dict[str, Any] = {"next_cursor": ""}
+    while page["next_cursor"] is not None:
+        page = await shop.call("export_csv", kind=kind, limit=2, cursor=page["next_cursor"])
+        assert page["rows"] <= 2
+        head, *lines = page["csv"].splitlines()
+        assert head.count(",") >= 4
+        seen += lines
+
+    assert len(seen) == len(set(seen)) == count
+
+
+async def test_a_shop_exports_what_is_its_own(shop: Shop, inventory: Inventory) -> None:
+    await (await inventory.shop()).golden()
+
+    for kind in ("pools", "members", "history"):
+        assert (await shop.call("export_csv", kind=kind))["rows"] == 0
+
+
+async def test_a_kit_has_a_line_for_every_pool(shop: Shop) -> None:
+    await shop.pool(50, name="Jars", members=[PACKS[2]])
+    await shop.pool(9, name="Crates", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 1}])
+
+    told = rows((await shop.call("export_csv", kind="members"))["csv"])
+
+    assert [(each["pool"], each["units_per_sale"]) for each in told] == [("Jars", "12"), ("Crates", "1")]

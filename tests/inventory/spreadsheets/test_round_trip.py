@@ -1,0 +1,151 @@
+"""What is exported can be imported again, and then is as it was."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from holdfast.inventory.spreadsheets import sheet
+from tests.inventory.support import PACKS, SINGLE, Inventory, Shop
+
+NAMES = [
+    "Honey jars",
+    "Honey, jars",
+    'The "best" honey',
+    "ÄPFEL",
+    "ΟΔΟΣ",
+    "İstanbul",
+    "STRASSE ß",
+    "蜂蜜",
+    "🍯 jars",
+    "=1+1",
+    "-5",
+    "@home",
+    "'quoted'",
+    "'=quoted",
+    "null",
+    "true",
+    "12",
+    "1e3",
+    "a;b",
+    "back\\slash",
+]
+
+
+async def exported(shop: Shop, kind: str) -> str:
+    return (await shop.call("export_csv", kind=kind))["csv"]
+
+
+def lasting(text: str) -> list[dict[str, str]]:
+    """The rows of a sheet but for their versions, which belong to a shop."""
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    return [{name: cell for name, cell in row.items() if name != "version"} for row in rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_pool_comes_back_under_its_name_and_not_as_another(shop: Shop, name: str) -> None:
+    pool = await shop.pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
+    before = {kind: await exported(shop, kind) for kind in ("pools", "members")}
+
+    for kind, text in before.items():
+        done = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
+        assert (done["created"], done["refused"], done["updated"] + done["unchanged"]) == (0, 0, 1), done
+
+    for kind, text in before.items():
+        assert lasting(await exported(shop, kind)) == lasting(text)
+    [only] = (await shop.call("list_pools"))["pools"]
+    assert (only["id"], only["name"], only["on_hand"]) == (pool["id"], name, 50)
+    [variant] = (await shop.call("find_variant", gid=SINGLE))["variants"]
+    assert (variant["sku"], variant["title"]) == (name, name)
+
+
+@pytest.mark.parametrize("kind", ["pools", "members"])
+async def test_a_sheet_that_nobody_touched_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
+    await shop.golden()
+    text = await exported(shop, kind)
+    before = await inventory.everything()
+
+    told = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
+
+    assert {row["outcome"] for row in told["rows"]} == {"unchanged"}
+    assert await inventory.everything() == before
+
+
+async def test_one_shops_sheets_furnish_another(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    for name in NAMES[:4]:
+        await shop.pool(50, name=name, unit="g", low_stock_at=4)
+    await shop.pool(3, name="Boxes", members=PACKS)
+
+    for kind in ("pools", "members"):
+        await other.call("import_csv", kind=kind, text=await exported(shop, kind), dry_run=False)
+
+    for kind in ("pools", "members"):
+        assert lasting(await exported(other, kind)) == lasting(await exported(shop, kind))
+    assert (await other.storefront()).json()["variants"] == (await shop.storefront()).json()["variants"]
+
+
+async def test_a_deficit_that_nobody_touched_comes_back_as_it_was(shop: Shop, inventory: Inventory) -> None:
+    """A quantity below zero cannot be set, but it can stay."""
+    pool = await shop.pool(0, name="Jars", allow_negative=True)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
+    text = await exported(shop, "pools")
+    before = await inventory.everything()
+
+    same = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
+    other = await shop.call("import_csv", kind="pools", text=text.replace("-5", "-4"), dry_run=False)
+
+    assert (same["unchanged"], same["refused"]) == (1, 0)
+    assert (other["applied"], other["refused"]) == (False, 1)
+    assert await inventory.everything() == before
+
+
+async def test_a_sheet_of_yesterday_does_not_undo_what_was_done_since(shop: Shop, inventory: Inventory) -> None:
+    """Every row carries the version it was read at; nobody's change is overwritten unseen."""
+    pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
+    text = (await exported(shop, "pools")).replace(",50,", ",40,")
+    await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
+    before = await inventory.everything()
+
+    told = await shop.call("import_csv", kind="pools", text=text, dry_run=False)
+
+    assert (told["applied"], told["refused"]) == (False, 1)
+    assert [(row["line"], row["message"].partition(":")[0]) for row in told["rows"] if row["outcome"] == "refused"] == [
+        (3, "version")
+    ]
+    assert await inventory.everything() == before
+
+
+class Counted(Struct):
+    """A row of two cells."""
+
+    name: str
+    quantity: int
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=40)
+names = cells.map(str.strip).filter(bool)
+
+
+@given(st.lists(st.tuples(names, st.integers(-(10**12), 10**12)), max_size=5))
+def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]]) -> None:
+    text = sheet.written(("name", "quantity"), rows)
+
+    good, refused = sheet.read(text, Counted)
+
+    assert refused == []
+    assert [(row.name, row.quantity) for _, row in good] == rows
+
+
+@given(st.lists(cells, max_size=5))
+def test_no_cell_begins_with_what_spreadsheet_programs_run(texts: list[str]) -> None:
+    text = sheet.written(("name",), [(each,) for each in texts])
+
+    read: list[Any] = [*csv.reader(io.StringIO(text, newline=""))]
+
+    assert len(read) == 1 + len(texts)
+    assert not any(row[0].startswith(("=", "+", "-", "@", "\t", "\r")) for row in read[1:])

@@ -1,0 +1,139 @@
+"""Adding to a pool, or taking from it: never more than is there, unless the pool allows it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Refused, Shop
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "left"),
+    [
+        ({"delta": 6}, "adjust", 56),
+        ({"delta": -6}, "adjust", 44),
+        ({"delta": -50}, "adjust", 0),
+        ({"delta": 24, "kind": "restock"}, "restock", 74),
+    ],
+)
+async def test_what_is_there_moves_by_the_delta(shop: Shop, arguments: dict[str, Any], kind: str, left: int) -> None:
+    pool = await shop.pool(50)
+
+    change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], **arguments)
+
+    (entry,) = change["entries"]
+    assert (entry["kind"], entry["delta"], entry["balance_after"]) == (kind, arguments["delta"], left)
+    assert await shop.on_hand(pool["id"]) == left
+
+
+async def test_every_variant_of_the_pool_is_told_of(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+
+    assert change["affected"] == [
+        {"variant_gid": SINGLE, "before": 50, "after": 44},
+        {"variant_gid": SIX_PACK, "before": 8, "after": 7},
+        {"variant_gid": TWELVE_PACK, "before": 4, "after": 3},
+    ]
+
+
+async def test_more_than_is_there_is_refused_with_what_there_is(shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
+
+    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 50, 51)
+    assert refused["retryable"] is False
+    assert await shop.on_hand(pool["id"]) == 50
+    assert len(await shop.entries(pool_id=pool["id"])) == 1
+
+
+async def test_what_is_held_for_somebody_is_not_given_to_others(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
+
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-31)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-30)
+
+    assert (refused["code"], refused["available"]) == ("not_enough_stock", 30)
+    assert await shop.on_hand(pool["id"]) == 20
+
+
+async def test_a_pool_that_allows_it_goes_below_zero_and_storefronts_are_told_zero(shop: Shop) -> None:
+    pool = await shop.pool(5, allow_negative=True, members=PACKS)
+
+    change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
+
+    assert (change["pools"][0]["on_hand"], change["pools"][0]["available"]) == (-3, 0)
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
+
+
+async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop) -> None:
+    pool = await shop.pool(0, allow_negative=True)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+    await shop.call("update_pool", pool_id=pool["id"], allow_negative=False)
+
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=4)
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+
+    assert (refused["code"], refused["available"]) == ("not_enough_stock", 0)
+    assert await shop.on_hand(pool["id"]) == -6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [({"delta": 0}, "delta"), ({"delta": -1, "kind": "restock"}, "delta"), ({"delta": 1, "kind": "sale"}, "kind")],
+)
+async def test_a_change_that_is_none_or_contradicts_itself_is_refused(
+    shop: Shop, arguments: dict[str, Any], field: str
+) -> None:
+    pool = await shop.pool(50)
+
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], **arguments)
+
+    assert refused["code"] == "validation_failed"
+    assert list(refused["errors"]) == [field]
+
+
+async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
+    pool = await shop.pool(0)
+    items = [{"pool_id": pool["id"], "delta": 10**12}] * 250
+    for _ in range(4):
+        await shop.call("bulk_adjust", items=items)
+    assert await shop.on_hand(pool["id"]) == 10**15
+
+    refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=1)
+
+    assert refused["code"] == "validation_failed"
+    assert await shop.on_hand(pool["id"]) == 10**15
+
+
+async def test_of_sixty_who_take_one_of_fifty_at_once_exactly_fifty_get_it(shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    answers = await asyncio.gather(
+        *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(60)), return_exceptions=True
+    )
+
+    refused = [answer for answer in answers if isinstance(answer, Refused)]
+    taken = [answer for answer in answers if not isinstance(answer, BaseException)]
+    assert (len(taken), len(refused)) == (50, 10)
+    assert sorted(answer["entries"][0]["balance_after"] for answer in taken) == [*range(50)]
+    assert len({answer["version"] for answer in taken}) == 50
+    assert await shop.on_hand(pool["id"]) == 0
+
+
+async def test_one_who_is_refused_does_not_disturb_those_who_came_with_it(shop: Shop) -> None:
+    pool = await shop.pool(10)
+
+    first, greedy, last = await asyncio.gather(
+        *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta) for delta in (-4, -7, -6)),
+        return_exceptions=True,
+    )
+
+    assert isinstance(greedy, Refused)
+    assert not isinstance(first, BaseException)
+    assert not isinstance(last, BaseException)
+    assert [each["entries"][0]["balance_after"] for each in (first, last)] == [6, 0]

@@ -1,0 +1,148 @@
+"""Changes that are made only if nothing changed since one looked."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Refused, Shop, running
+
+STOCK: list[tuple[str, dict[str, Any]]] = [
+    ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),
+    ("adjust_pool_quantity", {"pool_id": 1, "delta": -6}),
+    ("transfer_quantity", {"from_pool_id": 1, "to_pool_id": 2, "quantity": 5}),
+]
+CONFIGURATION: list[tuple[str, dict[str, Any]]] = [
+    ("update_pool", {"pool_id": 1, "buffer": 5}),
+    ("pause_pool", {"pool_id": 1}),
+    ("resume_pool", {"pool_id": 1}),
+    ("archive_pool", {"pool_id": 1}),
+    ("restore_pool", {"pool_id": 3}),
+    ("link_variants", {"pool_id": 1, "members": [{"variant_gid": SIX_PACK, "units_per_sale": 6}]}),
+    ("update_member", {"pool_id": 1, "variant_gid": SINGLE, "units_per_sale": 2}),
+    ("unlink_variants", {"pool_id": 1, "variant_gids": [SINGLE]}),
+]
+
+
+@pytest.fixture
+async def scene(shop: Shop) -> Shop:
+    """Pool 1 of 50 singles, pool 2 of the same unit, pool 3 archived."""
+    await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+    await shop.pool(20)
+    await shop.pool(0)
+    await shop.call("archive_pool", pool_id=3)
+    return shop
+
+
+async def version(shop: Shop, pool_id: int) -> int:
+    return (await shop.call("get_pool", pool_id=pool_id))["version"]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), STOCK + CONFIGURATION, ids=[tool for tool, _ in STOCK + CONFIGURATION])
+async def test_with_the_present_version_it_is_made_and_with_the_one_before_it_is_not(
+    scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
+) -> None:
+    id = arguments.get("pool_id") or arguments["from_pool_id"]
+    present = await version(scene, id)
+    before = await inventory.everything()
+
+    for other in (present - 1, present + 1, 0):
+        refused = await scene.refused(tool, **arguments, expected_version=other)
+        assert refused["code"] == "stale"
+        assert refused["current"] == {
+            "pool_id": id,
+            "version": present,
+            "quantity": await scene.on_hand(id),
+        }
+    assert await inventory.everything() == before
+    done = await scene.call(tool, **arguments, expected_version=present)
+
+    assert done["version"] == await version(scene, id) > present
+
+
+@pytest.mark.parametrize(("tool", "arguments"), STOCK, ids=[tool for tool, _ in STOCK])
+async def test_with_the_present_quantity_it_is_made_and_with_another_it_is_not(
+    scene: Shop, tool: str, arguments: dict[str, Any]
+) -> None:
+    refused = await scene.refused(tool, **arguments, expected_quantity=49)
+    assert (refused["code"], refused["current"]["quantity"]) == ("stale", 50)
+
+    await scene.call(tool, **arguments, expected_quantity=50)
+
+    assert await scene.on_hand(1) != 50
+
+
+async def test_what_the_error_says_is_what_makes_the_next_try_succeed(scene: Shop) -> None:
+    refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
+
+    present = refused["current"]
+    await scene.call(
+        "set_pool_quantity",
+        pool_id=1,
+        quantity=44,
+        expected_version=present["version"],
+        expected_quantity=present["quantity"],
+    )
+
+    assert await scene.on_hand(1) == 44
+
+
+@pytest.mark.parametrize("tool", ["set_pool_quantity", "adjust_pool_quantity"])
+async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins(scene: Shop, tool: str) -> None:
+    seen = await version(scene, 1)
+    arguments = [{"quantity": 44}, {"quantity": 43}] if tool == "set_pool_quantity" else [{"delta": -6}, {"delta": -7}]
+
+    answers = await asyncio.gather(
+        *(scene.call(tool, pool_id=1, expected_version=seen, **each) for each in arguments), return_exceptions=True
+    )
+
+    (lost,) = [answer for answer in answers if isinstance(answer, Refused)]
+    (won,) = [answer for answer in answers if not isinstance(answer, BaseException)]
+    assert lost.code == "stale"
+    assert lost.body["current"]["version"] == won["version"]
+    assert await scene.on_hand(1) == won["pools"][0]["on_hand"]
+
+
+async def test_of_many_in_two_processes_that_expect_the_same_version_exactly_one_wins(
+    scene: Shop, settings: Settings
+) -> None:
+    seen = await version(scene, 1)
+    async with running(settings) as second:
+        shops = [scene, scene.through(second)] * 10
+        answers = await asyncio.gather(
+            *(shop.call("adjust_pool_quantity", pool_id=1, delta=-1, expected_version=seen) for shop in shops),
+            return_exceptions=True,
+        )
+
+    assert sorted(answer.code if isinstance(answer, Refused) else "done" for answer in answers) == [
+        "done",
+        *["stale"] * 19,
+    ]
+    assert await scene.on_hand(1) == 49
+
+
+async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None:
+    for tool, arguments in [*STOCK, *CONFIGURATION[:3]]:
+        seen = await version(scene, 1)
+        await scene.call(tool, **arguments)
+        refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=1, expected_version=seen)
+        assert refused["code"] == "stale", tool
+
+
+async def test_a_change_of_another_pool_does_not(scene: Shop) -> None:
+    seen = await version(scene, 1)
+    await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
+
+    await scene.call("set_pool_quantity", pool_id=1, quantity=44, expected_version=seen)
+
+    assert await scene.on_hand(1) == 44
+
+
+async def test_a_deficit_can_be_expected(scene: Shop) -> None:
+    await scene.call("update_pool", pool_id=2, allow_negative=True)
+    await scene.call("adjust_pool_quantity", pool_id=2, delta=-25)
+
+    await scene.call("set_pool_quantity", pool_id=2, quantity=0, expected_quantity=-5)
+
+    assert await scene.on_hand(2) == 0

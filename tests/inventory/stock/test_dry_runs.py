@@ -1,0 +1,133 @@
+"""A dry run answers what the same call then answers, and changes nothing."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("create_pool", {"name": "Lids", "quantity": 9, "buffer": 2, "members": PACKS[:2]}),
+    ("create_pool", {"name": "Empty"}),
+    ("update_pool", {"pool_id": 1, "name": "Honey", "buffer": 8, "low_stock_at": 45, "allow_negative": True}),
+    ("pause_pool", {"pool_id": 1}),
+    ("resume_pool", {"pool_id": 3}),
+    ("archive_pool", {"pool_id": 1}),
+    ("archive_pool", {"pool_id": 1, "release_variants": True}),
+    ("restore_pool", {"pool_id": 4}),
+    ("link_variants", {"pool_id": 2, "members": PACKS}),
+    ("update_member", {"pool_id": 1, "variant_gid": SIX_PACK, "units_per_sale": 5}),
+    ("unlink_variants", {"pool_id": 1, "variant_gids": [SINGLE, SIX_PACK]}),
+    ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),
+    ("adjust_pool_quantity", {"pool_id": 1, "delta": -6, "reason": "Sold at the fair."}),
+    ("bulk_adjust", {"items": [{"pool_id": 1, "delta": -6}, {"pool_id": 2, "delta": 1}]}),
+    ("transfer_quantity", {"from_pool_id": 1, "to_pool_id": 2, "quantity": 5}),
+    ("hold_quantity", {"variant_gid": SIX_PACK, "quantity": 2, "reference": "cart 7"}),
+    ("release_hold", {"hold_id": 4}),
+    ("revert_entry", {"entry_id": 3}),
+    ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n"}),
+    ("import_csv", {"kind": "members", "text": f"pool,variant_gid,units_per_sale\nBoxes,{SINGLE},2\n"}),
+]
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("create_pool", {"name": "jars"}, "name_taken"),
+    ("update_pool", {"pool_id": 1, "name": "Boxes"}, "name_taken"),
+    ("archive_pool", {"pool_id": 2}, "pool_has_holds"),
+    ("unlink_variants", {"pool_id": 2, "variant_gids": [SINGLE]}, "not_found"),
+    ("adjust_pool_quantity", {"pool_id": 1, "delta": -51}, "not_enough_stock"),
+    ("hold_quantity", {"pool_id": 1, "quantity": 51}, "not_enough_stock"),
+    ("set_pool_quantity", {"pool_id": 1, "quantity": 3, "expected_quantity": 7}, "stale"),
+    ("revert_entry", {"entry_id": 4}, "not_revertible"),
+    ("release_hold", {"hold_id": 1}, "not_found"),
+]
+OF_THE_MOMENT = {"id", "hold_id", "created_at", "expires_at", "inserted_at", "dry_run"}
+OF_AN_IMPORT = {"applied", "version"}
+"""An import says itself whether anything was stored, and under which version."""
+
+
+def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
+    """An answer without what differs from call to call."""
+    if isinstance(answer, dict):
+        fields = cast(dict[str, Any], answer)
+        return {name: lasting(value, left_out) for name, value in fields.items() if name not in left_out}
+    if isinstance(answer, list):
+        return [lasting(item, left_out) for item in cast(list[Any], answer)]
+    return answer
+
+
+@pytest.fixture
+async def scene(shop: Shop) -> Shop:
+    """Pool 1, jars with their packs; 2, boxes with a hold; 3, paused; 4, archived. Entries 1 to 4; hold 4."""
+    await shop.pool(50, name="Jars", members=PACKS)
+    await shop.pool(20, name="Boxes")
+    await shop.pool(0, name="Paused")
+    await shop.pool(0, name="Archived")
+    await shop.call("pause_pool", pool_id=3)
+    await shop.call("archive_pool", pool_id=4)
+    await shop.call("adjust_pool_quantity", pool_id=2, delta=3)
+    await shop.call("hold_quantity", pool_id=2, quantity=3, reference="cart 6")
+    return shop
+
+
+def test_every_tool_that_writes_is_tried_here() -> None:
+    writing = {name for name, operation in TOOLS.items() if not operation.reads}
+
+    assert {tool for tool, _ in CALLS} == writing
+
+
+numbered = pytest.mark.parametrize(
+    ("tool", "arguments"), CALLS, ids=[f"{number}-{tool}" for number, (tool, _) in enumerate(CALLS)]
+)
+
+
+@numbered
+async def test_a_dry_run_changes_nothing_and_nobody_hears_of_it(
+    scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
+) -> None:
+    shown = await scene.storefront()
+    before = await inventory.everything()
+
+    tried = await scene.call(tool, **arguments, dry_run=True)
+
+    assert tried["dry_run"] is True
+    assert await inventory.everything() == before
+    assert (await scene.storefront()).json()["variants"] == shown.json()["variants"]
+    assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
+
+
+@numbered
+async def test_the_call_itself_answers_what_its_dry_run_answered(
+    scene: Shop, tool: str, arguments: dict[str, Any]
+) -> None:
+    left_out = OF_THE_MOMENT | OF_AN_IMPORT if tool == "import_csv" else OF_THE_MOMENT
+    tried = await scene.call(tool, **arguments, dry_run=True)
+
+    done = await scene.call(tool, **arguments, dry_run=False)
+
+    assert done["dry_run"] is False
+    assert lasting(tried, left_out) == lasting(done, left_out)
+
+
+@pytest.mark.parametrize(("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED])
+async def test_a_dry_run_is_refused_as_the_call_itself_is(
+    scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], code: str
+) -> None:
+    before = await inventory.everything()
+
+    tried = await scene.refused(tool, **arguments, dry_run=True)
+    refused = await scene.refused(tool, **arguments)
+
+    assert tried == refused
+    assert refused["code"] == code
+    assert await inventory.everything() == before
+
+
+async def test_dry_runs_among_other_calls_of_one_batch_leave_no_trace(scene: Shop) -> None:
+    calls = [(-50, True), (-1, False), (-49, True), (-1, False), (-48, True)]
+
+    answers = await asyncio.gather(
+        *(scene.call("adjust_pool_quantity", pool_id=1, delta=delta, dry_run=dry) for delta, dry in calls)
+    )
+
+    assert [answer["pools"][0]["on_hand"] for answer in answers] == [0, 49, 0, 48, 0]
+    assert await scene.on_hand(1) == 48

@@ -1,0 +1,161 @@
+"""Holds end by themselves when their time comes, whichever process notices."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import psycopg
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.stock import expiry
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
+from tests.support import eventually
+
+
+async def held(shop: Shop, pool_id: int) -> int:
+    return (await shop.call("get_pool", pool_id=pool_id))["held"]
+
+
+async def come(inventory: Inventory, *ids: int) -> None:
+    """Let the time of these holds come."""
+    await inventory.sql("update holds set expires_at = now() where id = any(%(ids)s)", ids=list(ids))
+
+
+async def test_a_hold_whose_time_has_come_gives_back_what_it_kept(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
+    await come(inventory, hold["id"])
+
+    assert await expiry.expire(inventory.database) == 1
+
+    entry = (await shop.entries())[0]
+    assert (entry["kind"], entry["held_delta"], entry["held_after"]) == ("release", -6, 0)
+    assert (entry["actor"], entry["source"], entry["source_ref"]) == ("system", "hold expiry", "cart 7")
+    assert await held(shop, pool["id"]) == 0
+
+
+async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    early = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
+    await come(inventory, early["id"])
+
+    assert await expiry.expire(inventory.database) == 1
+    assert await expiry.expire(inventory.database) == 0
+
+    assert await held(shop, pool["id"]) == 5
+
+
+async def test_a_hold_that_was_let_go_of_does_not_expire_as_well(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+    await shop.call("release_hold", hold_id=hold["id"])
+    await come(inventory, hold["id"])
+
+    assert await expiry.expire(inventory.database) == 0
+    assert len(await shop.entries()) == 3
+
+
+async def test_a_hold_that_has_expired_cannot_be_let_go_of(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+    await come(inventory, hold["id"])
+    await expiry.expire(inventory.database)
+
+    assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
+
+
+async def test_a_kit_is_given_back_in_every_pool(shop: Shop, inventory: Inventory) -> None:
+    jars = await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=3))["hold"]
+    await come(inventory, hold["id"])
+
+    await expiry.expire(inventory.database)
+
+    assert [await held(shop, pool["id"]) for pool in (jars, boxes)] == [0, 0]
+    assert await inventory.differences() == []
+
+
+async def test_holds_of_several_shops_and_of_one_pool_expire_together(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    mine, theirs = await shop.pool(50), await other.pool(50)
+    for _ in range(3):
+        await shop.call("hold_quantity", pool_id=mine["id"], quantity=2)
+    await other.call("hold_quantity", pool_id=theirs["id"], quantity=2)
+    await inventory.sql("update holds set expires_at = now()")
+
+    assert await expiry.expire(inventory.database) == 4
+
+    assert (await held(shop, mine["id"]), await held(other, theirs["id"])) == (0, 0)
+    assert await inventory.differences() == []
+
+
+async def test_processes_that_notice_at_once_give_it_back_once(
+    shop: Shop, inventory: Inventory, settings: Settings
+) -> None:
+    pool = await shop.pool(50)
+    for _ in range(20):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=2)
+    await inventory.sql("update holds set expires_at = now()")
+
+    async with running(settings) as second:
+        ended = await asyncio.gather(*(expiry.expire(each.database) for each in (inventory, second, inventory, second)))
+
+    assert sum(ended) == 20
+    assert await held(shop, pool["id"]) == 0
+    assert await inventory.differences() == []
+
+
+async def test_a_shop_whose_books_are_damaged_keeps_no_other_shop_waiting(inventory: Inventory) -> None:
+    """Its own hold cannot be ended before somebody has repaired it; everybody else's can."""
+    shops = [await inventory.shop() for _ in range(3)]
+    pools = [await shop.pool(50) for shop in shops]
+    for shop, pool in zip(shops, pools, strict=True):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
+    await inventory.sql("update pools set entries = 0 where id = %(id)s", id=pools[1]["id"])
+    await inventory.sql("update holds set expires_at = now()")
+
+    with contextlib.suppress(psycopg.Error):
+        await expiry.expire(inventory.database)
+
+    assert [await held(shop, pool["id"]) for shop, pool in zip(shops, pools, strict=True)] == [0, 6, 0]
+
+
+@contextlib.asynccontextmanager
+async def watching(inventory: Inventory) -> AsyncGenerator[None]:
+    """The loop that ends holds, as a process runs it."""
+    task = asyncio.create_task(expiry.run(inventory.database))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+
+    async with watching(inventory):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
+        assert (await shop.storefront()).json()["variants"] == {SINGLE: 44}
+
+        async def given_back() -> bool:
+            return (await shop.storefront()).json()["variants"] == {SINGLE: 50}
+
+        # Sooner than the patrol, which comes by every five seconds: the hold itself woke the watcher.
+        await eventually(given_back, expiry.PATROL_SECONDS - 1)
+
+
+async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    async with watching(inventory):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=600)
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=5, ttl_s=1)
+
+        async def only_the_longer_is_left() -> bool:
+            return await held(shop, pool["id"]) == 6
+
+        await eventually(only_the_longer_is_left, expiry.PATROL_SECONDS - 1)

@@ -1,0 +1,173 @@
+"""Holds: a quantity kept for somebody until a moment, given back when they let go of it or the moment comes."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+
+
+async def test_what_is_held_is_still_there_and_no_longer_available(shop: Shop) -> None:
+    pool = await shop.golden()
+
+    change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
+
+    (entry,) = change["entries"]
+    assert (entry["kind"], entry["delta"], entry["held_delta"], entry["held_after"]) == ("hold", 0, 6, 6)
+    assert (change["hold"]["id"], change["hold"]["reference"]) == (entry["id"], "cart 7")
+    shown = await shop.call("get_pool", pool_id=pool["id"])
+    assert (shown["on_hand"], shown["held"], shown["available"]) == (50, 6, 44)
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [({}, 900), ({"ttl_s": 60}, 60), ({"ttl_s": 604_800}, 604_800)])
+async def test_it_says_when_it_ends(shop: Shop, asked: dict[str, int], seconds: int) -> None:
+    pool = await shop.pool(50)
+
+    change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, **asked)
+
+    ends, began = (
+        datetime.fromisoformat(text) for text in (change["hold"]["expires_at"], change["entries"][0]["created_at"])
+    )
+    assert ends - began == timedelta(seconds=seconds)
+
+
+async def test_what_is_let_go_of_is_available_again(shop: Shop) -> None:
+    pool = await shop.golden()
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
+
+    change = await shop.call("release_hold", hold_id=hold["id"])
+
+    (entry,) = change["entries"]
+    assert (entry["kind"], entry["held_delta"], entry["held_after"]) == ("release", -6, 0)
+    assert entry["source_ref"] == "cart 7"
+    assert change["pools"][0]["available"] == 50
+
+
+async def test_more_than_is_available_is_not_held(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50, buffer=10)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
+    before = await inventory.everything()
+
+    refused = await shop.refused("hold_quantity", pool_id=pool["id"], quantity=11)
+
+    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
+    assert await inventory.everything() == before
+
+
+async def test_of_ten_who_want_ten_of_fifty_at_once_five_get_them(shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    answers = await asyncio.gather(
+        *(shop.call("hold_quantity", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
+    )
+
+    assert sum(isinstance(answer, Refused) for answer in answers) == 5
+    held = [answer["hold"]["id"] for answer in answers if not isinstance(answer, BaseException)]
+    assert len(set(held)) == 5
+    assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 50
+
+
+async def test_a_hold_can_be_ended_once(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+    await shop.call("release_hold", hold_id=hold["id"])
+    before = await inventory.everything()
+
+    refused = await shop.refused("release_hold", hold_id=hold["id"])
+
+    assert refused["code"] == "hold_ended"
+    assert await inventory.everything() == before
+
+
+async def test_of_many_who_end_a_hold_at_once_one_does(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
+
+    answers = await asyncio.gather(
+        *(shop.call("release_hold", hold_id=hold["id"]) for _ in range(5)), return_exceptions=True
+    )
+
+    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["hold_ended"] * 4
+    assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
+
+
+async def test_another_shops_hold_is_not_found(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    await other.pool(50)
+    await other.call("hold_quantity", pool_id=1, quantity=6)
+    hold = (await other.call("hold_quantity", pool_id=1, quantity=6))["hold"]
+
+    assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "not_found"
+    assert (await other.call("get_pool", pool_id=1))["held"] == 12
+
+
+async def kit(shop: Shop) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A six-pack that takes six jars of 50 and one box of 3."""
+    jars = await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    return jars, boxes
+
+
+async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
+    jars, boxes = await kit(shop)
+
+    change = await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2)
+
+    assert [(each["pool_id"], each["held_delta"]) for each in change["entries"]] == [(jars["id"], 12), (boxes["id"], 2)]
+    assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
+    released = await shop.call("release_hold", hold_id=change["hold"]["id"])
+    assert [(each["pool_id"], each["held_delta"]) for each in released["entries"]] == [
+        (jars["id"], -12),
+        (boxes["id"], -2),
+    ]
+
+
+async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop, inventory: Inventory) -> None:
+    _, boxes = await kit(shop)
+    before = await inventory.everything()
+
+    refused = await shop.refused("hold_quantity", variant_gid=SIX_PACK, quantity=4)
+
+    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes["id"], 3)
+    assert await inventory.everything() == before
+
+
+async def test_what_a_hold_keeps_of_a_kit_is_what_it_took_then(shop: Shop) -> None:
+    """The variant is linked differently meanwhile; the hold gives back what it holds all the same."""
+    jars, boxes = await kit(shop)
+    hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2))["hold"]
+    await shop.call("update_member", pool_id=jars["id"], variant_gid=SIX_PACK, units_per_sale=5)
+    await shop.call("unlink_variants", pool_id=boxes["id"], variant_gids=[SIX_PACK])
+
+    await shop.call("release_hold", hold_id=hold["id"])
+
+    assert [(await shop.call("get_pool", pool_id=pool["id"]))["held"] for pool in (jars, boxes)] == [0, 0]
+
+
+async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> None:
+    refused = await shop.refused("hold_quantity", variant_gid=SINGLE, quantity=1)
+
+    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
+
+
+@pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
+async def test_a_hold_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+    await shop.golden()
+
+    refused = await shop.refused("hold_quantity", quantity=1, **target)
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["pool_id"])
+
+
+async def test_a_hold_in_the_history_is_found_by_what_it_is_for(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 8")
+    await shop.call("release_hold", hold_id=hold["id"])
+
+    found = await shop.entries(source_ref="cart 7")
+
+    assert [entry["kind"] for entry in found] == ["release", "hold"]

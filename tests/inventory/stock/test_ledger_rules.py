@@ -1,0 +1,198 @@
+"""The rules of the ledger by themselves: whatever is tried on a stock, and in whatever order."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.inventory.stock.ledger import FACTS, LIMIT, Cause, Line, Pool, Stock
+from holdfast.inventory.stock.model import Entry, Kind
+from holdfast.kit.problems import Problem
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+CAUSE = Cause("agent", 1, "test")
+DECISIONS: list[Kind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
+
+gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
+amounts = st.integers(-60, 60) | st.sampled_from([-LIMIT, LIMIT, LIMIT + 1])
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> list[Pool]:
+    """One to three pools with nothing in them yet, and the variants that draw on them."""
+    return [
+        Pool(
+            id=id,
+            name=f"Pool {id}",
+            unit="units",
+            on_hand=0,
+            held=0,
+            buffer=draw(st.integers(0, 20)),
+            low_stock_at=None,
+            allow_negative=draw(st.booleans()),
+            status=draw(st.sampled_from(["active", "active", "paused"])),
+            version=0,
+            entries=0,
+            members=draw(st.dictionaries(gids, st.integers(1, 12))),
+        )
+        for id in range(1, draw(st.integers(1, 3)) + 1)
+    ]
+
+
+@st.composite
+def changes(draw: st.DrawFn, count: int) -> list[Line]:
+    """The lines of one change: a decision, a fact or a hold. A pool may stand in several of them."""
+    ids = draw(st.lists(st.integers(1, count), min_size=1, max_size=4))
+    what = draw(st.sampled_from(["decision", "fact", "hold"]))
+    if what == "hold":
+        return [Line(id, "hold", 0, draw(st.integers(1, 40))) for id in ids]
+    kind: Kind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACTS)))
+    return [Line(id, kind, draw(amounts)) for id in ids]
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[list[Pool], list[list[Line]]]:
+    made = draw(pools())
+    return made, draw(st.lists(changes(len(made)), max_size=12))
+
+
+def stock_of(pools: list[Pool]) -> Stock:
+    return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[Pool]))
+
+
+def seen(stock: Stock) -> Any:
+    """Everything a stock knows."""
+    return stock.version, stock.entries, [msgspec.structs.asdict(pool) for pool in stock.pools.values()]
+
+
+def written(stock: Stock, lines: list[Line], *, dry_run: bool = False) -> list[Entry] | Problem:
+    try:
+        return stock.write(lines, CAUSE, dry_run=dry_run).entries
+    except Problem as problem:
+        return problem
+
+
+@given(stories())
+def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock, ledger = stock_of(story[0]), list[Entry]()
+    for lines in story[1]:
+        if not isinstance(entries := written(stock, lines), Problem):
+            ledger += entries
+
+    for pool in stock.pools.values():
+        own = [entry for entry in ledger if entry.pool_id == pool.id]
+        assert pool.on_hand == sum(entry.delta for entry in own)
+        assert pool.held == sum(entry.held_delta for entry in own)
+        assert pool.entries == len(own)
+        if own:
+            assert (own[-1].balance_after, own[-1].held_after, own[-1].version) == (
+                pool.on_hand,
+                pool.held,
+                pool.version,
+            )
+    assert [entry.id for entry in ledger] == [*range(1, len(ledger) + 1)]
+    assert stock.entries == len(ledger)
+
+
+@given(stories())
+def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock = stock_of(story[0])
+    for lines in story[1]:
+        before = {pool.id: (pool.on_hand, pool.held) for pool in stock.pools.values()}
+        if isinstance(entries := written(stock, lines), Problem):
+            continue
+        for entry in entries:
+            pool = stock.pools[entry.pool_id]
+            takes = entry.delta < 0 or entry.held_delta > 0
+            if entry.kind in FACTS or pool.allow_negative or not takes:
+                continue
+            assert pool.on_hand >= pool.held
+            if entry.kind == "hold":
+                assert pool.on_hand - pool.held >= pool.buffer
+            assert before[pool.id][0] >= before[pool.id][1]
+
+
+@given(stories())
+def test_what_is_refused_leaves_nothing_behind(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock = stock_of(story[0])
+    for lines in story[1]:
+        before = seen(stock)
+        if isinstance(written(stock, lines), Problem):
+            assert seen(stock) == before
+
+
+@given(stories())
+def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock = stock_of(story[0])
+    for lines in story[1]:
+        answer = written(stock, lines)
+        if lines[0].kind in FACTS and isinstance(answer, Problem):
+            assert answer.code == "validation_failed"
+            moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {each[0] for each in lines}}
+            assert any(abs(stock.pools[id].on_hand + delta) > LIMIT for id, delta in moved.items())
+
+
+@given(stories())
+def test_a_dry_run_leaves_nothing_behind_and_says_what_comes(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock = stock_of(story[0])
+    for lines in story[1]:
+        before = seen(stock)
+        tried = written(stock, lines, dry_run=True)
+        assert seen(stock) == before
+        done = written(stock, lines)
+        if isinstance(tried, Problem) or isinstance(done, Problem):
+            assert isinstance(tried, Problem)
+            assert isinstance(done, Problem)
+            assert tried.body() == done.body()
+        else:
+            assert tried == [msgspec.structs.replace(entry, id=None) for entry in done]
+
+
+@given(stories())
+def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    one_by_one, added_up = stock_of(story[0]), stock_of(story[0])
+    for lines in story[1]:
+        sums = [
+            Line(
+                id,
+                lines[0].kind,
+                sum(line.delta for line in lines if line.pool_id == id),
+                sum(line.held_delta for line in lines if line.pool_id == id),
+            )
+            for id in {line.pool_id for line in lines}
+        ]
+        assert isinstance(written(one_by_one, lines), Problem) == isinstance(written(added_up, sums), Problem)
+        assert seen(one_by_one) == seen(added_up)
+
+
+@given(stories())
+def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list[Pool], list[list[Line]]]) -> None:
+    stock = stock_of(story[0])
+    names = sorted({gid for pool in story[0] for gid in pool.members})
+    for lines in story[1]:
+        before = {gid: stock.available(gid) for gid in names}
+        try:
+            affected = stock.write(lines, CAUSE).affected
+        except Problem:
+            continue
+        after = {gid: stock.available(gid) for gid in names}
+        assert affected is not None
+        assert {each.variant_gid: (each.before, each.after) for each in affected} == {
+            gid: (before[gid], after[gid]) for gid in names if before[gid] != after[gid]
+        }
+
+
+@given(stories())
+def test_what_can_be_sold_is_the_least_any_pool_allows_and_never_negative(
+    story: tuple[list[Pool], list[list[Line]]],
+) -> None:
+    stock = stock_of(story[0])
+    for lines in story[1]:
+        written(stock, lines)
+    for gid in {gid for pool in story[0] for gid in pool.members}:
+        drawn = [pool for pool in stock.pools.values() if gid in pool.members]
+        allowed = [max(0, (pool.on_hand - pool.held - pool.buffer) // pool.members[gid]) for pool in drawn]
+        told = all(pool.status == "active" for pool in drawn)
+        assert stock.available(gid) == (min(allowed) if told else None)

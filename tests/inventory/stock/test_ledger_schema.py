@@ -1,0 +1,172 @@
+"""What the schema itself refuses, whoever asks: the ledger is only ever added to, and balances are its sums."""
+
+import psycopg
+import pytest
+
+from holdfast.inventory.settings import Tx
+from tests.inventory.support import Inventory, Shop
+
+ENTRY = """
+    insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+                        version, actor, source, created_at)
+    values (%(shop)s, 99, %(pool)s, %(seq)s, %(kind)s, %(delta)s, %(held_delta)s, %(balance)s, %(held)s, %(below)s,
+            9, 'agent', 'test', now())
+"""
+
+
+async def insert(inventory: Inventory, shop: Shop, pool_id: int, **changes: object) -> None:
+    """Write an entry after the first of a pool of 50: -6, unless the changes say otherwise."""
+    fields = {
+        "seq": 2,
+        "kind": "adjust",
+        "delta": -6,
+        "held_delta": 0,
+        "balance": 44,
+        "held": 0,
+        "below": False,
+        **changes,
+    }
+    await inventory.sql(ENTRY, shop=shop.id, pool=pool_id, **fields)
+
+
+@pytest.mark.parametrize(
+    "statement", ["update ledger set delta = 1", "delete from ledger", "truncate ledger, holds, hold_lines"]
+)
+async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Inventory, statement: str) -> None:
+    await shop.pool(50)
+    before = await inventory.everything()
+
+    with pytest.raises(psycopg.errors.IntegrityError, match="append-only"):
+        await inventory.sql(statement)
+
+    assert await inventory.everything() == before
+
+
+async def test_an_entry_that_continues_the_ledger_moves_the_balance(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    await insert(inventory, shop, pool["id"])
+
+    assert await inventory.sql("select on_hand, held, entries, version from pools") == [(44, 0, 2, 9)]
+    assert await inventory.differences() == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"balance": 45}, {"balance": 50}, {"seq": 3}, {"held": 1}, {"delta": -7}, {"held_delta": 5, "kind": "hold"}],
+    ids=str,
+)
+async def test_an_entry_that_does_not_continue_the_ledger_is_refused(
+    shop: Shop, inventory: Inventory, changes: dict[str, object]
+) -> None:
+    pool = await shop.pool(50)
+
+    with pytest.raises(psycopg.errors.IntegrityError, match="do not continue the ledger"):
+        await insert(inventory, shop, pool["id"], **changes)
+
+    assert await inventory.differences() == []
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+async def test_a_number_is_given_once(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await insert(inventory, shop, pool["id"], seq=1)
+
+
+PROMISES = [
+    ({"delta": -51, "balance": -1}, False),
+    ({"delta": -51, "balance": -1, "below": True}, True),
+    ({"delta": -51, "balance": -1, "kind": "sale"}, True),
+    ({"delta": -51, "balance": -1, "kind": "external_edit"}, True),
+    ({"delta": -51, "balance": -1, "kind": "reconcile"}, True),
+    ({"delta": -51, "balance": -1, "kind": "transfer"}, False),
+    ({"delta": -51, "balance": -1, "kind": "revert"}, False),
+    ({"delta": -51, "balance": -1, "kind": "import"}, False),
+    ({"delta": 0, "balance": 50, "kind": "hold", "held_delta": 51, "held": 51}, False),
+    ({"delta": 0, "balance": 50, "kind": "hold", "held_delta": 50, "held": 50}, True),
+    ({"delta": -50, "balance": 0}, True),
+]
+
+
+@pytest.mark.parametrize(("changes", "kept"), PROMISES, ids=[str(changes) for changes, _ in PROMISES])
+async def test_nothing_is_promised_twice_but_for_facts_and_where_the_pool_allows_it(
+    shop: Shop, inventory: Inventory, changes: dict[str, object], kept: bool
+) -> None:
+    pool = await shop.pool(50)
+
+    if kept:
+        await insert(inventory, shop, pool["id"], **changes)
+    else:
+        with pytest.raises(psycopg.errors.CheckViolation, match="nothing_is_promised_twice"):
+            await insert(inventory, shop, pool["id"], **changes)
+
+
+async def test_what_is_held_never_falls_below_zero(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await insert(inventory, shop, pool["id"], kind="release", delta=0, balance=50, held_delta=-1, held=-1)
+
+
+async def test_an_entry_is_reverted_once(shop: Shop, inventory: Inventory) -> None:
+    await shop.pool(50)
+    await shop.call("adjust_pool_quantity", pool_id=1, delta=-6)
+    await shop.call("revert_entry", entry_id=2)
+
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        await inventory.sql(
+            """
+            insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after,
+                                below_zero, version, actor, source, created_at, reverts_id)
+            values (%(shop)s, 4, 1, 4, 'revert', 6, 0, 56, 0, false, 9, 'agent', 'test', now(), 2)
+            """,
+            shop=shop.id,
+        )
+
+
+@pytest.mark.parametrize("column", ["on_hand", "held", "entries", "shop_id", "inserted_at"])
+async def test_who_acts_for_a_shop_cannot_write_what_is_counted(shop: Shop, inventory: Inventory, column: str) -> None:
+    await shop.pool(50)
+
+    async def tamper(tx: Tx) -> None:
+        await tx.value(f"update pools set {column} = {column} returning id")  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await inventory.database.transact(tamper, shop.id)
+
+
+@pytest.mark.parametrize("statement", ["update ledger set reason = 'x'", "delete from ledger", "delete from pools"])
+async def test_who_acts_for_a_shop_cannot_rewrite_its_history(shop: Shop, inventory: Inventory, statement: str) -> None:
+    await shop.pool(50)
+
+    async def tamper(tx: Tx) -> None:
+        await tx.value(statement)  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await inventory.database.transact(tamper, shop.id)
+
+
+@pytest.mark.parametrize(
+    ("tampering", "told"),
+    [
+        ("update pools set on_hand = 51", "on_hand 51, its ledger sums to 50"),
+        ("update pools set held = 7", "held 7, its ledger sums to 6"),
+        ("update pools set entries = 1", "1 entries counted, 2 found"),
+        ("update hold_lines set quantity = 7", "active holds keep 7"),
+        ("update holds set released_at = now()", "active holds keep 0"),
+    ],
+)
+async def test_the_audit_finds_what_was_tampered_with(
+    shop: Shop, inventory: Inventory, tampering: str, told: str
+) -> None:
+    pool = await shop.pool(50)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
+    assert await inventory.differences() == []
+
+    await inventory.sql(tampering)
+
+    (difference,) = await inventory.differences()
+    assert difference.startswith(f"Pool {pool['id']}: ")
+    assert told in difference

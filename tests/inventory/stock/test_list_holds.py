@@ -1,0 +1,66 @@
+"""Listing what is held, for whom and until when: the holds that have not ended, the newest first."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import SIX_PACK, Inventory, Shop
+
+
+@pytest.fixture
+async def holding(shop: Shop) -> Shop:
+    """Pools 1 and 2, and the holds 3 (pool 1), 4 (pool 2), 5 (a kit of both) and 7 (pool 1)."""
+    await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    await shop.pool(20, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await shop.call("hold_quantity", pool_id=1, quantity=1, reference="cart 7")
+    await shop.call("hold_quantity", pool_id=2, quantity=2, reference="cart 8")
+    await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=3, reference="cart 7")
+    await shop.call("hold_quantity", pool_id=1, quantity=4)
+    return shop
+
+
+async def ids(shop: Shop, **filters: Any) -> list[int]:
+    return [hold["id"] for hold in (await shop.call("list_holds", **filters))["holds"]]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, [7, 5, 4, 3]),
+        ({"pool_id": 1}, [7, 5, 3]),
+        ({"pool_id": 2}, [5, 4]),
+        ({"reference": "cart 7"}, [5, 3]),
+        ({"reference": "cart"}, []),
+        ({"reference": "cart 7", "pool_id": 2}, [5]),
+        ({"pool_id": 99}, []),
+        ({"limit": 2}, [7, 5]),
+    ],
+    ids=str,
+)
+async def test_only_what_is_asked_for_is_shown(holding: Shop, filters: dict[str, Any], found: list[int]) -> None:
+    assert await ids(holding, **filters) == found
+
+
+async def test_a_hold_is_shown_with_what_it_keeps_of_every_pool(holding: Shop) -> None:
+    (kit,) = (await holding.call("list_holds", pool_id=2, reference="cart 7"))["holds"]
+
+    assert kit["pools"] == [{"pool_id": 1, "quantity": 18}, {"pool_id": 2, "quantity": 3}]
+    assert kit["inserted_at"] < kit["expires_at"]
+
+
+async def test_what_was_let_go_of_is_no_longer_shown(holding: Shop) -> None:
+    await holding.call("release_hold", hold_id=5)
+
+    assert await ids(holding) == [7, 4, 3]
+
+
+async def test_pages_follow_one_another(holding: Shop) -> None:
+    first = await holding.call("list_holds", limit=3)
+    second = await holding.call("list_holds", limit=3, cursor=first["next_cursor"])
+
+    assert [hold["id"] for page in (first, second) for hold in page["holds"]] == [7, 5, 4, 3]
+    assert second["next_cursor"] is None
+
+
+async def test_another_shops_holds_are_not_shown(holding: Shop, inventory: Inventory) -> None:
+    assert await ids(await inventory.shop()) == []

@@ -1,0 +1,153 @@
+"""Undoing an entry of the history: by its opposite, once, together with what was written with it."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import Inventory, Shop
+
+
+async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:
+    """The id of the entry that a call writes."""
+    return (await shop.call(tool, **arguments))["entries"][-1]["id"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "delta"),
+    [
+        ("adjust_pool_quantity", {"delta": -6}, -6),
+        ("adjust_pool_quantity", {"delta": 24, "kind": "restock"}, 24),
+        ("set_pool_quantity", {"quantity": 44}, -6),
+    ],
+    ids=["adjust", "restock", "set"],
+)
+async def test_the_opposite_is_written(shop: Shop, tool: str, arguments: dict[str, Any], delta: int) -> None:
+    pool = await shop.pool(50)
+    id = await last_entry(shop, tool, pool_id=pool["id"], **arguments)
+
+    change = await shop.call("revert_entry", entry_id=id, reason="It was the wrong pool.")
+
+    (entry,) = change["entries"]
+    assert (entry["kind"], entry["delta"], entry["balance_after"]) == ("revert", -delta, 50)
+    assert (entry["reverts_id"], entry["source_ref"], entry["reason"]) == (id, f"entry {id}", "It was the wrong pool.")
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+async def test_what_came_after_it_stays(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
+
+    await shop.call("revert_entry", entry_id=id)
+
+    assert await shop.on_hand(pool["id"]) == 47
+
+
+async def test_an_entry_is_undone_once(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+    undone = await last_entry(shop, "revert_entry", entry_id=id)
+    before = await inventory.everything()
+
+    refused = await shop.refused("revert_entry", entry_id=id)
+
+    assert (refused["code"], refused["reverted_by"]) == ("already_reverted", undone)
+    assert await inventory.everything() == before
+
+
+async def test_entries_written_together_are_undone_together_whichever_is_named(shop: Shop) -> None:
+    one, two = await shop.pool(10), await shop.pool(20)
+    change = await shop.call(
+        "bulk_adjust", items=[{"pool_id": one["id"], "delta": -3}, {"pool_id": two["id"], "delta": 5}]
+    )
+    first, second = (entry["id"] for entry in change["entries"])
+
+    undone = await shop.call("revert_entry", entry_id=second)
+
+    assert [(each["pool_id"], each["delta"], each["reverts_id"]) for each in undone["entries"]] == [
+        (one["id"], 3, first),
+        (two["id"], -5, second),
+    ]
+    assert (await shop.refused("revert_entry", entry_id=first))["code"] == "already_reverted"
+    assert (await shop.on_hand(one["id"]), await shop.on_hand(two["id"])) == (10, 20)
+
+
+async def test_the_first_quantity_of_a_pool_can_be_undone(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    (entry,) = await shop.entries(pool_id=pool["id"])
+
+    await shop.call("revert_entry", entry_id=entry["id"])
+
+    assert await shop.on_hand(pool["id"]) == 0
+
+
+async def test_an_import_is_undone_as_a_whole(shop: Shop) -> None:
+    pools = [await shop.pool(quantity, name=name) for quantity, name in ((10, "Jars"), (20, "Lids"))]
+    text = "name,quantity\nJars,11\nLids,0\n"
+    await shop.call("import_csv", kind="pools", text=text, dry_run=False)
+
+    await shop.call("revert_entry", entry_id=(await shop.entries())[0]["id"])
+
+    assert [await shop.on_hand(pool["id"]) for pool in pools] == [10, 20]
+
+
+async def test_an_import_of_two_thousand_pools_is_undone_as_a_whole(shop: Shop, inventory: Inventory) -> None:
+    text = "name,quantity\n" + "".join(f"Pool no. {number},{number}\n" for number in range(1, 2_001))
+    await shop.call("import_csv", kind="pools", text=text, dry_run=False)
+
+    change = await shop.call("revert_entry", entry_id=700)
+
+    assert len(change["entries"]) == 2_000
+    assert await inventory.sql("select count(*) from pools where on_hand <> 0") == [(0,)]
+
+
+async def test_what_was_added_and_is_gone_since_cannot_be_taken_back(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(0)
+    id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=24, kind="restock")
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
+    before = await inventory.everything()
+
+    refused = await shop.refused("revert_entry", entry_id=id)
+
+    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 4, 24)
+    assert await inventory.everything() == before
+
+
+async def test_a_transfer_of_which_one_end_is_gone_stays_as_a_whole(shop: Shop) -> None:
+    giving, taking = await shop.pool(50), await shop.pool(0)
+    id = await last_entry(shop, "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
+    await shop.call("adjust_pool_quantity", pool_id=taking["id"], delta=-1)
+
+    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "not_enough_stock"
+    assert (await shop.on_hand(giving["id"]), await shop.on_hand(taking["id"])) == (30, 19)
+
+
+@pytest.mark.parametrize("kind", ["hold", "release", "revert"])
+async def test_what_is_no_decision_on_stock_cannot_be_undone(shop: Shop, kind: str) -> None:
+    pool = await shop.pool(50)
+    hold = await last_entry(shop, "hold_quantity", pool_id=pool["id"], quantity=6)
+    release = await last_entry(shop, "release_hold", hold_id=hold)
+    adjusted = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+    revert = await last_entry(shop, "revert_entry", entry_id=adjusted)
+
+    refused = await shop.refused("revert_entry", entry_id={"hold": hold, "release": release, "revert": revert}[kind])
+
+    assert refused["code"] == "not_revertible"
+    assert kind in refused["message"]
+
+
+async def test_nothing_is_undone_in_an_archived_pool(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+    await shop.call("archive_pool", pool_id=pool["id"])
+
+    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "pool_not_active"
+
+
+async def test_another_shops_entry_is_not_found(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    pool = await other.pool(50)
+    id = await last_entry(other, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+
+    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "not_found"
+    assert await other.on_hand(pool["id"]) == 44
