@@ -10,7 +10,8 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"pool_id": {"type": "integer"}}}
 
@@ -39,7 +40,14 @@ async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
 
 
-app = Starlette(routes=[Mount("/", manager.handle_request)], lifespan=lifespan)
+class Door:
+    """The endpoint, and nothing beside it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await manager.handle_request(scope, receive, send)
+
+
+app = Starlette(routes=[Route("/mcp", Door())], lifespan=lifespan)
 
 if __name__ == "__main__":
     listener = socket.socket()

@@ -116,10 +116,14 @@ class Stock:
 
     def available(self, variant_gid: str) -> int | None:
         """How many of a variant can be sold; None when a storefront is not told of it."""
-        draws = self.draws(variant_gid)
-        if not draws or any(pool.status != "active" for pool, _ in draws):
-            return None
-        return min(pool.available // units for pool, units in draws)
+        least: int | None = None
+        for pool, units in self._draws.get(variant_gid, ()):
+            if pool.status != "active":
+                return None
+            allowed = pool.available // units
+            if least is None or allowed < least:
+                least = allowed
+        return least
 
     def write(self, lines: Sequence[Line], cause: Cause, *, dry_run: bool = False) -> Written:
         """Apply a change: all of its lines, those of one pool added up, or none.
