@@ -10,6 +10,7 @@ import hmac
 import re
 import time
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -39,9 +40,17 @@ BELIEVED = 1.0
 """Seconds for which a signature that was checked is believed: visitors of one second sign alike."""
 
 WORTH_COMPRESSING = 1_000
-WORTH_A_THREAD = 50_000
 RETRY = b"retry: 3000\n\n"
 CORS: Sequence[Header] = [(b"access-control-allow-origin", b"*")]
+
+
+class Form(NamedTuple):
+    """An answer as it travels."""
+
+    etag: bytes
+    content: bytes
+    headers: Sequence[Header]
+    headers_unchanged: Sequence[Header]
 
 
 class Answer(NamedTuple):
@@ -49,9 +58,8 @@ class Answer(NamedTuple):
 
     version: int
     window: int
-    etag: bytes
-    plain: bytes
-    compressed: bytes
+    plain: Form
+    compressed: Form
 
 
 class Storefront:
@@ -82,16 +90,11 @@ class Storefront:
         if answer is None or (answer.version, answer.window) != (shelf.version, window):
             answer = await self._fresh_answer(shop, shelf, window)
         headers = dict(scope["headers"])
-        etag, content = answer.etag, answer.plain
-        extra: list[Header] = [(b"cache-control", b"private, no-cache"), (b"vary", b"accept-encoding")]
-        if answer.compressed and _accepts_gzip(headers.get(b"accept-encoding", b"")):
-            etag, content = answer.etag[:-1] + b'-gzip"', answer.compressed
-            extra.append((b"content-encoding", b"gzip"))
-        extra.append((b"etag", etag))
-        if not {etag, b"*"}.isdisjoint(_tags(headers.get(b"if-none-match", b""))):
-            return await _send(send, 304, b"", extra)
-        extra += [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-        return await _send(send, 200, content, extra)
+        form = answer.compressed if _accepts_gzip(headers.get(b"accept-encoding", b"")) else answer.plain
+        known = headers.get(b"if-none-match")
+        if known is not None and not {form.etag, b"*"}.isdisjoint(_tags(known)):
+            return await _send(send, 304, b"", form.headers_unchanged)
+        return await _send(send, 200, form.content, form.headers)
 
     def _asked_by(self, query: bytes, now: float) -> str:
         """The domain of the shop whose storefront asks. Raises `invalid_signature`."""
@@ -121,12 +124,12 @@ class Storefront:
         version, variants = shelf.version, shelf.encoded()
         url = msgspec.json.encode(self.stream_url(shop.domain, (window * RENEWED) + TOKEN_SECONDS))
         plain = b'{"shared_inventory_id":%d,"variants":%s,"stream_url":%s}' % (shop.shared_inventory_id, variants, url)
-        compressed = b""
-        if len(plain) >= WORTH_A_THREAD:
-            compressed = await asyncio.to_thread(gzip.compress, plain, 4)
-        elif len(plain) >= WORTH_COMPRESSING:
-            compressed = gzip.compress(plain, 4)
-        return Answer(version, window, b'"%d-%d"' % (version, window), plain, compressed)
+        etag = b"%d-%d" % (version, window)
+        as_it_is = compressed = _form(b'"%s"' % etag, plain)
+        if len(plain) >= WORTH_COMPRESSING:
+            squeezed = await asyncio.to_thread(gzip.compress, plain, 4)
+            compressed = _form(b'"%s-gzip"' % etag, squeezed, (b"content-encoding", b"gzip"))
+        return Answer(version, window, as_it_is, compressed)
 
     def stream_url(self, domain: str, expires: int) -> str:
         """The address of a shop's stream, good until a moment in seconds since 1970."""
@@ -168,6 +171,21 @@ def _position(last_event_id: bytes) -> int:
     return int(last_event_id) if re.fullmatch(rb"[0-9]{1,18}", last_event_id) else -1
 
 
+def _form(etag: bytes, content: bytes, *encoding: Header) -> Form:
+    always: Sequence[Header] = (
+        (b"cache-control", b"private, no-cache"),
+        (b"vary", b"accept-encoding"),
+        (b"etag", etag),
+        *encoding,
+    )
+    kind: Sequence[Header] = (
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+    )
+    return Form(etag, content, (*always, *kind), always)
+
+
+@lru_cache(256)
 def _accepts_gzip(header: bytes) -> bool:
     """Whether gzip is among the encodings accepted, and not with `q=0`."""
     for each in header.decode("latin-1").lower().split(","):
