@@ -17,56 +17,21 @@ from holdfast.inventory.settings import Tx
 from holdfast.kit.command import check
 from holdfast.kit.operation import Call, Caller, Operation
 from holdfast.kit.problems import Problem
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.inventory.samples import ARGUMENTS, furnished
+from tests.inventory.support import SINGLE, Inventory, Shop
 
 TABLES = (
     "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_keys "
     "api_keys agent_registrations"
 ).split()
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "list_pools": {},
-    "get_pool": {"pool_id": 1},
-    "find_variant": {"gid": SINGLE},
-    "create_pool": {"name": "Mine now", "quantity": 1},
-    "update_pool": {"pool_id": 1, "name": "Mine now"},
-    "pause_pool": {"pool_id": 1},
-    "resume_pool": {"pool_id": 1},
-    "archive_pool": {"pool_id": 1},
-    "restore_pool": {"pool_id": 1},
-    "link_variants": {"pool_id": 1, "members": [{"variant_gid": SIX_PACK, "units_per_sale": 1}]},
-    "update_member": {"pool_id": 1, "variant_gid": SINGLE, "units_per_sale": 2},
-    "unlink_variants": {"pool_id": 1, "variant_gids": [SINGLE]},
-    "get_availability": {"variant_gids": [SINGLE]},
-    "explain_availability": {"variant_gid": SINGLE},
-    "simulate_sale": {"lines": [{"variant_gid": SINGLE, "quantity": 1}]},
-    "list_low_stock": {"threshold": 10**6},
-    "get_stock_history": {},
-    "get_stock_at": {"pool_id": 1, "at": "2100-01-01T00:00:00Z"},
-    "set_pool_quantity": {"pool_id": 1, "quantity": 0},
-    "adjust_pool_quantity": {"pool_id": 1, "delta": -1},
-    "bulk_adjust": {"items": [{"pool_id": 1, "delta": -1}]},
-    "transfer_quantity": {"from_pool_id": 1, "to_pool_id": 2, "quantity": 1},
-    "hold_quantity": {"pool_id": 1, "quantity": 1},
-    "list_holds": {},
-    "release_hold": {"hold_id": 2},
-    "revert_entry": {"entry_id": 1},
-    "export_csv": {"kind": "members"},
-    "import_csv": {"kind": "pools", "text": "name,quantity\nHoney jars,0\n", "dry_run": False},
-}
-"""How each operation reaches for what is Ada's."""
-
-SECRETS = ("Honey", "Lids", SINGLE, "ada-order-7")
+SECRETS = ("Honey", "Lids", SINGLE, "cart 7")
 
 
 @pytest.fixture
 async def ada(inventory: Inventory) -> Shop:
-    """The shop reached for: pools 1 and 2, a hold, a history."""
-    ada = await inventory.shop()
-    await ada.golden()
-    await ada.pool(9, name="Lids")
-    await ada.call("hold_quantity", pool_id=1, quantity=5, reference="ada-order-7", idempotency_key="ada-order-7")
-    return ada
+    """The shop reached for: three pools, a hold, a history."""
+    return await furnished(inventory)
 
 
 @pytest.fixture

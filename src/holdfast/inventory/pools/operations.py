@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
-from holdfast.inventory.pools import sql
+from holdfast.inventory.pools import membership, sql
 from holdfast.inventory.pools.model import (
     ArchivePool,
     ChangePool,
@@ -38,8 +38,8 @@ from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Problem, invali
 
 find_by_name = sql.find_by_name
 save = sql.save_pools
-linked = sql.linked
-list_members = sql.list_members
+linked = membership.linked
+list_members = membership.list_members
 
 MOST_POOLS = 50
 """Pools one variant may draw on: what one change has to look at stays bounded."""
@@ -57,7 +57,7 @@ async def get(tx: Tx, calls: Sequence[Call[GetPool]]) -> Sequence[PoolWithMember
     shop_id = calls[0].caller.tenant
     pools = await sql.find_pools(tx, shop_id, {call.command.pool_id for call in calls})
     asked = {call.command.pool_id for call in calls if call.command.include_members} & pools.keys()
-    members = await sql.find_members(tx, shop_id, asked) if asked else {}
+    members = await membership.find_members(tx, shop_id, asked) if asked else {}
     return [
         sql.with_members(pool, members.get(pool.id, ()) if call.command.include_members else ())
         if (pool := pools.get(call.command.pool_id))
@@ -68,7 +68,7 @@ async def get(tx: Tx, calls: Sequence[Call[GetPool]]) -> Sequence[PoolWithMember
 
 async def find_variant(tx: Tx, caller: Caller, command: FindVariant) -> VariantList:
     """Find variants by global id, SKU or text, with the pools they draw on."""
-    return VariantList(await sql.find_variants(tx, caller.tenant, command))
+    return VariantList(await membership.find_variants(tx, caller.tenant, command))
 
 
 async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
@@ -148,9 +148,9 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
         if pool.held:
             raise POOL_HAS_HOLDS(f"Pool {pool.id} holds {pool.held} {pool.unit} for somebody.")
         if command.release_variants:
-            members = await sql.find_members(tx, caller.tenant, [pool.id])
+            members = await membership.find_members(tx, caller.tenant, [pool.id])
             gids = [member.variant_gid for member in members.get(pool.id, ())]
-            await sql.unlink(tx, caller.tenant, pool.id, version, gids)
+            await membership.unlink(tx, caller.tenant, pool.id, version, gids)
         await sql.set_status(tx, caller.tenant, pool.id, version, "archived")
 
     return await _configure(tx, caller, command, make)
@@ -182,8 +182,8 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
 
 async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
     """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
-    await sql.link(tx, shop_id, version, links)
-    if beyond := await sql.kits_beyond(tx, shop_id, {member.variant_gid for _, member in links}, MOST_POOLS):
+    await membership.link(tx, shop_id, version, links)
+    if beyond := await membership.kits_beyond(tx, shop_id, {member.variant_gid for _, member in links}, MOST_POOLS):
         raise invalid({"variant_gid": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
 
 
@@ -192,7 +192,7 @@ async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolCh
 
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, [command.variant_gid])
-        await sql.set_units(tx, caller.tenant, pool.id, command.variant_gid, command.units_per_sale)
+        await membership.set_units(tx, caller.tenant, pool.id, command.variant_gid, command.units_per_sale)
         await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
     return await _configure(tx, caller, command, make)
@@ -204,7 +204,7 @@ async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
 
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, gids)
-        await sql.unlink(tx, caller.tenant, pool.id, version, gids)
+        await membership.unlink(tx, caller.tenant, pool.id, version, gids)
         await sql.update_pool(tx, caller.tenant, pool.id, version, {})
 
     return await _configure(tx, caller, command, make, gids)
@@ -223,7 +223,7 @@ async def _configure(
 
     async def work() -> PoolChange:
         pool = await _expected(tx, caller, command, archived=archived)
-        members = await sql.find_members(tx, caller.tenant, [pool.id])
+        members = await membership.find_members(tx, caller.tenant, [pool.id])
         gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
 
         async def made(version: int) -> int:
@@ -258,13 +258,13 @@ async def _change(
     tx: Tx, caller: Caller, variant_gids: Collection[str], make: Callable[[int], Awaitable[int]], dry_run: bool
 ) -> PoolChange:
     """Make a change of one version, and tell what it did. A dry run makes it all the same, and takes it back."""
-    before = await sql.effective(tx, caller.tenant, variant_gids)
+    before = await membership.effective(tx, caller.tenant, variant_gids)
     await tx.run("savepoint change")
     version = await bump(tx, caller.tenant)
     pool_id = await make(version)
     pool = (await sql.find_pools(tx, caller.tenant, [pool_id]))[pool_id]
-    members = await sql.find_members(tx, caller.tenant, [pool_id])
-    after = await sql.effective(tx, caller.tenant, variant_gids)
+    members = await membership.find_members(tx, caller.tenant, [pool_id])
+    after = await membership.effective(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
     if dry_run:
         await tx.run("rollback to savepoint change")
@@ -274,7 +274,7 @@ async def _change(
 
 
 async def _expect_members(tx: Tx, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
-    members = await sql.find_members(tx, caller.tenant, [pool.id])
+    members = await membership.find_members(tx, caller.tenant, [pool.id])
     known = {member.variant_gid for member in members.get(pool.id, ())}
     if strangers := sorted({*variant_gids} - known):
         raise NOT_FOUND(
