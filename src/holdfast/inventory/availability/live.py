@@ -163,11 +163,13 @@ class Live:
 
     def _shelf(self, shop_id: int) -> Shelf:
         now = time.monotonic()
-        if len(self._shelves) >= REMEMBERED and now > self._cleared_at + LATELY:
-            self._cleared_at = now
-            kept = [each for each in self._shelves.values() if each.is_heard or now < each.used_at + LATELY]
-            self._shelves = {each.shop_id: each for each in kept}
-        shelf = self._shelves.setdefault(shop_id, Shelf(shop_id))
+        shelf = self._shelves.get(shop_id)
+        if shelf is None:
+            if len(self._shelves) >= REMEMBERED and now > self._cleared_at + LATELY:
+                self._cleared_at = now
+                kept = [each for each in self._shelves.values() if each.is_heard or now < each.used_at + LATELY]
+                self._shelves = {each.shop_id: each for each in kept}
+            shelf = self._shelves[shop_id] = Shelf(shop_id)
         shelf.used_at = now
         return shelf
 
