@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 import psycopg
+import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
@@ -159,3 +160,10 @@ async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, in
             return await held(shop, pool["id"]) == 6
 
         await eventually(only_the_longer_is_left, expiry.PATROL_SECONDS - 1)
+
+
+@pytest.mark.parametrize(("next_expiry", "rest"), [(None, 5.0), (0.25, 0.25), (60.0, 5.0), (0.0, 1.0), (-3600.0, 1.0)])
+def test_an_overdue_hold_that_could_not_be_ended_is_left_alone_for_a_moment(
+    next_expiry: float | None, rest: float
+) -> None:
+    assert expiry.pause(next_expiry) == rest

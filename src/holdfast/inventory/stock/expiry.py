@@ -21,6 +21,9 @@ BATCH = 100
 PATROL_SECONDS = 5.0
 """How often to look without being told, in case a notification was lost with a connection."""
 
+RETRY_SECONDS = 1.0
+"""How long to leave alone what could not be ended."""
+
 
 async def run(database: Database) -> None:
     """End holds whenever their time comes, until cancelled."""
@@ -29,9 +32,16 @@ async def run(database: Database) -> None:
         while True:
             taken.clear()
             await expire(database)
-            wait = await database.read(sql.next_expiry)
+            wait = pause(await database.read(sql.next_expiry))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(taken.wait(), PATROL_SECONDS if wait is None else min(wait, PATROL_SECONDS))
+                await asyncio.wait_for(taken.wait(), wait)
+
+
+def pause(next_expiry: float | None) -> float:
+    """Seconds to rest when the next hold expires in so many. One that is overdue could not be ended just now."""
+    if next_expiry is None:
+        return PATROL_SECONDS
+    return min(next_expiry, PATROL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
 
 
 async def expire(database: Database) -> int:
