@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, Kind, Problem
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Kind, Problem
 
 INVALID_SIGNATURE = Kind(
     "invalid_signature",
@@ -113,6 +113,11 @@ ALL: tuple[Kind, ...] = (
     NOT_REVERTIBLE,
     HOLD_ENDED,
 )
+
+
+def no_pool(id: int) -> Problem:
+    """The refusal of a pool that the shop does not have, which may be another shop's."""
+    return NOT_FOUND(f"No pool has the id {id}.", hint="list_pools shows the pools of the shop.")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:

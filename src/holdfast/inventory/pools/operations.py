@@ -25,7 +25,7 @@ from holdfast.inventory.pools.model import (
     UpdatePool,
     VariantList,
 )
-from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.settings import Tx
 from holdfast.inventory.stock import ledger
 from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, write
@@ -61,7 +61,7 @@ async def get(tx: Tx, calls: Sequence[Call[GetPool]]) -> Sequence[PoolWithMember
     return [
         sql.with_members(pool, members.get(pool.id, ()) if call.command.include_members else ())
         if (pool := pools.get(call.command.pool_id))
-        else _unknown(call.command.pool_id)
+        else no_pool(call.command.pool_id)
         for call in calls
     ]
 
@@ -240,7 +240,7 @@ async def _expected(tx: Tx, caller: Caller, command: ChangePool, *, archived: bo
     """The pool a command is about. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
     pool = (await sql.find_pools(tx, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
-        raise _unknown(command.pool_id)
+        raise no_pool(command.pool_id)
     if (pool.status == "archived") != archived:
         raise POOL_NOT_ACTIVE(
             f"Pool {pool.id} is {pool.status}.",
@@ -288,7 +288,3 @@ def _distinct(variant_gids: Iterable[str]) -> Sequence[str]:
     if len(set(gids)) < len(gids):
         raise invalid({"variant_gid": ["the same variant is named more than once"]})
     return gids
-
-
-def _unknown(pool_id: int) -> Problem:
-    return NOT_FOUND(f"No pool has the id {pool_id}.", hint="list_pools shows the pools of the shop.")

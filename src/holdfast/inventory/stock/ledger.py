@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.stock.model import Actor, Affected, Entry, Kind, PoolStock
-from holdfast.kit.problems import NOT_FOUND, invalid
+from holdfast.kit.problems import invalid
 
 FACTS: frozenset[Kind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
 """What already happened, and is therefore never refused."""
@@ -96,7 +96,7 @@ class Stock:
         """A pool that may be changed. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
         pool = self.pools.get(id)
         if pool is None:
-            raise NOT_FOUND(f"No pool has the id {id}.", hint="list_pools shows the pools of the shop.")
+            raise no_pool(id)
         if pool.status == "archived":
             raise POOL_NOT_ACTIVE(f"Pool {id} is archived.")
         for name, expected, present in (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
-from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_REVERTIBLE
+from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_REVERTIBLE, no_pool
 from holdfast.inventory.settings import Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.book import Draft, Touched, write
@@ -209,7 +209,7 @@ async def at(tx: Tx, caller: Caller, command: GetStockAt) -> StockAt:
     """What a pool held at a moment in the past."""
     if answer := await sql.stock_at(tx, caller.tenant, command):
         return answer
-    raise NOT_FOUND(f"No pool has the id {command.pool_id}.", hint="list_pools shows the pools of the shop.")
+    raise no_pool(command.pool_id)
 
 
 async def _one(
