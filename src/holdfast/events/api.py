@@ -18,7 +18,7 @@ from holdfast.events.settings import Database, Settings
 from holdfast.events.users import operations as users
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
-from holdfast.kit.operation import Operation
+from holdfast.kit.operation import ADDS, OVERWRITES, READS, SETS, Operation
 from holdfast.kit.service import Service
 
 VERSION = "1.6.0"
@@ -26,25 +26,25 @@ VERSION = "1.6.0"
 # fmt: off
 OPERATIONS = (
     Operation("register_organizer",   "POST   /api/organizers/register", organizers.register, body="organizer", status=201, public=True, limit="organizer registration"),
-    Operation("list_organizers",      "GET    /api/organizers", organizers.list),
-    Operation("list_users",           "GET    /api/users", users.list),
+    Operation("list_organizers",      "GET    /api/organizers", organizers.list, READS, scope="read_events"),
+    Operation("list_users",           "GET    /api/users", users.list, READS, scope="read_events"),
 
-    Operation("list_api_keys",        "GET    /api/keys", keys.list),
-    Operation("create_api_key",       "POST   /api/keys", keys.create, body="api_key", status=201),
-    Operation("revoke_api_key",       "DELETE /api/keys/{id}", keys.revoke, status=204),
+    Operation("list_api_keys",        "GET    /api/keys", keys.list, READS, scope="manage_keys"),
+    Operation("create_api_key",       "POST   /api/keys", keys.create, ADDS, scope="manage_keys", body="api_key", status=201),
+    Operation("revoke_api_key",       "DELETE /api/keys/{id}", keys.revoke, OVERWRITES, scope="manage_keys", status=204),
 
-    Operation("list_events",          "GET    /api/events", events.list),
-    Operation("create_event",         "POST   /api/events", events.create, body="event", status=201),
-    Operation("get_event",            "GET    /api/events/{event_id}", events.get),
-    Operation("update_event",         "PATCH  /api/events/{event_id}", events.update, body="event"),
-    Operation("cancel_event",         "DELETE /api/events/{event_id}", events.cancel),
-    Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", pricing.history),
+    Operation("list_events",          "GET    /api/events", events.list, READS, scope="read_events"),
+    Operation("create_event",         "POST   /api/events", events.create, ADDS, scope="write_events", body="event", status=201),
+    Operation("get_event",            "GET    /api/events/{event_id}", events.get, READS, scope="read_events"),
+    Operation("update_event",         "PATCH  /api/events/{event_id}", events.update, OVERWRITES, scope="write_events", body="event"),
+    Operation("cancel_event",         "DELETE /api/events/{event_id}", events.cancel, OVERWRITES, scope="write_events"),
+    Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", pricing.history, READS, scope="read_events"),
 
-    Operation("list_registrations",   "GET    /api/registrations", registrations.list),
-    Operation("create_registration",  "POST   /api/registrations", registrations.accept, body="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", registrations.get),
-    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", registrations.update, body="registration"),
-    Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", registrations.delete, status=204),
+    Operation("list_registrations",   "GET    /api/registrations", registrations.list, READS, scope="read_events"),
+    Operation("create_registration",  "POST   /api/registrations", registrations.accept, SETS, scope="write_events", body="registration", status=202, bare=True, limit="registrations"),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", registrations.get, READS, scope="read_events"),
+    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", registrations.update, OVERWRITES, scope="write_events", body="registration"),
+    Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", registrations.delete, OVERWRITES, scope="write_events", status=204),
 )
 # fmt: on
 

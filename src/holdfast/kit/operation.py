@@ -23,8 +23,9 @@ T = TypeVar("T")
 class Caller(Struct, frozen=True):
     """Who asks.
 
+    key_id     the API key that was shown; 0 is a caller without one
     tenant_id  the organizer or shop a key belongs to; None is an admin key, which is unrestricted
-    scopes     what the key may do; None where keys have no scopes
+    scopes     what the caller may do; None where nothing limits it
     """
 
     key_id: int
@@ -40,6 +41,11 @@ class Caller(Struct, frozen=True):
         """The tenant, where every key has one."""
         assert self.tenant_id is not None
         return self.tenant_id
+
+    @property
+    def counted_as(self) -> str:
+        """Whose calls rate limits count together: those of one key, or of a tenant that called without one."""
+        return f"key {self.key_id}" if self.key_id else f"tenant {self.tenant_id}"
 
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id
@@ -184,6 +190,11 @@ class Operation:
     @cached_property
     def paged(self) -> bool:
         return get_origin(self.answer) is Page
+
+    @cached_property
+    def listed(self) -> bool:
+        """Whether it answers with a bare list, which stands in the member `data` wherever an object is wanted."""
+        return get_origin(self.answer) in {list, Sequence}
 
     @cached_property
     def noun(self) -> str:

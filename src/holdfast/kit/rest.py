@@ -125,7 +125,7 @@ class Endpoint:
             headers = dict(scope["headers"])
             caller = NOBODY if operation.public else await self._authenticate(api_key(headers))
             if operation.limit:
-                await self._limits.hit(operation.limit, address(scope) if operation.public else f"key {caller.key_id}")
+                await self._limits.hit(operation.limit, address(scope) if operation.public else caller.counted_as)
             body = await read_body(headers, receive) if operation.takes_body else b""
             answer = await self._run(caller, self._command(scope, body))
             status = operation.status

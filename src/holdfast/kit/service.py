@@ -118,7 +118,13 @@ class Service:
         if self.agents is None:
             return {}
         endpoint = mcp.Endpoint(
-            self.agents, self.operations, runner, self.authenticate, self.limits, self.streams, self.error_body
+            self.agents,
+            self.operations,
+            runner,
+            self.agents.authenticate or self.authenticate,
+            self.limits,
+            self.streams,
+            self.error_body,
         )
         return {"/mcp": endpoint}
 

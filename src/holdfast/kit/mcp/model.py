@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.kit.keys import Authenticate
 from holdfast.kit.operation import Caller
 from holdfast.kit.streams import Feed
 
@@ -67,6 +68,7 @@ class Agents:
     instructions         how the tools work together, for the model that uses them
     changes              the feed of what changes for a caller; None: nothing is ever announced
     limit                the rate limit that calls of tools count against, by name
+    authenticate         turns the credential of a request into its caller; None: as at the service's other doors
     resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
     origins              web origins whose pages may call, beside the service's own
     """
@@ -81,6 +83,7 @@ class Agents:
     catalogue: Catalogue | None = None
     changes: Callable[[Caller], Awaitable[Feed[Change]]] | None = None
     limit: str | None = None
+    authenticate: Authenticate | None = None
     resource_metadata: str | None = None
     origins: frozenset[str] = frozenset()
 

@@ -69,7 +69,7 @@ class Tools:
         require_scope(caller, tool.operation)
         for limit in (self._limit, tool.operation.limit):
             if limit:
-                await self._limits.hit(limit, f"key {caller.key_id}")
+                await self._limits.hit(limit, caller.counted_as)
         return Work(name, partial(tool.call, caller, params.arguments))
 
 
@@ -89,7 +89,7 @@ class Tool:
             if problem.kind in OVER_HTTP:
                 raise
             return told(problem)
-        content = b"{}" if answer is None else encode(answer)
+        content = b"{}" if answer is None else encode({"data": answer} if self.operation.listed else answer)
         return Outcome(ToolResult(content=(Text(content.decode()),), structured_content=Raw(content)))
 
 
@@ -147,13 +147,20 @@ def definition(operation: Operation) -> dict[str, Any]:
         "title": operation.title,
         "description": operation.description,
         "inputSchema": schema(operation.command),
-        "outputSchema": schema(Nothing if operation.answer is None else operation.answer),
+        "outputSchema": schema(answer_type(operation)),
         "annotations": annotations,
     }
 
 
 class Nothing(Struct, forbid_unknown_fields=True):
     """The answer of an operation that has none."""
+
+
+def answer_type(operation: Operation) -> Any:
+    """What a tool answers with, which is always an object."""
+    if operation.answer is None:
+        return Nothing
+    return msgspec.defstruct("Items", [("data", operation.answer)]) if operation.listed else operation.answer
 
 
 def schema(kind: Any) -> dict[str, Any]:
