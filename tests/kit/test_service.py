@@ -15,13 +15,8 @@ from tests.support import Service
 
 def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
     return kit.Service(
-        title="Test",
-        version="1",
-        description="A service that only works in the background.",
-        base_url="http://test",
         database=database,
         operations=(),
-        problems=(),
         routes=(),
         authenticate=KeyRing(database, find_callers).caller,
         limits=Limits("memory://", {}),

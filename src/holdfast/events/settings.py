@@ -31,6 +31,18 @@ class Settings(kit.Settings):
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
         description="POST /api/organizers/register per client address and hour.",
     )
+    oauth_issuer: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/?#@]+(/[^\s?#]*)?)?$",
+        validation_alias="OAUTH_ISSUER",
+        description="Issuer of an authorization server whose access tokens `/mcp` accepts, to the letter as its "
+        "metadata has it; empty means keys alone.",
+    )
+    oauth_audience: str = Field(
+        "",
+        validation_alias="OAUTH_AUDIENCE",
+        description="Audience its tokens must name; empty means the address of `/mcp`.",
+    )
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

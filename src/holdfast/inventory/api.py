@@ -11,12 +11,13 @@ from holdfast.inventory.availability.live import Live
 from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
-from holdfast.inventory.problems import ALL, error_body
+from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import Database, Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.kit import keys, mcp
+from holdfast.kit.discovery import reverse_dns
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import ADDS, OVERWRITES, READS, REWRITES, SETS, Operation
@@ -91,13 +92,8 @@ def service(settings: Settings, database: Database) -> Service:
     live, streams = Live(database), Streams()
     told = agents(settings, live)
     return Service(
-        title=TITLE,
-        version=VERSION,
-        description=DESCRIPTION,
-        base_url=settings.base_url,
         database=database,
         operations=OPERATIONS,
-        problems=ALL,
         routes=[
             *agent_routes.routes(database, limits, credentials),
             *discovery.routes(told, OPERATIONS, DESCRIPTION),
@@ -117,7 +113,7 @@ def service(settings: Settings, database: Database) -> Service:
 def agents(settings: Settings, live: Live) -> mcp.Agents:
     """What agents are told at `/mcp`."""
     return mcp.Agents(
-        name=discovery.name(settings.base_url),
+        name=reverse_dns(settings.base_url, "inventory"),
         title=TITLE,
         version=VERSION,
         base_url=settings.base_url,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ def document(
     described = {operation: _Described(operation) for operation in operations if operation.route}
     types = [type_ for each in described.values() for type_ in each.types]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    components = {name: explained(schema) for name, schema in components.items()}
     by_type = {id(type_): schema for type_, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for operation, each in described.items():
@@ -48,10 +49,10 @@ def document(
     return json.loads(re.sub(r"\bPage(?:_(\w+?)_(?=\W)|\[(\w+)\])", r"\1\2Page", json.dumps(whole)))
 
 
-def page(spec: dict[str, Any]) -> str:
+def page(spec: Mapping[str, Any]) -> str:
     """The document as one HTML page: no scripts, nothing fetched from elsewhere."""
     return _templates.get_template("openapi.html").render(
-        spec=spec, words=_in_words, prose=_prose, resolve=_resolver(spec)
+        spec=spec, words=in_words, prose=_prose, resolve=resolver(spec), answers=answers(spec)
     )
 
 
@@ -146,8 +147,19 @@ def _error_schema(problems: Sequence[Kind]) -> dict[str, Any]:
     }
 
 
-def _resolver(spec: dict[str, Any]) -> Any:
-    def resolve(schema: dict[str, Any]) -> dict[str, Any]:
+def explained(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema in which a field that may be null, too, carries its own description and examples, where readers look."""
+    for field in schema.get("properties", {}).values():
+        inner = [choice for choice in field.get("anyOf", ()) if choice != {"type": "null"}]
+        if len(inner) == 1:
+            for key in ("description", "examples"):
+                if key in inner[0]:
+                    field.setdefault(key, inner[0].pop(key))
+    return schema
+
+
+def resolver(spec: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The schema itself, following one reference."""
         name = schema.get("$ref", "").rpartition("/")[2]
         return spec["components"]["schemas"][name] if name else schema
@@ -160,16 +172,23 @@ def _prose(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 
-def _in_words(schema: dict[str, Any]) -> str:
-    """A type in a few words: `string or null`, `array of PriceChange`, `one of free, fixed, dynamic`."""
+def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects that operations answer with, and those inside them; what they take is told with the operation."""
+    schemas = spec["components"]["schemas"]
+    return {name: schema for name, schema in schemas.items() if not name.endswith(("Body", "Request"))}
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """A type in a few words: `string or null`, `array of PriceChange`, `always false`."""
     if "$ref" in schema:
         return schema["$ref"].rpartition("/")[2]
     if "enum" in schema:
-        return "one of " + ", ".join(str(value) for value in schema["enum"])
+        values = [value if isinstance(value, str) else json.dumps(value) for value in schema["enum"]]
+        return f"one of {', '.join(values)}" if len(values) > 1 else f"always {values[0]}"
     if "anyOf" in schema:
-        return " or ".join(_in_words(choice) for choice in schema["anyOf"])
+        return " or ".join(in_words(choice) for choice in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"array of {_in_words(schema['items'])}"
+        return f"array of {in_words(schema['items'])}"
     bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema and schema[key] < 2**31 - 1]
     return " ".join([schema.get("format") or schema.get("type") or "any", *bounds])
 

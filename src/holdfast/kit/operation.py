@@ -85,14 +85,14 @@ class Pagination(Struct):
 
 
 class Page(Struct, Generic[T]):
-    """One page of a list. Operations ask the database for `limit + 1` rows; the extra one is `has_more`."""
+    """One page of a list."""
 
     data: list[T]
     pagination: Pagination
 
 
 def page(rows: list[T], command: Paged) -> Page[T]:
-    """The page of at most `command.limit` of `rows`, which hold one more when the list goes on."""
+    """The page of at most `command.limit` of `rows`. Operations ask the database for one more: it is `has_more`."""
     data = rows[: command.limit]
     return Page(data, Pagination(len(data), command.offset, command.limit, len(rows) > command.limit))
 

@@ -19,7 +19,7 @@ from holdfast.kit.database import Database
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
-from holdfast.kit.problems import EVERYWHERE, SERVICE_UNAVAILABLE, ErrorBody, Kind, Problem
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.runner import Runner
 from holdfast.kit.streams import Streams
 
@@ -35,7 +35,9 @@ Loop = Callable[[Database[Any]], Awaitable[None]]
 class Service:
     """Everything that makes one service, as data.
 
+    routes         what fits neither the table nor `/mcp`
     authenticate   turns the credential of a request into its caller
+    reference      its OpenAPI document; None: it has no table of routes
     hearing        contexts in which what the doors remember is kept true by notifications
     doors          endpoints written by hand, by path
     agents         what agents are told of the service at `/mcp`; None: it has no such door
@@ -45,16 +47,12 @@ class Service:
     periodic       jobs on a timetable, run once for all processes
     """
 
-    title: str
-    version: str
-    description: str
-    base_url: str
     database: Database[Any]
     operations: Operations
-    problems: Sequence[Kind]
     routes: Sequence[BaseRoute]
     authenticate: Authenticate
     limits: Limits
+    reference: Mapping[str, Any] | None = None
     hearing: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
     doors: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.Agents | None = None
@@ -129,15 +127,12 @@ class Service:
         return {"/mcp": endpoint}
 
     def _reference(self) -> list[BaseRoute]:
-        """OpenAPI, for programs and for people, of a service that has a table of routes."""
-        if not any(each.route for each in self.operations):
+        """The reference for programs and for people."""
+        if self.reference is None:
             return []
-        spec = openapi.document(
-            self.title, self.version, self.description, self.base_url, self.operations, (*EVERYWHERE, *self.problems)
-        )
-        readable = openapi.page(spec)
+        readable = openapi.page(self.reference)
         return [
-            _page("/openapi.json", lambda: JSONResponse(spec)),
+            _page("/openapi.json", lambda: JSONResponse(self.reference)),
             _page("/docs", lambda: HTMLResponse(readable)),
         ]
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.agents.routes import routes
-from holdfast.inventory.problems import ALL, error_body
+from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import TENANCY, Database, Settings, Tx
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.command import Command
@@ -96,13 +96,8 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
     ring = KeyRing(database, shops.find_callers)
     credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
     app = Service(
-        title="Test",
-        version="1",
-        description="Credentials alone.",
-        base_url=settings.base_url,
         database=database,
         operations=[Operation("tell", "GET /who", tell, bare=True)],
-        problems=ALL,
         routes=routes(database, limits, credentials),
         authenticate=credentials.caller,
         limits=limits,

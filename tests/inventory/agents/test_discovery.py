@@ -12,8 +12,9 @@ from mcp.client.auth.utils import build_protected_resource_metadata_discovery_ur
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from pydantic import ValidationError
 
-from holdfast.inventory import api, discovery
+from holdfast.inventory import api
 from holdfast.inventory.shops.model import SCOPES
+from holdfast.kit.discovery import reverse_dns
 from tests.inventory.agents.scene import BASE_URL
 from tests.inventory.support import Inventory
 
@@ -205,7 +206,7 @@ async def introduction(http: httpx2.AsyncClient, key: str, version: str) -> dict
     ],
 )
 def test_the_servers_name_is_its_domain_backwards(base_url: str, name: str) -> None:
-    assert discovery.name(base_url) == name
+    assert reverse_dns(base_url, "inventory") == name
 
 
 async def test_the_catalog_leads_to_the_server_card(inventory: Inventory) -> None:

@@ -148,6 +148,11 @@ async def plan_window(tx: Tx[Any], caller: Caller, command: PlanWindow) -> Windo
     return Window(command.opens_at, (command.closes_at - command.opens_at).total_seconds() / 3600)
 
 
+async def list_labels(tx: Tx[Any], caller: Caller, command: Nothing) -> list[str]:
+    """List what is written on the jars."""
+    return [label for (label,) in await tx.tuples("select label from jars order by id")]
+
+
 async def break_shelf(tx: Tx[Any], caller: Caller, command: Nothing) -> Sum:
     """Fail for a reason nobody foresaw."""
     raise RuntimeError("the secret of the shelf")
@@ -183,6 +188,7 @@ OPERATIONS = (
     Operation("add_jar", None, add_jar, SETS, "write_jars"),
     Operation("empty_jar", None, empty_jar, OVERWRITES, "write_jars"),
     Operation("plan_window", None, plan_window, READS),
+    Operation("list_labels", None, list_labels, READS, "read_jars"),
     Operation("break_shelf", None, break_shelf, READS),
     Operation("ask_for_more", None, ask_for_more, READS),
     Operation("hurry", None, hurry, READS),
@@ -233,13 +239,8 @@ class Pantry:
         changes = None if silent else self.changes
         ring = KeyRing(self.database, find_callers)
         self.service = Service(
-            title="Pantry",
-            version="1.0.0",
-            description="Jars.",
-            base_url=AGENTS.base_url,
             database=self.database,
             operations=operations,
-            problems=(JAR_FULL,),
             routes=(),
             authenticate=ring.caller,
             hearing=[ring.hearing, self.hearing],

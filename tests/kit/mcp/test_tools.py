@@ -20,7 +20,7 @@ async def test_every_operation_with_hints_is_a_tool_in_the_order_of_the_table(ag
 
     assert [tool["name"] for tool in tools] == [
         *("add_numbers", "list_jars", "get_jar", "weigh_jars", "fill_jar", "add_jar", "empty_jar", "plan_window"),
-        *("break_shelf", "ask_for_more", "hurry", "faint"),
+        *("list_labels", "break_shelf", "ask_for_more", "hurry", "faint"),
     ]
 
 
@@ -62,6 +62,15 @@ async def test_schemas_are_sound_and_have_an_object_at_their_root(agent: Agent) 
             assert tool[name]["type"] == "object"
         assert tool["inputSchema"]["additionalProperties"] is False
         assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+
+
+async def test_a_bare_list_is_answered_inside_an_object(agent: Agent) -> None:
+    tools = {tool["name"]: tool for tool in (await agent.result("tools/list"))["tools"]}
+    result = await agent.call("list_labels")
+
+    assert result["structuredContent"] == {"data": ["Beans", "Lentils", "Rice"]}
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    jsonschema.validate(result["structuredContent"], tools["list_labels"]["outputSchema"])
 
 
 async def test_an_answer_fits_its_schema(agent: Agent) -> None:

@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from holdfast.events.ids import EventId
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
 
 Status = Literal["active", "expired", "full", "cancelled"]
-Frequency = Literal["none", "days", "weeks", "months", "years"]
+Frequency = Annotated[
+    Literal["none", "days", "weeks", "months", "years"], Meta(description="How often the event takes place again.")
+]
 
 Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Title.")]
 Body = Annotated[
@@ -33,11 +36,11 @@ UpperBound = Annotated[Minor | None, Meta(description="The dynamic price never r
 
 
 class GetEvent(Command):
-    event_id: Id
+    event_id: EventId
 
 
 class CancelEvent(Command):
-    event_id: Id
+    event_id: EventId
 
 
 class CreateEvent(Command):
@@ -86,7 +89,7 @@ class CreateEvent(Command):
 
 
 class UpdateEvent(Command):
-    event_id: Id
+    event_id: EventId
     title: Title | UnsetType = UNSET
     body: Body | UnsetType = UNSET
     datetime: Timestamp | UnsetType = UNSET
@@ -173,7 +176,7 @@ class Event(Struct):
     embed_code: Annotated[str, Meta(description="Ready-to-paste iframe of the hosted registration form.")]
     embed_url: str
     primary_image_url: str | None
-    public_url: Annotated[str, Meta(description="/organizers/<slug>/events/<event_id>")]
+    public_url: Annotated[str, Meta(description="`/organizers/<slug>/events/<event_id>`, with the address in front.")]
 
 
 class EventRow(Struct):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from holdfast.events.ids import KeyId
 from holdfast.kit.command import Command, Id, Timestamp
 
 
@@ -20,7 +21,7 @@ class CreateKey(Command):
 
 
 class RevokeKey(Command):
-    id: Id
+    id: KeyId
 
 
 class ApiKey(Struct):

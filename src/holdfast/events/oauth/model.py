@@ -1,4 +1,11 @@
-"""What an access token may be allowed to do."""
+"""What an access token says, and whose it is here."""
+
+from hashlib import sha256
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.kit.command import Command
 
 SCOPES = {
     "read_events": "Reading events, prices, registrations and the people in them.",
@@ -6,3 +13,46 @@ SCOPES = {
     "manage_keys": "Listing, creating and revoking API keys.",
 }
 """The scopes of access tokens, each with what it allows. API keys have none: they may do everything."""
+
+Subject = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
+        description="Somebody, as an authorization server calls them in the claim `sub`.",
+    ),
+]
+
+
+class AccessClaims(Struct, frozen=True):
+    """What a verified access token says, as far as it matters here.
+
+    subject       whom it speaks for
+    scopes        of `SCOPES`, those it has
+    email         canonical; None unless the authorization server says that it verified it
+    expires_at    seconds since 1970
+    """
+
+    subject: str
+    scopes: frozenset[str]
+    email: str | None
+    expires_at: float
+
+
+class LinkSubject(Command):
+    slug: Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.")]
+    subject: Subject
+    move: Annotated[bool, Meta(description="Take it from the organizer it is linked to.")] = False
+
+
+class Linked(Struct, frozen=True):
+    """The organizer a subject is linked to."""
+
+    user_id: int
+    slug: str
+
+
+def fingerprint(issuer: str, subject: str) -> bytes:
+    """What a subject is looked up by. Neither of the two has a line feed in it."""
+    return sha256(f"{issuer}\n{subject}".encode()).digest()

@@ -50,7 +50,7 @@ class Organizer(Struct):
     role: Literal["organizer"]
     slug: str
     public_url: str
-    public_path: Annotated[str, Meta(description="/organizers/<slug>")]
+    public_path: Annotated[str, Meta(description="`/organizers/<slug>`")]
 
 
 class Authentication(Struct):

@@ -4,9 +4,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.kit.command import Command, Errors, Id, Minor, Timestamp
+from holdfast.events.ids import EventId
+from holdfast.kit.command import Command, Errors, Minor, Timestamp
 
-PricingMode = Literal["free", "fixed", "dynamic"]
+PricingMode = Annotated[
+    Literal["free", "fixed", "dynamic"],
+    Meta(description="Free of charge, at a fixed price, or at one that moves with demand between its bounds."),
+]
 Reason = Literal["init", "registration", "tick", "manual_change", "other"]
 
 Currency = Annotated[
@@ -26,7 +30,7 @@ CURRENCIES = frozenset(
 
 
 class ListPriceHistory(Command):
-    event_id: Id
+    event_id: EventId
 
 
 class PriceChange(Struct):

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from holdfast.events.ids import EventId
 from holdfast.events.users.model import Email, PublicId
-from holdfast.kit.command import Command, Id, Minor, rule
+from holdfast.kit.command import Command, Minor, rule
 
 Status = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[
@@ -14,12 +15,12 @@ ReceivedAt = Annotated[
 
 
 class GetRegistration(Command):
-    event_id: Id
+    event_id: EventId
     user_id: PublicId
 
 
 class AcceptRegistration(Command):
-    event_id: Id
+    event_id: EventId
     user_id: Annotated[PublicId | None, Meta(description="Someone with an account; or else give `email`.")] = None
     email: Annotated[Email | None, Meta(description="Finds or creates a student account; or else give `user_id`.")] = (
         None
@@ -34,21 +35,21 @@ class AcceptRegistration(Command):
 
 
 class UpdateRegistration(Command):
-    event_id: Id
+    event_id: EventId
     user_id: PublicId
-    status: Status | UnsetType = UNSET
+    status: Annotated[Status | UnsetType, Meta(description="A seat, or a place on the waiting list.")] = UNSET
     amount_paid: Minor | UnsetType = UNSET
 
 
 class DeleteRegistration(Command):
-    event_id: Id
+    event_id: EventId
     user_id: PublicId
 
 
 class Registration(Struct):
     """A settled registration that holds a seat or a place on the waiting list."""
 
-    id: Annotated[str, Meta(description="<event_id>-<user_public_id>")]
+    id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
     status: Status
     event_id: int
     amount_paid: Minor
@@ -61,7 +62,10 @@ class Next(Struct):
 
     url: str
     action: Literal["poll_status"] = "poll_status"
-    description: str = "GET this address until it answers 200; 404 registration_pending means it still waits."
+    description: str = (
+        "GET this address, or call get_registration with the event_id and user_id at its end, until it answers 200; "
+        "404 registration_pending means it still waits."
+    )
 
 
 class Accepted(Struct):

@@ -10,7 +10,9 @@ from holdfast.kit.cursor import Listed
 
 
 class GetAvailability(Command):
-    variant_gids: Annotated[list[VariantGid], Meta(min_length=1, max_length=250)] | None = None
+    variant_gids: (
+        Annotated[list[VariantGid], Meta(min_length=1, max_length=250, description="These variants.")] | None
+    ) = None
     pool_id: Annotated[PoolId | None, Meta(description="Every variant that draws on this pool.")] = None
 
     @rule("variant_gids", "pool_id")
@@ -31,7 +33,7 @@ class Sale(Struct, forbid_unknown_fields=True):
 
 
 class SimulateSale(Command):
-    lines: Annotated[list[Sale], Meta(min_length=1, max_length=250)]
+    lines: Annotated[list[Sale], Meta(min_length=1, max_length=250, description="What is sold together.")]
 
 
 class ListLowStock(Listed):

@@ -57,7 +57,9 @@ class MemberFields(Struct, forbid_unknown_fields=True):
     title: Label | None = None
 
 
-Members = Annotated[list[MemberFields], Meta(max_length=250)]
+Members = Annotated[
+    list[MemberFields], Meta(max_length=250, description="Variants that draw on the pool, with what one sale takes.")
+]
 
 
 class ListPools(Listed):
@@ -124,14 +126,14 @@ class UpdateMember(ChangePool, kw_only=True):
 
 
 class UnlinkVariants(ChangePool, kw_only=True):
-    variant_gids: Annotated[list[VariantGid], Meta(min_length=1, max_length=250)]
+    variant_gids: Annotated[list[VariantGid], Meta(min_length=1, max_length=250, description="Variants to unlink.")]
 
 
 class FindVariant(Command):
     """Look a variant up by what is known of it."""
 
     gid: VariantGid | None = None
-    sku: Filled | None = None
+    sku: Annotated[Filled | None, Meta(description="The whole SKU.")] = None
     text: Annotated[Filled | None, Meta(description="Part of a title or SKU.")] = None
 
     @rule("gid", "sku", "text")

@@ -166,7 +166,7 @@ class GetStockHistory(Listed):
     pool_id: PoolId | None = None
     variant_gid: VariantGid | None = None
     kinds: Annotated[list[Kind], Meta(max_length=12, description="Only these kinds.")] | None = None
-    actor: Actor | None = None
+    actor: Annotated[Actor | None, Meta(description="Only what these did.")] = None
     source_ref: Annotated[Filled | None, Meta(description="Only entries of this order, import or hold.")] = None
     since: Timestamp | None = None
     until: Timestamp | None = None

@@ -12,6 +12,7 @@ from holdfast.kit.command import Command, broken_rules, check
 from holdfast.kit.limits import Limits
 from holdfast.kit.mcp.jsonrpc import INVALID_PARAMS, PARSE_ERROR, Fault, Params, anything, encode
 from holdfast.kit.mcp.methods import OVER_HTTP, Cacheable, Methods, Outcome, Result, Work, done, require_scope, required
+from holdfast.kit.openapi import explained
 from holdfast.kit.operation import Caller, Operation, Operations
 from holdfast.kit.problems import Problem, invalid
 from holdfast.kit.runner import Run, Runner
@@ -172,4 +173,5 @@ def schema(kind: Any) -> dict[str, Any]:
         raise TypeError(f"a tool takes and answers JSON objects, not {kind}")
     # The name of a class tells an agent nothing, and the description of the tool stands beside it.
     root = {key: value for key, value in root.items() if key not in {"title", "description"}}
-    return {**root, "$defs": shared} if shared else root
+    root = explained(root)
+    return {**root, "$defs": {name: explained(each) for name, each in shared.items()}} if shared else root
