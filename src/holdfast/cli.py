@@ -15,6 +15,8 @@ from holdfast.events import demo as events_demo
 from holdfast.events import settings as events_settings
 from holdfast.events.keys.model import ApiKey, CreateKey
 from holdfast.events.keys.operations import create, mint
+from holdfast.events.oauth import operations as oauth
+from holdfast.events.oauth.model import LinkSubject
 from holdfast.inventory import api as inventory_api
 from holdfast.inventory import demo as inventory_demo
 from holdfast.inventory import settings as inventory_settings
@@ -111,10 +113,12 @@ app = typer.Typer(
 )
 events = commands(EVENTS, "Events, registrations and waiting rooms.")
 keys = typer.Typer(no_args_is_help=True, help="API keys of the events service.")
+organizers = typer.Typer(no_args_is_help=True, help="Organizers of the events service.")
 inventory = commands(INVENTORY, "Shared inventory pools of storefront shops.")
 shop = typer.Typer(no_args_is_help=True, help="Shops and their keys.")
 app.add_typer(events, name="events")
 events.add_typer(keys, name="key")
+events.add_typer(organizers, name="organizer")
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(shop, name="shop")
 
@@ -153,8 +157,9 @@ def _present_inventory(settings: inventory_settings.Settings) -> None:
 def _present_events(settings: events_settings.Settings) -> None:
     planted = asyncio.run(EVENTS.transact(settings, events_demo.plant))
     say(f"[bold]Events[/]  {settings.base_url}")
+    say(f"  for agents     {settings.base_url}/mcp")
+    say(f"  how to begin   {settings.base_url}/agents.md")
     say(f"  reference      {settings.base_url}/docs")
-    say(f"  catalog        {settings.base_url}/api")
     if planted:
         say(f"  admin key      {planted.admin_key}")
         say(f"  organizer key  {planted.organizer_key}")
@@ -181,6 +186,25 @@ def create_key(
     key = asyncio.run(EVENTS.transact(EVENTS.ready(EVENTS.configured()), make))
     say(f"Key {key.id}, {name}. It is not shown again.")
     print(key.key)
+
+
+@organizers.command("link")
+def link_subject(
+    slug: Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")],
+    move: Annotated[bool, typer.Option("--move", help="Take it from the organizer it is linked to.")] = False,
+) -> None:
+    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for an organizer.
+
+    For tokens without a verified e-mail address, or with another one than the organizer's.
+    """
+    settings = EVENTS.configured()
+    issuer = settings.oauth_issuer
+    if not issuer:
+        raise CannotStart("Set OAUTH_ISSUER to the authorization server that the subject is of.")
+    command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
+    linked = asyncio.run(EVENTS.transact(EVENTS.ready(settings), lambda tx: oauth.link(tx, issuer, command)))
+    print(f"{command.subject} of {issuer} acts for {linked.slug}, organizer {linked.user_id}.")
 
 
 @shop.command("add")

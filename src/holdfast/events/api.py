@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from holdfast.events import discovery, jobs
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
+from holdfast.events.oauth.credentials import Credentials
+from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.problems import ALL
@@ -76,7 +78,8 @@ def service(settings: Settings, database: Database) -> Service:
     ring = KeyRing(database, keys.find_callers)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
-    told = agents(settings, documents)
+    credentials = Credentials(ring, database, configured(settings))
+    told = agents(settings, documents, credentials)
     introduction = Introduction(
         told,
         OPERATIONS,
@@ -91,7 +94,7 @@ def service(settings: Settings, database: Database) -> Service:
         operations=OPERATIONS,
         routes=discovery.routes(introduction, documents, settings),
         authenticate=ring.caller,
-        hearing=[ring.hearing],
+        hearing=[ring.hearing, credentials.hearing],
         limits=Limits(settings.rate_limit_storage_url, settings.limits),
         reference=spec,
         agents=told,
@@ -100,7 +103,7 @@ def service(settings: Settings, database: Database) -> Service:
     )
 
 
-def agents(settings: Settings, documents: Sequence[mcp.Document]) -> mcp.Agents:
+def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.Agents:
     """What agents are told at `/mcp`."""
     return mcp.Agents(
         name=reverse_dns(settings.base_url, "events"),
@@ -109,5 +112,6 @@ def agents(settings: Settings, documents: Sequence[mcp.Document]) -> mcp.Agents:
         base_url=settings.base_url,
         instructions=INSTRUCTIONS,
         documents=documents,
+        authenticate=credentials.caller,
         resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.oauth_issuer else None,
     )

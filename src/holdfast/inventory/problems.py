@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Kind, Problem
+from holdfast.kit.problems import NOT_FOUND, Kind, Problem
 
 INVALID_SIGNATURE = Kind(
     "invalid_signature",
@@ -102,7 +102,6 @@ ALL: tuple[Kind, ...] = (
     INVALID_GRANT,
     INVALID_SCOPE,
     INVALID_TARGET,
-    INSUFFICIENT_SCOPE,
     STALE,
     NOT_ENOUGH_STOCK,
     IDEMPOTENCY_KEY_REUSED,

@@ -79,8 +79,8 @@ FORBIDDEN = Kind(
 INSUFFICIENT_SCOPE = Kind(
     "insufficient_scope",
     403,
-    "The API key lacks a scope this needs.",
-    "Use a key that has the scopes named in `scope`.",
+    "The API key or access token lacks a scope this needs.",
+    "Use one that has the scopes named in `scope`.",
 )
 NOT_FOUND = Kind("not_found", 404, "Nothing is found here.", "Check the path and the ids in it.")
 METHOD_NOT_ALLOWED = Kind(
@@ -135,8 +135,10 @@ EVERYWHERE: tuple[Kind, ...] = (
     MISSING_API_KEY,
     INVALID_API_KEY,
     FORBIDDEN,
+    INSUFFICIENT_SCOPE,
     NOT_FOUND,
     METHOD_NOT_ALLOWED,
+    NOT_ACCEPTABLE,
     PAYLOAD_TOO_LARGE,
     UNSUPPORTED_MEDIA_TYPE,
     VALIDATION_FAILED,

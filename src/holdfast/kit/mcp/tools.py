@@ -38,7 +38,7 @@ class Tools:
     """The tools of a service.
 
     limit      the rate limit that every call counts against, by name
-    reading    the scopes that everything which only reads needs
+    reading    the scopes that change nothing, which is what to begin with
     """
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits, limit: str | None) -> None:
@@ -47,7 +47,8 @@ class Tools:
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
         self._limit = limit
-        self.reading = " ".join(sorted({each.scope for each in operations if each.tool and each.reads and each.scope}))
+        writing = {each.scope for each in operations if each.tool and not each.reads}
+        self.reading = " ".join(sorted({str(scope) for scope in self._scopes - writing - {None}}))
         self.methods: Methods = {"tools/list": self.index, "tools/call": self.call}
 
     async def index(self, caller: Caller, params: Params) -> Work:

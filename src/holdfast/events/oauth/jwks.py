@@ -1,0 +1,106 @@
+"""What an authorization server publishes: its metadata (RFC 8414 or OpenID Connect Discovery), its keys (RFC 7517)."""
+
+import asyncio
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+from joserfc.errors import JoseError, SecurityWarning
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+from msgspec import Struct
+
+TIMEOUT = 5.0
+"""Seconds all of it may take together."""
+
+LARGEST = 262_144
+"""Bytes of one answer."""
+
+MOST = 50
+"""Keys of a set that are looked at."""
+
+Key = RSAKey | ECKey | OKPKey
+
+_KINDS: dict[Any, type[Key]] = {kind.key_type: kind for kind in (RSAKey, ECKey, OKPKey)}
+
+T = TypeVar("T")
+
+
+class _Metadata(Struct):
+    issuer: str
+    jwks_uri: str
+
+
+class _KeySet(Struct):
+    keys: list[dict[str, Any]]
+
+
+async def read(issuer: str) -> list[Key]:
+    """The keys an issuer signs with now. Raises whatever stands in the way."""
+    async with asyncio.timeout(TIMEOUT), await asyncio.to_thread(_client) as http:
+        address = await _find(http, issuer)
+        return usable((await _get(http, address, _KeySet)).keys)
+
+
+def _client() -> httpx2.AsyncClient:
+    """A client for one reading. Making it reads the machine's certificates, which takes a while."""
+    # What comes compressed could be larger than it looks.
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, follow_redirects=False)
+
+
+async def _find(http: httpx2.AsyncClient, issuer: str) -> str:
+    """Where an issuer publishes its keys."""
+    found: list[str] = []
+    for address in addresses(issuer):
+        try:
+            metadata = await _get(http, address, _Metadata)
+        except ValueError as error:
+            found.append(f"{address}: {error}")
+            continue
+        if metadata.issuer != issuer:
+            found.append(f"{address}: it is the metadata of {metadata.issuer[:200]!r}")
+        elif issuer.startswith("https:") and not metadata.jwks_uri.startswith("https:"):
+            found.append(f"{address}: its jwks_uri is not https")
+        else:
+            return metadata.jwks_uri
+    raise ValueError("; ".join(found))
+
+
+def addresses(issuer: str) -> list[str]:
+    """Where the metadata of an issuer may be found, in the order in which they are tried."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.removesuffix("/")
+    return [
+        f"{origin}/.well-known/oauth-authorization-server{path}",
+        f"{origin}/.well-known/openid-configuration{path}",
+        *([f"{origin}{path}/.well-known/openid-configuration"] if path else []),
+    ]
+
+
+async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
+    """The document at an address. Raises `ValueError` where there is none that can be read."""
+    content = bytearray()
+    async with http.stream("GET", address) as response:
+        if response.status_code != 200:
+            raise ValueError(f"the answer is {response.status_code}")
+        async for piece in response.aiter_raw():
+            content += piece
+            if len(content) > LARGEST:
+                raise ValueError(f"the answer is longer than {LARGEST} bytes")
+    return msgspec.json.decode(content, type=kind)  # msgspec's errors are ValueErrors
+
+
+def usable(published: Sequence[dict[str, Any]]) -> list[Key]:
+    """Those of a set that can verify signatures here; a set may hold kinds of keys that only others understand."""
+    keys: list[Key] = []
+    for each in published[:MOST]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", SecurityWarning)  # such as an RSA key of fewer than 2,048 bits
+                keys.append(_KINDS[each.get("kty")].import_key(each))
+        except (JoseError, SecurityWarning, ValueError, TypeError, KeyError):
+            continue
+    return keys

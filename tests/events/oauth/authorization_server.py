@@ -1,0 +1,210 @@
+"""An authorization server on a port of its own: its metadata, its keys, and tokens as good or as bad as one likes."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import socket
+import time
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from joserfc.jwa import JWS_ALGORITHMS
+from joserfc.jwk import ECKey, Key
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.serving import listener, serving
+from tests.support import eventually
+
+AUDIENCE = "http://events.test/mcp"
+
+Answer = Callable[[str], Awaitable[Response | None]]
+
+_SIGNING = {each.name: each for each in JWS_ALGORITHMS}
+_numbers = itertools.count(1)
+
+
+def new_key(**parameters: Any) -> ECKey:
+    """A private key with an id of its own; a parameter that is None is left out."""
+    described: Any = _without_nones({"use": "sig", "alg": "ES256", "kid": f"key-{next(_numbers)}", **parameters})
+    return ECKey.generate_key("P-256", described)
+
+
+def encoded(part: Any) -> str:
+    """A part of a token: bytes as they are, anything else as JSON."""
+    content = part if isinstance(part, bytes) else json.dumps(part).encode()
+    return urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def signed(header: dict[str, Any], claims: Any, key: Any) -> str:
+    """A token with this header and these claims, by the algorithm that the header names."""
+    content = f"{encoded(header)}.{encoded(claims)}"
+    return f"{content}.{encoded(_SIGNING[header['alg']].sign(content.encode(), key))}"
+
+
+class AuthorizationServer:
+    """One that answers GET at its metadata and its keys, and nothing else.
+
+    issuer      as tokens and metadata have it
+    keys        the private keys whose public halves it publishes; the first one signs
+    metadata    its metadata by path
+    asked       how often each path was asked for
+    answer      what answers in its stead, if anything; None from it is the usual answer
+    """
+
+    def __init__(self, origin: str, path: str) -> None:
+        self.origin = origin
+        self.issuer = origin + path
+        self.keys: list[Key] = [new_key()]
+        self.jwks: list[Any] | None = None
+        self.metadata: dict[str, dict[str, Any]] = {
+            f"/.well-known/oauth-authorization-server{path.removesuffix('/')}": {
+                "issuer": self.issuer,
+                "jwks_uri": f"{origin}/keys",
+                "authorization_endpoint": f"{origin}/authorize",
+                "token_endpoint": f"{origin}/token",
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            }
+        }
+        self.asked = Counter[str]()
+        self.answer: Answer | None = None
+        self.back = asyncio.Event()
+
+    def token(self, *, key: Any = None, header: dict[str, Any] | None = None, **claims: Any) -> str:
+        """A good token of `ann`, but for what is given; a claim or a member of the header that is None is left out."""
+        key = key or self.keys[0]
+        now = int(time.time())
+        all_claims = {
+            "iss": self.issuer,
+            "aud": AUDIENCE,
+            "sub": "ann",
+            "iat": now,
+            "exp": now + 300,
+            "scope": "read_events write_events manage_keys",
+            **claims,
+        }
+        all_header = {"alg": "ES256", "typ": "at+jwt", "kid": key.kid, **(header or {})}
+        return signed(_without_nones(all_header), _without_nones(all_claims), key)
+
+    def rotate(self) -> Key:
+        """Sign with a new key, and withdraw the ones before."""
+        self.keys = [new_key()]
+        return self.keys[0]
+
+    @property
+    def readings(self) -> int:
+        """How often the keys were asked for."""
+        return self.asked["/keys"]
+
+    async def silence(self, path: str) -> None:
+        """Answers nothing until the server is back."""
+        await self.back.wait()
+
+    def fall_silent(self) -> None:
+        """Take requests and leave them unanswered."""
+        self.back.clear()
+        self.answer = self.silence
+
+    def fail(self) -> None:
+        """Answer everything with a 500."""
+
+        async def broken(path: str) -> Response:
+            return Response("oh no", 500)
+
+        self.answer = broken
+
+    def recover(self) -> None:
+        self.answer = None
+        self.back.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        path = request.url.path
+        self.asked[path] += 1
+        assert (request.method, request.url.query) == ("GET", "")
+        assert request.headers["accept"] == "application/json"
+        response = (self.answer and await self.answer(path)) or self._usual(path)
+        await response(scope, receive, send)
+
+    def _usual(self, path: str) -> Response:
+        if path in self.metadata:
+            return JSONResponse(self.metadata[path])
+        if path == "/keys":
+            published: Sequence[Any] = [key.as_dict(private=False) for key in self.keys]
+            return JSONResponse({"keys": published if self.jwks is None else self.jwks})
+        return JSONResponse({"error": "not_found"}, 404)
+
+
+def _without_nones(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+@contextlib.asynccontextmanager
+async def authorization_server(path: str = "", certificate: Path | None = None) -> AsyncGenerator[AuthorizationServer]:
+    """An authorization server, for as long as the block lasts; its issuer has this path.
+
+    certificate    what it shows, with its private key, to be spoken to by https
+    """
+    listening = listener()
+    scheme = "https" if certificate else "http"
+    server = AuthorizationServer(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", path)
+    async with encrypted(server, listening, certificate) if certificate else serving(server, listening):
+        try:
+            yield server
+        finally:
+            server.recover()
+
+
+@contextlib.asynccontextmanager
+async def encrypted(app: ASGIApp, at: socket.socket, certificate: Path) -> AsyncGenerator[None]:
+    """Serve an application by https, for as long as the block lasts."""
+    served = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", ssl_certfile=certificate))
+
+    async def is_up() -> bool:
+        return served.started
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(served.serve([at]))
+        await eventually(is_up)
+        try:
+            yield
+        finally:
+            served.should_exit = True
+
+
+def self_signed(directory: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody vouches for, with its private key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authorization server of the tests")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path = directory / "certificate.pem"
+    path.write_bytes(certificate.public_bytes(Encoding.PEM) + private)
+    return path
