@@ -6,10 +6,11 @@ from contextlib import AbstractAsyncContextManager
 
 from starlette.types import ASGIApp
 
-from holdfast.cli import INVENTORY
+from holdfast.cli import EVENTS, INVENTORY
 from holdfast.kit import embedded
+from tests import support as events_support
 from tests.conformance import fixtures
-from tests.inventory.support import running, unlimited
+from tests.inventory import support as inventory_support
 from tests.kit.mcp import pantry
 from tests.kit.mcp.pantry import Pantry
 
@@ -38,12 +39,29 @@ async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The inventory service, with a shop that has a pool."""
     directory = embedded.scratch_directory()
-    settings = unlimited(embedded.database_url(directory, "inventory"), directory, base_url=base_url)
-    INVENTORY.migrate(settings.url)
-    async with running(settings) as service:
+    url = embedded.database_url(directory, "inventory")
+    INVENTORY.migrate(url)
+    settings = inventory_support.unlimited(url, directory, base_url=base_url)
+    async with inventory_support.running(settings) as service:
         shop = await service.shop()
         await shop.golden()
         yield service.app, shop.key
 
 
-TARGETS: dict[str, Target] = {"kit": kit, "inventory": inventory}
+@contextlib.asynccontextmanager
+async def events(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
+    """The events service, with an organizer that has an event, and a person registered for it."""
+    directory = embedded.scratch_directory()
+    url = embedded.database_url(directory, "events")
+    EVENTS.migrate(url)
+    settings = events_support.unlimited(url, directory).model_copy(update={"base_url": base_url})
+    async with events_support.running(settings) as service:
+        organizer = await service.organizer()
+        event = await organizer.create_event()
+        await organizer.register(event["id"], email="ann@example.com")
+        await service.settle()
+        assert organizer.key
+        yield service.app, organizer.key
+
+
+TARGETS: dict[str, Target] = {"kit": kit, "inventory": inventory, "events": events}

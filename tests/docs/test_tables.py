@@ -8,9 +8,11 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from holdfast.cli import EVENTS, INVENTORY
+from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
 from holdfast.events.problems import ALL as OF_EVENTS
-from holdfast.inventory.api import OPERATIONS
+from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
+from holdfast.kit.operation import Operations
 from holdfast.kit.problems import EVERYWHERE, Kind
 from holdfast.kit.process import Product
 from holdfast.kit.settings import Settings
@@ -52,8 +54,13 @@ def test_settings_lists_every_variable_with_its_default_and_description(heading:
     assert table("settings.md", heading) == [shown(fields[name]) for name in own]
 
 
-def test_the_page_for_agents_lists_every_tool_with_its_scope_and_summary() -> None:
-    lines = (DOCS / "inventory/agents.md").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if line.startswith("| `")] == [
-        f"| `{each.name}` | `{each.scope}` | {each.summary} |" for each in OPERATIONS
-    ]
+@pytest.mark.parametrize(
+    ("page", "operations"),
+    [("inventory/agents.md", INVENTORY_OPERATIONS), ("events/agents.md", EVENTS_OPERATIONS)],
+)
+def test_the_page_for_agents_lists_every_tool_with_its_scope_and_summary(page: str, operations: Operations) -> None:
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    start = lines.index("| tool | scope | what it does |") + 2
+    rows = lines[start : lines.index("", start)]
+
+    assert rows == [f"| `{each.name}` | `{each.scope}` | {each.summary} |" for each in operations if each.tool]

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from holdfast.kit.mcp.tools import definition
-from tests.inventory.generated import fits
+from tests.generated import fits
 from tests.inventory.samples import ARGUMENTS, furnished
 from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop
 

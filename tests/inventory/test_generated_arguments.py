@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 
 from tests.faults.processes import serving
-from tests.inventory.generated import fits, from_schema
+from tests.generated import fits, from_schema
+from tests.inventory.generated import known
 from tests.inventory.samples import furnished
 from tests.inventory.support import TOOLS, running, unlimited
 from tests.support import scratch_database
@@ -75,7 +76,7 @@ def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_ref
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    @given(from_schema(about["inputSchema"]))
+    @given(from_schema(about["inputSchema"], known))
     def answered(arguments: dict[str, Any]) -> None:
         answer = rpc(served.http, "tools/call", name=tool, arguments=arguments)
 

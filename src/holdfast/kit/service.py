@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from holdfast.kit import jobs, mcp, metrics, openapi, rest
 from holdfast.kit.database import Database
+from holdfast.kit.discovery import document, json
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
@@ -132,7 +133,7 @@ class Service:
             return []
         readable = openapi.page(self.reference)
         return [
-            _page("/openapi.json", lambda: JSONResponse(self.reference)),
+            document("/openapi.json", json(self.reference)),
             _page("/docs", lambda: HTMLResponse(readable)),
         ]
 

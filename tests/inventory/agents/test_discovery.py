@@ -1,7 +1,6 @@
 """Discovery: a program that knows nothing but the address finds its way in, and every document tells the truth."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 from holdfast.inventory import api
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.discovery import reverse_dns
+from tests.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
 from tests.inventory.agents.scene import BASE_URL
 from tests.inventory.support import Inventory
 
@@ -35,18 +35,6 @@ async def document(inventory: Inventory, path: str) -> Any:
     response = await inventory.http.get(path)
     assert response.status_code == 200, response.text
     return response.json()
-
-
-def urls(value: Any) -> Iterator[str]:
-    """Every address of the service in a document."""
-    if isinstance(value, dict):
-        for member in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from urls(member)
-    elif isinstance(value, list):
-        for item in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from urls(item)
-    elif isinstance(value, str):
-        yield from re.findall(rf"{re.escape(BASE_URL)}[\w./-]*[\w/]|{re.escape(BASE_URL)}", value)
 
 
 async def test_every_document_can_be_read_by_any_page_and_kept_for_an_hour(inventory: Inventory) -> None:
@@ -99,8 +87,8 @@ async def test_every_address_a_document_names_answers(inventory: Inventory) -> N
     named: set[str] = set()
     for path in DOCUMENTS:
         response = await http.get(path)
-        named |= set(urls(response.json() if path in JSON_DOCUMENTS else response.text))
-    named -= {BASE_URL}  # the name of the issuer
+        named |= set(addresses(response.json() if path in JSON_DOCUMENTS else response.text))
+    named -= {BASE_URL, CARD_SCHEMA}  # the names of the issuer and of a schema
     assert {f"{BASE_URL}/mcp", f"{BASE_URL}/oauth/token", f"{BASE_URL}/api/agent/identity"} < named
     for url in named:
         response = await http.get(url)
@@ -114,50 +102,10 @@ async def test_the_server_card_is_the_same_wherever_it_is_looked_for(inventory: 
     assert len({(await http.get(f"/.well-known/{path}.json")).content for path in ("agent", "agent-card")}) == 1
 
 
-CARD_SCHEMA = {
-    # Of github.com/modelcontextprotocol/experimental-ext-server-card, schema.json, the parts a card of ours has.
-    "type": "object",
-    "required": ["$schema", "name", "version", "description"],
-    "properties": {
-        "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"},
-        "name": {"type": "string", "maxLength": 200, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
-        "version": {"type": "string", "maxLength": 255},
-        "description": {"type": "string", "minLength": 1, "maxLength": 100},
-        "title": {"type": "string", "minLength": 1, "maxLength": 100},
-        "websiteUrl": {"type": "string", "format": "uri"},
-        "remotes": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["type", "url"],
-                "properties": {
-                    "type": {"enum": ["streamable-http", "sse"]},
-                    "url": {"type": "string", "pattern": "^(https?://[^\\s]+|\\{[a-zA-Z_][a-zA-Z0-9_]*\\}[^\\s]*)$"},
-                    "supportedProtocolVersions": {"type": "array", "items": {"type": "string"}},
-                    "headers": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["name"],
-                            "properties": {
-                                "isRequired": {"type": "boolean"},
-                                "isSecret": {"type": "boolean"},
-                                "variables": {"type": "object", "additionalProperties": {"type": "object"}},
-                            },
-                        },
-                    },
-                },
-            },
-        },
-    },
-    "additionalProperties": False,
-}
-
-
 async def test_the_server_card_has_what_its_schema_demands(inventory: Inventory) -> None:
     card = await document(inventory, "/.well-known/mcp.json")
 
-    jsonschema.validate(card, CARD_SCHEMA, Draft202012Validator)
+    jsonschema.validate(card, SERVER_CARD, Draft202012Validator)
     (remote,) = card["remotes"]
     (header,) = remote["headers"]
     assert (remote["url"], header["name"], header["isRequired"]) == (f"{BASE_URL}/mcp", "Authorization", True)
@@ -223,15 +171,10 @@ async def test_the_catalog_leads_to_the_server_card(inventory: Inventory) -> Non
 async def test_the_agent_card_has_what_both_versions_of_a2a_demand(inventory: Inventory) -> None:
     card = await document(inventory, "/.well-known/agent.json")
 
-    required = {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
-    assert required | {"supportedInterfaces"} <= set(card)  # 1.0
-    assert required | {"url", "protocolVersion"} <= set(card)  # 0.3
+    jsonschema.validate(card, AGENT_CARD, Draft202012Validator)
     (interface,) = card["supportedInterfaces"]
     assert (interface["url"], interface["protocolBinding"]) == (f"{BASE_URL}/mcp", "MCP")
     assert (card["url"], card["preferredTransport"]) == (f"{BASE_URL}/mcp", "MCP")
-    for skill in card["skills"]:
-        assert {"id", "name", "description", "tags"} <= set(skill)
-        assert skill["description"]
     (scheme,) = card["securitySchemes"].values()
     assert set(scheme) == {"httpAuthSecurityScheme"}
     assert set(card["securityRequirements"][0]["schemes"]) == set(card["securitySchemes"])

@@ -156,7 +156,7 @@ class Agent:
         assert response.status_code == 200, response.text
         return response.json()["result"]
 
-    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """The result of calling a tool."""
         return await self.result("tools/call", {"name": name, "arguments": arguments})
 

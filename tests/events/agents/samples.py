@@ -1,0 +1,63 @@
+"""Arguments that every tool accepts, on an organizer furnished for them; and a look at all that is stored."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.events.api import OPERATIONS
+from tests.kit.mcp.wire import STATELESS, Agent
+from tests.support import Client, Service, event_fields
+
+TOOLS = {operation.name: operation for operation in OPERATIONS if operation.tool}
+ERAS = ("2025-11-25", STATELESS)
+"""A version of the protocol of either era."""
+
+both_eras = pytest.mark.parametrize("version", ERAS)
+
+ANN = "annannan"
+"""The handle of Ann, who is registered for event 1; those of other people are random."""
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "list_organizers": {},
+    "list_users": {"limit": 1},
+    "list_api_keys": {},
+    "create_api_key": {"name": "Door"},
+    "revoke_api_key": {"id": 2},
+    "list_events": {"offset": 1},
+    "create_event": event_fields(),
+    "get_event": {"event_id": 1},
+    "update_event": {"event_id": 2, "price": 1800},
+    "cancel_event": {"event_id": 2},
+    "get_price_history": {"event_id": 2},
+    "list_registrations": {},
+    "create_registration": {"event_id": 2, "email": "ben@example.com"},
+    "get_registration": {"event_id": 1, "user_id": ANN},
+    "update_registration": {"event_id": 1, "user_id": ANN, "status": "waitlisted"},
+    "delete_registration": {"event_id": 1, "user_id": ANN},
+}
+
+
+async def furnished(service: Service) -> Client:
+    """An organizer for whom all of them are accepted: event 1 is free, the price of 2 moves, keys 1 and 2, and Ann."""
+    ada = await service.organizer()
+    await ada.create_event()
+    await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
+    await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
+    await ada.register(1, email="ann@example.com")
+    await service.settle()
+    await service.run_sql("update users set public_id = %(ann)s where email = 'ann@example.com'", ann=ANN)
+    return ada
+
+
+def agent(service: Service, organizer: Client, version: str = ERAS[0]) -> Agent:
+    """Someone who acts for an organizer, with its key, in a version of the protocol."""
+    return Agent(service.app, organizer.key, version)
+
+
+async def everything(service: Service) -> dict[str, list[tuple[str, str]]]:
+    """Every row there is, and the transaction that wrote it: to see that nothing was written, not even the same."""
+    tables = await service.run_sql("select quote_ident(tablename) from pg_tables where schemaname = 'public'")
+    return {
+        table: await service.run_sql(f"select t::text, t.xmin::text from {table} t order by 1, 2")
+        for (table,) in tables
+    }

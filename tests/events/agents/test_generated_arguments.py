@@ -1,0 +1,189 @@
+"""Whatever can be generated, to fit the schema of a tool or not to, is answered as promised or refused in words.
+
+What is refused has changed nothing, and nothing is ever a failure.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from psycopg import sql
+
+from tests.events.agents.samples import ANN, TOOLS, furnished
+from tests.events.scene import KINDS, LEAKS
+from tests.faults.processes import serving
+from tests.generated import Schema, fits, from_schema
+from tests.support import running, scratch_database, unlimited
+
+# What is cancelled is of little use to other tools.
+every_tool = pytest.mark.parametrize("tool", sorted(TOOLS, key="cancel_event".__eq__))
+
+PEOPLE = st.sampled_from([ANN, "abcdefgh", "22222222"])
+EMAILS = st.sampled_from(["ann@example.com", "ANN@example.com", "new@example.com", "ö@ü.example", "'@\".--;"])
+CURRENCIES = st.sampled_from(["USD", "JPY", "XXX", "ZZZ"])
+KNOWN = {"a-z2-7": PEOPLE, "@": EMAILS, "A-Z": CURRENCIES}
+
+
+def known(schema: Schema) -> st.SearchStrategy[str] | None:
+    """Handles, addresses and currencies, told by the patterns that they have."""
+    return next((texts for sign, texts in KNOWN.items() if sign in schema.get("pattern", "")), None)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=8), inside, max_size=3),
+    max_leaves=8,
+)
+
+
+class Served:
+    """The service in a process of its own, without background work, and all that it stores."""
+
+    def __init__(self, http: httpx2.Client, connection: psycopg.Connection, logs: Path) -> None:
+        self.http = http
+        self.logs = logs
+        self._connection = connection
+        tables = connection.execute("select tablename from pg_tables where schemaname = 'public'").fetchall()
+        rows = [
+            sql.SQL("select {} || t.xmin || t::text as row from {} t").format(sql.Literal(name), sql.Identifier(name))
+            for (name,) in tables
+        ]
+        self._digest = sql.SQL("select md5(string_agg(row, '' order by row)) from ({}) as all_rows").format(
+            sql.SQL(" union all ").join(rows)
+        )
+        self.tools: dict[str, Any] = {tool["name"]: tool for tool in self.rpc("tools/list")["result"]["tools"]}
+
+    def rpc(self, method: str, **params: Any) -> dict[str, Any]:
+        response = self.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def call(self, tool: str, arguments: Any) -> dict[str, Any]:
+        """What a call comes to; a refusal has no trace of our insides, and has changed nothing."""
+        before = self.stored()
+        answer = self.rpc("tools/call", name=tool, arguments=arguments)
+        if "error" in answer or answer["result"]["isError"]:
+            assert not LEAKS.search(json.dumps(answer, ensure_ascii=False)), answer
+            assert self.stored() == before
+        elif TOOLS[tool].reads:
+            assert self.stored() == before
+        return answer
+
+    def stored(self) -> Any:
+        """A digest of every row there is."""
+        return self._connection.execute(self._digest).fetchone()
+
+
+@pytest.fixture(scope="module")
+def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    data = tmp_path_factory.mktemp("data")
+    with scratch_database(template_url, "generated_arguments") as url:
+
+        async def furnish() -> str:
+            async with running(unlimited(url, data)) as service:
+                ada = await furnished(service)
+                # So that no number tried by chance is the id of the key in use.
+                await service.run_sql("alter sequence api_keys_id_seq restart with 987654321")
+                made = await ada.post("/api/keys", {"api_key": {"name": "Generated"}})
+                return made.json()["data"]["key"]
+
+        key = asyncio.run(furnish())
+        with (
+            serving(url, data, 1, "--no-background") as (process,),
+            httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
+            psycopg.connect(url, autocommit=True) as connection,
+        ):
+            yield Served(http, connection, data)
+
+
+def generated(count: int) -> settings:
+    return settings(
+        max_examples=count,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
+def refused(answer: dict[str, Any]) -> dict[str, Any]:
+    """What a tool is refused with, which is of the closed list."""
+    told = json.loads(answer["result"]["content"][0]["text"])
+    assert KINDS[told["code"]].status < 500, told
+    assert told["message"]
+    assert told["hint"]
+    assert told["retryable"] is (told["code"] == "registration_pending")
+    return told
+
+
+@every_tool
+def test_what_fits_the_schema_is_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
+    about = served.tools[tool]
+
+    @generated(100)
+    @given(from_schema(about["inputSchema"], known))
+    def answered(arguments: dict[str, Any]) -> None:
+        answer = served.call(tool, arguments)
+        assert "result" in answer, answer
+        if answer["result"]["isError"]:
+            refused(answer)
+        else:
+            assert fits(about["outputSchema"], answer["result"]["structuredContent"])
+
+    answered()
+
+
+@every_tool
+def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: str) -> None:
+    schema = served.tools[tool]["inputSchema"]
+    names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
+
+    @generated(60)
+    @given(from_schema(schema, known), names, ANYTHING)
+    def named(arguments: dict[str, Any], name: str, value: Any) -> None:
+        spoilt = {**arguments, name: value}
+        assume(not fits(schema, spoilt))
+        told = refused(served.call(tool, spoilt))
+        assert told["code"] == "validation_failed"
+        assert name in told["errors"]
+
+    named()
+
+
+@every_tool
+def test_what_is_missing_is_named(served: Served, tool: str) -> None:
+    schema = served.tools[tool]["inputSchema"]
+
+    @generated(20)
+    @given(from_schema(schema, known), st.sets(st.sampled_from(schema["required"] or [""])))
+    def named(arguments: dict[str, Any], missing: set[str]) -> None:
+        assume(missing - {""})
+        told = refused(served.call(tool, {name: each for name, each in arguments.items() if name not in missing}))
+        assert missing <= told["errors"].keys()
+
+    if schema["required"]:
+        named()
+    else:
+        assert "result" in served.call(tool, {})
+
+
+@every_tool
+def test_what_is_no_object_is_an_error_of_the_protocol(served: Served, tool: str) -> None:
+    @generated(20)
+    @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
+    def told(arguments: Any) -> None:
+        assert served.call(tool, arguments)["error"]["code"] == -32602
+
+    told()
+
+
+def test_the_service_logged_no_failure_over_all_that_was_generated(served: Served) -> None:
+    (log,) = served.logs.glob("server-*.log")
+
+    assert [line for line in log.read_text().splitlines() if "Traceback" in line or "request failed" in line] == []

@@ -1,0 +1,192 @@
+"""The tools are the table's: listed as it has them, answering what it answers, in both eras."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mcp_types import CallToolResult, ListToolsResult
+from mcp_types.methods import validate_server_result
+
+from holdfast.events.oauth.model import SCOPES
+from tests.events.agents.documents import fits
+from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, everything
+from tests.kit.mcp.wire import Agent, told
+from tests.support import Client, Service
+
+every_tool = pytest.mark.parametrize("tool", TOOLS)
+
+
+async def listed(asking: Agent) -> list[dict[str, Any]]:
+    return (await asking.result("tools/list"))["tools"]
+
+
+# The list
+
+
+@both_eras
+async def test_the_tools_are_those_of_the_table_in_its_order(service: Service, ada: Client, version: str) -> None:
+    result = await agent(service, ada, version).result("tools/list")
+
+    assert [tool["name"] for tool in result["tools"]] == [*TOOLS]
+    validate_server_result("tools/list", version, result)
+    assert len(ListToolsResult.model_validate(result).tools) == len(TOOLS)
+
+
+async def test_both_eras_list_the_same(service: Service, ada: Client) -> None:
+    older, newer = [await listed(agent(service, ada, version)) for version in ERAS]
+
+    assert older == newer
+
+
+async def test_a_tool_has_a_name_that_every_client_takes(service: Service, ada: Client) -> None:
+    for tool in await listed(agent(service, ada)):
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool["name"])
+        assert len(tool["name"]) <= 64
+        assert tool["title"] == tool["annotations"]["title"]
+        assert tool["description"] == TOOLS[tool["name"]].description
+
+
+async def test_a_tool_says_what_it_does_to_the_world(service: Service, ada: Client) -> None:
+    """All five hints, which for its method are these; nothing here reaches out of the service."""
+    for tool in await listed(agent(service, ada)):
+        operation, hints = TOOLS[tool["name"]], tool["annotations"]
+        assert hints.keys() == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+        assert hints["readOnlyHint"] is (operation.method == "GET")
+        assert hints["destructiveHint"] is (operation.method in {"PATCH", "PUT", "DELETE"})
+        assert hints["idempotentHint"] is (tool["name"] not in {"create_event", "create_api_key"})
+        assert hints["openWorldHint"] is False
+
+
+async def test_a_tool_takes_an_object_whose_every_member_is_explained(
+    service: Service, ada: Client, subtests: pytest.Subtests
+) -> None:
+    for tool in await listed(agent(service, ada)):
+        with subtests.test(tool=tool["name"]):
+            schema = tool["inputSchema"]
+            Draft202012Validator.check_schema(schema)
+            assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+            assert [*schema["properties"]] == [*TOOLS[tool["name"]].command.__struct_fields__]
+            assert [name for name, field in schema["properties"].items() if not field.get("description")] == []
+
+
+async def test_a_tool_answers_with_an_object(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
+    for tool in await listed(agent(service, ada)):
+        with subtests.test(tool=tool["name"]):
+            Draft202012Validator.check_schema(tool["outputSchema"])
+            assert tool["outputSchema"]["type"] == "object"
+            assert all(ref.startswith("#/$defs/") for ref in re.findall(r'"\$ref": "([^"]*)"', json.dumps(tool)))
+
+
+async def test_what_agents_are_told_first_is_short_and_names_tools_there_are(service: Service, ada: Client) -> None:
+    told = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
+
+    verbs = "|".join({name.partition("_")[0] for name in TOOLS})
+    named = set(re.findall(rf"\b(?:{verbs})_\w+", told["instructions"]))
+    assert {"create_event", "create_registration", "get_registration"} <= named <= TOOLS.keys()
+    assert len(told["instructions"]) <= 1500
+
+
+def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
+    assert {operation.scope for operation in TOOLS.values()} == set(SCOPES)
+    assert {operation.name for operation in TOOLS.values() if operation.scope == "read_events"} == {
+        operation.name for operation in TOOLS.values() if operation.reads and operation.noun != "keys"
+    }
+
+
+# Calls
+
+
+def test_there_are_sample_arguments_for_every_tool() -> None:
+    assert ARGUMENTS.keys() == TOOLS.keys()
+
+
+@both_eras
+@every_tool
+async def test_an_answer_is_what_the_tool_promises(service: Service, ada: Client, tool: str, version: str) -> None:
+    asking = agent(service, ada, version)
+    (found,) = (each for each in await listed(asking) if each["name"] == tool)
+    fits(ARGUMENTS[tool], found["inputSchema"])
+
+    result = await asking.call(tool, **ARGUMENTS[tool])
+
+    fits(result["structuredContent"], found["outputSchema"])
+    assert [json.loads(each["text"]) for each in result["content"]] == [result["structuredContent"]]
+    assert result["isError"] is False
+    validate_server_result("tools/call", version, result)
+    assert CallToolResult.model_validate(result).structured_content == result["structuredContent"]
+
+
+@every_tool
+async def test_only_a_tool_that_says_so_changes_something(service: Service, ada: Client, tool: str) -> None:
+    before = await everything(service)
+
+    await agent(service, ada).call(tool, **ARGUMENTS[tool])
+
+    assert (await everything(service) == before) is TOOLS[tool].reads
+
+
+IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and operation.tool.idempotent]
+
+
+@pytest.mark.parametrize("tool", IDEMPOTENT)
+async def test_a_tool_that_says_so_may_be_called_again(service: Service, ada: Client, tool: str) -> None:
+    asking = agent(service, ada)
+    await asking.call(tool, **ARGUMENTS[tool])
+    before = [rows(each) for each in (await everything(service)).values()]
+
+    # What is gone is not found any more.
+    again = await asking.call(tool, **ARGUMENTS[tool])
+
+    assert again["isError"] is (tool == "delete_registration")
+    assert [rows(each) for each in (await everything(service)).values()] == before
+
+
+def rows(stored: list[tuple[str, str]]) -> list[str]:
+    """What is stored, whoever wrote it."""
+    return [row for row, _ in stored]
+
+
+REST = {
+    "get_event": "/api/events/1",
+    "get_registration": f"/api/registrations/1/{ANN}",
+    "list_api_keys": "/api/keys",
+    "get_price_history": "/api/events/2/price_history",
+    "list_events": "/api/events?offset=1",
+    "list_users": "/api/users?limit=1",
+    "list_organizers": "/api/organizers",
+    "list_registrations": "/api/registrations",
+}
+
+
+@both_eras
+@pytest.mark.parametrize("tool", REST)
+async def test_a_tool_answers_what_rest_answers(service: Service, ada: Client, tool: str, version: str) -> None:
+    answer = (await agent(service, ada, version).call(tool, **ARGUMENTS[tool]))["structuredContent"]
+    body = (await ada.get(REST[tool])).json()
+
+    assert answer == (body["data"] if tool in {"get_event", "get_registration"} else body)
+    if tool in {"list_api_keys", "get_price_history"}:
+        assert answer.keys() == {"data"}
+        assert len(answer["data"]) > 0
+
+
+def test_every_tool_that_reads_is_compared_with_rest() -> None:
+    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.reads}
+
+
+@both_eras
+async def test_a_registration_is_the_same_through_either_door(service: Service, ada: Client, version: str) -> None:
+    asking = agent(service, ada, version)
+    poll = await ada.register(1, email="ben@example.com")
+    before = await everything(service)
+
+    result = await asking.call("create_registration", event_id=1, email="BEN@example.com")
+    assert result["structuredContent"]["next"]["url"] == poll
+    assert await everything(service) == before
+    waiting = told(await asking.call("get_registration", event_id=1, user_id=poll[-8:]))
+    assert (waiting["code"], waiting["retryable"], waiting["retry_after"]) == ("registration_pending", True, 1)
+    await service.settle()
+    settled = await asking.call("get_registration", event_id=1, user_id=poll[-8:])
+    assert settled["structuredContent"] == (await ada.get(poll)).json()["data"]
