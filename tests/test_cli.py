@@ -25,13 +25,35 @@ def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize(
     "command",
-    ["", "up", "events", "events serve", "events worker", "events migrate", "events key", "events key create"],
+    [
+        "",
+        "up",
+        "events",
+        "events serve",
+        "events worker",
+        "events migrate",
+        "events key",
+        "events key create",
+        "events organizer link",
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     explained = holdfast(*command.split(), "--help")
 
     assert explained.returncode == 0
     assert "Usage" in explained.stdout
+
+
+def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value() -> None:
+    refused = holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
+
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert "PLATFORM_FEE_PERCENT" in refused.stderr
+    assert "OAUTH_ISSUER" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "ninety-one" not in refused.stderr
+    assert "secret.example" not in refused.stderr
 
 
 def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tmp_path: Path) -> None:

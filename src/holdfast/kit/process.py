@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import uvicorn
+from pydantic import ValidationError
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
@@ -49,8 +50,16 @@ class Product(Generic[S]):
     tenancy: LiteralString | None = None
 
     def configured(self, listener: socket.socket | None = None) -> S:
-        """The settings, with the address served where no base address is set. Sets up the logs too."""
-        settings = self.settings()  # pyright: ignore[reportCallIssue] - it reads the environment
+        """The settings, with the address served where no base address is set. Sets up the logs too.
+
+        Raises `CannotStart` for a setting that is not acceptable.
+        """
+        try:
+            settings = self.settings()  # pyright: ignore[reportCallIssue] - it reads the environment
+        except ValidationError as error:
+            # The value is left out: it may be a secret.
+            wrong = [f"{each['loc'][0]}: {each['msg']}" for each in error.errors(include_input=False)]
+            raise CannotStart(f"Not acceptable: {'; '.join(wrong)}. docs/settings.md says what may be set.") from error
         logs.configure(settings.log_level)
         base_url = settings.base_url.rstrip("/") or (_address(listener) if listener else "")
         return settings.model_copy(update={"base_url": base_url})

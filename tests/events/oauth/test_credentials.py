@@ -136,10 +136,11 @@ async def test_a_link_ends_when_the_organizer_is_none_any_more(scene: Scene, rol
         "update users set role = %(role)s::user_role where id = %(id)s", role=role, id=scene.ada.id
     )
 
+    await scene.service.organizer(email="ben@example.com")
     async with running(scene.service.database.settings) as fresh:  # one that remembers nothing
-        response = await Agent(fresh.app, scene.token()).ask("tools/list")
-
-    assert refused(response) == (403, "forbidden")
+        for email in (scene.email, "ben@example.com"):
+            response = await Agent(fresh.app, scene.token(email=email)).ask("tools/list")
+            assert refused(response) == (403, "forbidden")
 
 
 async def test_a_subject_is_never_taken_for_one_of_our_own_names(scene: Scene) -> None:
@@ -171,11 +172,14 @@ async def test_the_same_subject_of_another_issuer_is_somebody_else(scene: Scene,
 
 async def test_calls_that_come_first_all_at_once_make_one_link(scene: Scene) -> None:
     async with running(scene.service.database.settings) as other:
-        agents = [Agent(process.app, scene.token(jti=str(n))) for n in range(10) for process in (scene.service, other)]
-        answers = await asyncio.gather(*(agent.call("list_organizers") for agent in agents))
+        for sub in ("ada", "ada's phone", "ada's desk"):
+            tokens = [scene.token(sub=sub, jti=str(number)) for number in range(10)]
+            agents = [Agent(process.app, token) for token in tokens for process in (scene.service, other)]
+            answers = await asyncio.gather(*(agent.call("list_organizers") for agent in agents))
+            assert {answer["structuredContent"]["data"][0]["id"] for answer in answers} == {scene.ada.id}
 
-    assert {answer["structuredContent"]["data"][0]["id"] for answer in answers} == {scene.ada.id}
-    assert await scene.links() == [("ada", scene.ada.id, "ada@example.com")]
+    links = await scene.links()
+    assert links == [(sub, scene.ada.id, "ada@example.com") for sub in ("ada", "ada's desk", "ada's phone")]
 
 
 async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene) -> None:
@@ -211,7 +215,8 @@ async def test_the_database_holds_a_link_to_its_fingerprint(scene: Scene) -> Non
 async def test_the_operators_link_is_heard_of_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "TTL", 3600.0)  # so that only the announcement can be what ends it
     ben = await scene.service.organizer()
-    assert await scene.organizer() == scene.ada.id
+    for _ in range(2):
+        assert await scene.organizer() == scene.ada.id
 
     await scene.service.database.transact(
         lambda tx: operations.link(tx, scene.server.issuer, LinkSubject(slug=ben.slug, subject="ada", move=True))

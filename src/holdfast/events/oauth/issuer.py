@@ -53,7 +53,7 @@ ALGORITHMS: Mapping[str, JWSAlgModel] = {
 TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
 """The media types an access token may have in its header, in lower case; None is none."""
 
-_SHAPE = re.compile(r"([A-Za-z0-9_-]{1,2048})\.([A-Za-z0-9_-]{1,16384})\.([A-Za-z0-9_-]{1,1400})")
+_SHAPE = re.compile(r"[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{1,16384}\.[A-Za-z0-9_-]{1,1400}")
 
 log = structlog.get_logger()
 
@@ -146,11 +146,11 @@ class Issuer:
             if claims.expires_at + LEEWAY <= time.time():
                 raise InvalidToken("The access token has expired.")
             return claims
-        taken_apart = _take_apart(token)
-        claims = self._judged(taken_apart.claims)
-        if not keys.signed(taken_apart):
+        parts = _take_apart(token)
+        claims = self._judged(parts.claims)
+        if not keys.signed(parts):
             keys = await self._newest()
-            if not keys.signed(taken_apart):
+            if not keys.signed(parts):
                 raise self._unavailable() if self._failing else InvalidToken("The access token's key is not known.")
         keys.remember(fingerprint, claims)
         return claims
@@ -162,7 +162,7 @@ class Issuer:
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise InvalidToken("The access token does not say iss, aud, sub and exp as it should.") from error
         if claims.iss != self.name:
-            raise InvalidToken("The access token is of another issuer.")
+            raise InvalidToken(f"The access token is of another issuer than {self.name}.")
         if self.audience not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
             raise InvalidToken(f"The access token is not for {self.audience}.")
         now = time.time()

@@ -20,9 +20,10 @@ async def link(tx: Tx, issuer: str, command: LinkSubject) -> Linked:
     if organizer is None:
         raise NOT_FOUND(f"No organizer has the slug {command.slug}.")
     await sql.link(tx, issuer, command.subject, organizer.user_id, move=command.move)
-    linked = await sql.find_link(tx, issuer, command.subject)
+    hash = fingerprint(issuer, command.subject)
+    linked = await sql.find_link(tx, hash)
     assert linked
     if linked.user_id != organizer.user_id:
         raise invalid({"subject": [f"is linked to {linked.slug}; --move takes it from there"]})
-    await tx.notify(keys.CHANNEL, fingerprint(issuer, command.subject).hex())
+    await tx.notify(keys.CHANNEL, hash.hex())
     return linked

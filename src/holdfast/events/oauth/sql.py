@@ -26,14 +26,14 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int | 
     return await tx.value(
         """
         with linked as (
-            insert into oauth_subjects (issuer, subject, hash, user_id, email)
-            select %(issuer)s, %(subject)s, %(hash)s, id, email
+            insert into oauth_subjects (hash, issuer, subject, user_id, email)
+            select %(hash)s, %(issuer)s, %(subject)s, id, email
               from users where email = %(email)s and role = 'organizer'
-                on conflict (issuer, subject) do update set subject = excluded.subject
+                on conflict (hash) do update set hash = excluded.hash
             returning user_id)
         select users.id from linked join users on users.id = linked.user_id where role = 'organizer'
         """,
-        {"issuer": issuer, "subject": subject, "hash": fingerprint(issuer, subject), "email": email},
+        {"hash": fingerprint(issuer, subject), "issuer": issuer, "subject": subject, "email": email},
     )
 
 
@@ -49,22 +49,19 @@ async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -
     """Link a subject to an organizer. One it has already stays, unless it is to be moved."""
     await tx.run(
         """
-        insert into oauth_subjects (issuer, subject, hash, user_id)
-        values (%(issuer)s, %(subject)s, %(hash)s, %(user_id)s)
-            on conflict (issuer, subject) do update
+        insert into oauth_subjects (hash, issuer, subject, user_id)
+        values (%(hash)s, %(issuer)s, %(subject)s, %(user_id)s)
+            on conflict (hash) do update
                set user_id = excluded.user_id, email = null, linked_at = now()
              where %(move)s and oauth_subjects.user_id <> excluded.user_id
         """,
-        {"issuer": issuer, "subject": subject, "hash": fingerprint(issuer, subject), "user_id": user_id, "move": move},
+        {"hash": fingerprint(issuer, subject), "issuer": issuer, "subject": subject, "user_id": user_id, "move": move},
     )
 
 
-async def find_link(tx: Tx, issuer: str, subject: str) -> Linked | None:
+async def find_link(tx: Tx, hash: bytes) -> Linked | None:
     return await tx.row(
         Linked,
-        """
-        select user_id, slug from oauth_subjects join users on users.id = user_id
-         where issuer = %(issuer)s and subject = %(subject)s
-        """,
-        {"issuer": issuer, "subject": subject},
+        "select user_id, slug from oauth_subjects join users on users.id = user_id where hash = %(hash)s",
+        {"hash": hash},
     )
