@@ -147,7 +147,7 @@ async def test_an_address_that_leads_nowhere_is_not_found(service: Service, path
         ("DELETE", "/api/events", {"GET", "HEAD", "POST"}),
         ("PUT", "/api/events/1", {"GET", "HEAD", "PATCH", "DELETE"}),
         ("GET", "/api/organizers/register", {"POST"}),
-        ("POST", "/api", {"GET", "HEAD"}),
+        ("POST", "/api", {"GET", "HEAD", "OPTIONS"}),
     ],
 )
 async def test_a_method_that_an_address_does_not_answer_is_refused(

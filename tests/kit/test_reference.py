@@ -67,7 +67,7 @@ def test_an_operation_is_told_with_what_it_takes_and_what_it_answers() -> None:
         "",
         "| in the path | type | notes |",
         "|---|---|---|",
-        "| `jar_id` | integer at least 1 | The jar. |",
+        "| `jar_id` | integer, at least 1 | The jar. |",
         "",
         "| in the query | type | notes |",
         "|---|---|---|",
@@ -77,7 +77,7 @@ def test_an_operation_is_told_with_what_it_takes_and_what_it_answers() -> None:
     ]
     assert "| in `jar` | type | notes |" in fill
     assert "| `grams` | integer | Required. |" in fill
-    assert "| `label` | string max. length 20 or null | What to write on it. |" in fill
+    assert "| `label` | string, max. length 20 or null | What to write on it. |" in fill
     assert "Answers 204: no body." in fill
     assert "Answers 200: array of string in `data`." in labels
 

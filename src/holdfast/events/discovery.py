@@ -7,14 +7,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from starlette.routing import BaseRoute
 
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.organizers.operations import HEADER
 from holdfast.events.problems import ALL
 from holdfast.events.settings import Settings
-from holdfast.kit import discovery, reference
-from holdfast.kit.discovery import CARD_PATH, JSON, LINKSET, MARKDOWN, RESOURCE_PATH, Introduction, document
+from holdfast.kit import discovery, openapi, reference
+from holdfast.kit.discovery import (
+    CARD_PATH,
+    HTML,
+    JSON,
+    LINKSET,
+    MARKDOWN,
+    RESOURCE_PATH,
+    Introduction,
+    document,
+    filled,
+)
 from holdfast.kit.mcp import Document, Entry
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.operation import Operations
@@ -22,61 +33,65 @@ from holdfast.kit.problems import EVERYWHERE
 
 CATALOG_PATH = "/.well-known/api-catalog"
 
+HERE = Path(__file__).parent
+
 Spec = Mapping[str, Any]
+Documents = Mapping[str, Document]
+"""Documents by their path."""
 
 
-def routes(introduction: Introduction, documents: tuple[Document, ...], settings: Settings) -> list[BaseRoute]:
-    """Every discovery document.
-
-    documents    those that are resources of the agent endpoint too
-    """
-    agents, docs, catalog, _ = (each.text.encode() for each in documents)
-    here = {"Link": f'<{introduction.base_url}{CATALOG_PATH}>; rel="api-catalog"'}
+def routes(introduction: Introduction, documents: Documents, spec: Spec, settings: Settings) -> list[BaseRoute]:
+    """Every discovery document, and the reference for people."""
+    catalog = {"Link": f'<{introduction.base_url}{CATALOG_PATH}>; rel="api-catalog"'}
     return [
         *discovery.routes(introduction, protected_resource(introduction, settings), llms(introduction)),
-        document("/agents.md", agents, MARKDOWN),
-        document("/docs.md", docs, MARKDOWN),
-        document("/api", catalog, headers=here),
-        document(CATALOG_PATH, discovery.json(api_catalog(introduction.base_url)), LINKSET, here),
+        *(document(path, each.text.encode(), each.entry.mime_type, catalog) for path, each in documents.items()),
+        document(CATALOG_PATH, discovery.json(api_catalog(introduction.base_url)), LINKSET, catalog),
+        document("/docs", openapi.page(spec).encode(), HTML),
     ]
 
 
-def documents(operations: Operations, spec: Spec, settings: Settings) -> tuple[Document, ...]:
-    """What agents may read as resources: the instructions, the documentation, the catalog, OpenAPI."""
-    return (
-        Document(
-            Entry(
-                "holdfast://agents", "agents", "For agents", "From no credentials to an event with people.", MARKDOWN
-            ),
+def documents(operations: Operations, spec: Spec, settings: Settings) -> Documents:
+    """What is a resource of the agent endpoint as well: the instructions, the documentation, the catalog, OpenAPI."""
+    return {
+        "/agents.md": Document(
+            Entry("holdfast://agents", "agents", "For agents", "From nothing to an event with people.", MARKDOWN),
             agents(operations, settings),
         ),
-        Document(
+        "/docs.md": Document(
             Entry("holdfast://docs", "docs", "Documentation", "Every operation, object and error.", MARKDOWN),
             docs(spec, settings),
         ),
-        Document(
+        "/api": Document(
             Entry("holdfast://catalog", "catalog", "API catalog", "The operations as JSON.", JSON),
             discovery.json(catalog(operations, spec, settings)).decode(),
         ),
-        Document(
+        # Twice as long if it were indented, and nobody reads it by eye.
+        "/openapi.json": Document(
             Entry("holdfast://openapi", "openapi", "OpenAPI", "The operations as OpenAPI 3.1.", JSON),
-            discovery.json(spec).decode(),
+            msgspec.json.encode(spec).decode(),
         ),
-    )
+    }
 
 
 def agents(operations: Operations, settings: Settings) -> str:
     """What an agent does from no credentials to an event with people registered."""
     tools = [f"| `{each.name}` | {each.summary} |" for each in operations if each.tool]
-    return _filled(
-        "agents.md",
+    return filled(
+        HERE / "agents.md",
         base_url=settings.base_url,
         versions=", ".join(VERSIONS),
         tools="\n".join(["| tool | what it does |", "|---|---|", *tools]),
         tokens=_tokens(settings),
-        registrations_per_minute=str(settings.registrations_per_minute),
-        organizers_per_hour=str(settings.organizers_per_hour),
+        **_limits(settings),
     )
+
+
+def _limits(settings: Settings) -> dict[str, str]:
+    return {
+        "registrations_per_minute": str(settings.registrations_per_minute),
+        "organizers_per_hour": str(settings.organizers_per_hour),
+    }
 
 
 def _tokens(settings: Settings) -> str:
@@ -90,7 +105,8 @@ def _tokens(settings: Settings) -> str:
 
 Access tokens of `{issuer}` are accepted as bearer tokens at `{base}/mcp`, and only there; the
 [metadata of the endpoint]({base}{RESOURCE_PATH}/mcp) says so to OAuth clients. A token acts for the organizer it is
-linked to, which is by the verified e-mail address it carries, and may do what its scopes allow:
+linked to, which is by the verified e-mail address it carries, and may do what its scopes allow. `tools/list` shows the
+tools it may call; a call of another is HTTP 403 with the scope that is missing.
 
 | scope | allows |
 |---|---|
@@ -102,21 +118,22 @@ def docs(spec: Spec, settings: Settings) -> str:
     """The documentation."""
     kinds = sorted((*EVERYWHERE, *ALL), key=lambda kind: (kind.status, kind.code))
     problems = [f"| {kind.status} | `{kind.code}` | {kind.meaning} | {kind.hint} |" for kind in kinds]
-    return _filled(
-        "docs.md",
+    return filled(
+        HERE / "docs.md",
         base_url=settings.base_url,
         version=spec["info"]["version"],
         description=spec["info"]["description"],
         operations=reference.operations(spec),
         objects=reference.objects(spec),
+        **_limits(settings),
         problems="\n".join(["| status | code | meaning | what to do |", "|---|---|---|---|", *problems]),
     )
 
 
 def llms(introduction: Introduction) -> str:
     """The service in a page, for language models (llmstxt.org)."""
-    return _filled(
-        "llms.txt",
+    return filled(
+        HERE / "llms.txt",
         base_url=introduction.base_url,
         description=introduction.description,
         instructions=introduction.agents.instructions.strip(),
@@ -208,11 +225,3 @@ def protected_resource(introduction: Introduction, settings: Settings) -> dict[s
     else:
         more = {"x-auth-note": AUTH_NOTE}
     return discovery.protected_resource(introduction, [*SCOPES], **{"x-auth-methods": methods}, **more)
-
-
-def _filled(name: str, **values: str) -> str:
-    """A text of this folder with its `{names}` filled in."""
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    for key, value in values.items():
-        text = text.replace(f"{{{key}}}", value)
-    return text

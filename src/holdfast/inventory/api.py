@@ -123,6 +123,7 @@ def agents(settings: Settings, live: Live) -> mcp.Agents:
         changes=live.changes,
         limit="tool calls",
         resource_metadata=f"{settings.base_url}/.well-known/oauth-protected-resource/mcp",
+        scope="read_inventory read_pools",
     )
 
 

@@ -1,4 +1,7 @@
-"""What the service says about itself to programs that do not know it yet; see `kit/discovery.py`."""
+"""What the service says about itself to programs that do not know it yet; see `kit/discovery.py`.
+
+The texts stand beside this file: `auth.md` for an agent that begins, `llms.txt`.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +11,11 @@ from starlette.routing import BaseRoute
 from holdfast.inventory.agents.model import JWT_BEARER, SERVICE_AUTH
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit import discovery
-from holdfast.kit.discovery import MARKDOWN, Introduction, document
+from holdfast.kit.discovery import MARKDOWN, Introduction, document, filled
 from holdfast.kit.mcp import Agents
 from holdfast.kit.operation import Operations
+
+HERE = Path(__file__).parent
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 
@@ -25,6 +30,7 @@ def routes(agents: Agents, operations: Operations, description: str) -> list[Bas
         manual="/auth.md",
         key="The shop's API key, from the app's settings under API access.",
         credential=f"A shop's API key, or an access token: see {base}/auth.md.",
+        by_oauth=False,
     )
     resource = discovery.protected_resource(introduction, SCOPES, authorization_servers=[base])
     return [
@@ -55,36 +61,16 @@ def authorization_server(base_url: str) -> dict[str, Any]:
 
 def auth(base_url: str) -> str:
     """What an agent does from no credentials to a first tool call."""
-    text = Path(__file__).with_name("auth.md").read_text(encoding="utf-8")
-    return text.replace("{base_url}", base_url)
+    return filled(HERE / "auth.md", base_url=base_url)
 
 
 def llms(introduction: Introduction) -> str:
     """The service in a page, for language models (llmstxt.org)."""
-    base = introduction.base_url
-    return f"""# {introduction.agents.title}
-
-> {introduction.description}
-
-Agents call tools at {introduction.endpoint} (Model Context Protocol over streamable HTTP, JSON-RPC 2.0) with the header
-`Authorization: Bearer <API_KEY>`. A key belongs to one shop and reaches that shop's data only.
-
-{introduction.agents.instructions.strip()}
-
-The tools, each with the scope it needs:
-
-{introduction.tools()}
-
-## Access
-
-- [Credentials]({base}/auth.md): from no credentials to a first tool call, with lines that run as printed
-- [Protected resource]({base}/.well-known/oauth-protected-resource/mcp): RFC 9728 metadata of the agent endpoint
-- [Authorization server]({base}{AUTHORIZATION_SERVER}): RFC 8414 metadata, with the `agent_auth` block
-- [Signing keys]({base}/.well-known/jwks.json): the public keys of assertions and access tokens
-
-## Optional
-
-- [Server card]({base}/.well-known/mcp.json): the agent endpoint, for MCP clients
-- [Agent card]({base}/.well-known/agent-card.json): the same in the words of A2A
-- [AI catalog]({base}/.well-known/ai-catalog.json): where the server card is
-"""
+    return filled(
+        HERE / "llms.txt",
+        title=introduction.agents.title,
+        base_url=introduction.base_url,
+        description=introduction.description,
+        instructions=introduction.agents.instructions.strip(),
+        tools=introduction.tools(),
+    )

@@ -21,7 +21,9 @@ Errors = dict[str, list[str]]
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="Money, in minor units of the currency.")]
-Timestamp = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601, UTC.")]
+Timestamp = Annotated[
+    datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC unless it says otherwise.")
+]
 
 _NUL = re.compile("\x00")
 _INTEGER = re.compile("-?(?:0|[1-9][0-9]{0,18})")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ JSON = "application/json"
 CARD = "application/mcp-server-card+json"
 AI_CATALOG = "application/ai-catalog+json"
 LINKSET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+HTML = "text/html"
 MARKDOWN = "text/markdown"
 TEXT = "text/plain"
 
@@ -36,7 +38,7 @@ SECONDS = 3600
 CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET",
-    "Access-Control-Allow-Headers": "Content-Type, If-None-Match",
+    "Access-Control-Allow-Headers": "Content-Type, If-None-Match, MCP-Protocol-Version",
     "Access-Control-Expose-Headers": "ETag",
 }
 
@@ -50,6 +52,7 @@ class Introduction:
     manual          path of the text that takes an agent from no credentials to its first call
     key             where an API key comes from, in a sentence
     credential      what may be sent as a bearer token, in a sentence
+    by_oauth        whether an OAuth client gets its credential by itself
     api_key_header  the header that takes an API key beside `Authorization`, if any
     """
 
@@ -59,6 +62,7 @@ class Introduction:
     manual: str
     key: str
     credential: str
+    by_oauth: bool
     api_key_header: str | None = None
 
     @property
@@ -128,7 +132,7 @@ def server_card(introduction: Introduction) -> dict[str, Any]:
                         "variables": {
                             "api_key": {"description": introduction.key, "isSecret": True, "isRequired": True}
                         },
-                        "isRequired": True,
+                        "isRequired": not introduction.by_oauth,
                         "isSecret": True,
                     }
                 ],
@@ -198,6 +202,14 @@ def protected_resource(introduction: Introduction, scopes: Sequence[str], **more
         "resource_documentation": f"{introduction.base_url}{introduction.manual}",
         **more,
     }
+
+
+def filled(template: Path, **values: str) -> str:
+    """A text with its `{names}` filled in."""
+    text = template.read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
 
 
 def json(value: Mapping[str, Any]) -> bytes:

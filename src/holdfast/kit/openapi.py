@@ -190,7 +190,7 @@ def in_words(schema: Mapping[str, Any]) -> str:
     if schema.get("type") == "array":
         return f"array of {in_words(schema['items'])}"
     bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema and schema[key] < 2**31 - 1]
-    return " ".join([schema.get("format") or schema.get("type") or "any", *bounds])
+    return ", ".join([schema.get("format") or schema.get("type") or "any", *bounds])
 
 
 _BOUNDS = {"minimum": "at least", "maximum": "at most", "minLength": "min. length", "maxLength": "max. length"}

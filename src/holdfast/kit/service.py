@@ -10,13 +10,12 @@ import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from holdfast.kit import jobs, mcp, metrics, openapi, rest
+from holdfast.kit import jobs, mcp, metrics, rest
 from holdfast.kit.database import Database
-from holdfast.kit.discovery import document, json
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
@@ -38,7 +37,6 @@ class Service:
 
     routes         what fits neither the table nor `/mcp`
     authenticate   turns the credential of a request into its caller
-    reference      its OpenAPI document; None: it has no table of routes
     hearing        contexts in which what the doors remember is kept true by notifications
     doors          endpoints written by hand, by path
     agents         what agents are told of the service at `/mcp`; None: it has no such door
@@ -53,7 +51,6 @@ class Service:
     routes: Sequence[BaseRoute]
     authenticate: Authenticate
     limits: Limits
-    reference: Mapping[str, Any] | None = None
     hearing: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
     doors: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.Agents | None = None
@@ -94,7 +91,6 @@ class Service:
         plain = Starlette(
             routes=[
                 *self.routes,
-                *self._reference(),
                 _page("/healthz", lambda: PlainTextResponse("alive\n")),
                 Route("/readyz", ready),
                 _page("/metrics", lambda: Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)),
@@ -126,16 +122,6 @@ class Service:
             self.error_body,
         )
         return {"/mcp": endpoint}
-
-    def _reference(self) -> list[BaseRoute]:
-        """The reference for programs and for people."""
-        if self.reference is None:
-            return []
-        readable = openapi.page(self.reference)
-        return [
-            document("/openapi.json", json(self.reference)),
-            _page("/docs", lambda: HTMLResponse(readable)),
-        ]
 
     @contextlib.asynccontextmanager
     async def background(self) -> AsyncGenerator[None]:

@@ -218,6 +218,7 @@ AGENTS = mcp.Agents(
     catalogue=mcp.Catalogue("list_jars", entries),
     limit="calls",
     resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp",
+    scope="read_jars",
     origins=frozenset({"https://friend.example"}),
 )
 

@@ -95,8 +95,8 @@ class UpdateEvent(Command):
     datetime: Timestamp | UnsetType = UNSET
     price: Minor | UnsetType = UNSET
     capacity: Annotated[Capacity | UnsetType, Meta(description="Raising it promotes from the waiting list.")] = UNSET
-    currency: Annotated[Currency | UnsetType, Meta(description="Cannot change.")] = UNSET
-    pricing_mode: Annotated[PricingMode | UnsetType, Meta(description="Cannot change.")] = UNSET
+    currency: Annotated[Currency, Meta(description="Cannot change.")] | UnsetType = UNSET
+    pricing_mode: Annotated[PricingMode, Meta(description="Cannot change.")] | UnsetType = UNSET
     max_price: UpperBound | UnsetType = UNSET
     min_price: LowerBound | UnsetType = UNSET
     organizer_id: Annotated[Id | UnsetType, Meta(description="Hands the event over; admin keys only.")] = UNSET

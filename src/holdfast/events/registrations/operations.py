@@ -38,8 +38,8 @@ async def list(tx: Tx, caller: Caller, command: Paged) -> Page[Registration]:
 async def get(tx: Tx, calls: Sequence[Call[GetRegistration]]) -> Sequence[Registration | Problem]:
     """Read one registration: this is what to poll after registering.
 
-    200 once it is registered or waitlisted. 404 `registration_pending` while it waits to be settled,
-    `registration_rejected` when there was no place, `not_found` when it was never asked for.
+    It is there once it is registered or waitlisted. Until then it is refused: `registration_pending` while it waits to
+    be settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
     """
     asked = [(call.command.event_id, call.command.user_id) for call in calls]
     found = await sql.find_registrations(tx, asked)
@@ -49,8 +49,9 @@ async def get(tx: Tx, calls: Sequence[Call[GetRegistration]]) -> Sequence[Regist
 async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> Sequence[Accepted | Problem]:
     """Register a person for an event: by public id, or by e-mail, which creates an account when there is none.
 
-    202 means stored, not yet seated: poll `next.url`. Registrations are settled strictly in order of arrival: seats
-    first, then the waiting list. Registering the same person again changes nothing.
+    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registrations are settled strictly in
+    order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless
+    there was no place: then it is a new try.
     """
     taken = await intake.accept(tx, calls)
     if any(each.stored for each in taken):

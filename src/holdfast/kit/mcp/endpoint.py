@@ -70,7 +70,7 @@ class Endpoint:
         self._authenticate = authenticate
         self._streams = streams
         self._error_body = error_body
-        self._tools = tools = Tools(operations, runner, limits, agents.limit)
+        tools = Tools(operations, runner, limits, agents.limit)
         resources = Resources(agents, operations, runner)
         self._handshake = Handshake(agents, tools, resources)
         self._stateless = Stateless(agents, tools, resources, VERSIONS)
@@ -188,7 +188,7 @@ class Endpoint:
         else:
             if problem.kind is not MISSING_API_KEY:
                 members |= {"error": "invalid_token", "error_description": problem.message.replace('"', "'")}
-            members |= {"scope": self._tools.reading} if self._tools.reading else {}
+            members |= {"scope": self._agents.scope} if self._agents.scope else {}
         if self._agents.resource_metadata:
             members["resource_metadata"] = self._agents.resource_metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())

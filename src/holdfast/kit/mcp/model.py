@@ -70,6 +70,7 @@ class Agents:
     limit                the rate limit that calls of tools count against, by name
     authenticate         turns the credential of a request into its caller; None: as at the service's other doors
     resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
+    scope                what a client that has no access token yet should ask for, separated by blanks
     origins              web origins whose pages may call, beside the service's own
     """
 
@@ -85,6 +86,7 @@ class Agents:
     limit: str | None = None
     authenticate: Authenticate | None = None
     resource_metadata: str | None = None
+    scope: str = ""
     origins: frozenset[str] = frozenset()
 
     @property

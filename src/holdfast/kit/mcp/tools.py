@@ -37,8 +37,7 @@ class ToolList(Cacheable, kw_only=True, rename="camel"):
 class Tools:
     """The tools of a service.
 
-    limit      the rate limit that every call counts against, by name
-    reading    the scopes that change nothing, which is what to begin with
+    limit    the rate limit that every call counts against, by name
     """
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits, limit: str | None) -> None:
@@ -47,8 +46,6 @@ class Tools:
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
         self._limit = limit
-        writing = {each.scope for each in operations if each.tool and not each.reads}
-        self.reading = " ".join(sorted({str(scope) for scope in self._scopes - writing - {None}}))
         self.methods: Methods = {"tools/list": self.index, "tools/call": self.call}
 
     async def index(self, caller: Caller, params: Params) -> Work:
