@@ -1,8 +1,12 @@
 """Everything the events service does by itself."""
 
+from holdfast.events.pricing import changes
 from holdfast.events.registrations import retention, settlement
 from holdfast.kit.jobs import Periodic
 
 LOOPS = (settlement.run,)
 
-PERIODIC = (Periodic("17 3 * * *", retention.forget_rejections),)
+PERIODIC = (
+    Periodic("* * * * *", changes.tick),
+    Periodic("17 3 * * *", retention.forget_rejections),
+)

@@ -13,8 +13,8 @@ from holdfast.events.events.model import (
     UpdateEvent,
     present,
 )
-from holdfast.events.pricing.model import misfits
-from holdfast.events.pricing.operations import record
+from holdfast.events.pricing.changes import begin, reprice
+from holdfast.events.pricing.model import Reason, misfits
 from holdfast.events.registrations import seating
 from holdfast.events.settings import Tx
 from holdfast.kit.command import Errors, given
@@ -56,7 +56,7 @@ async def create(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     id = await sql.insert_event(tx, {**stored, "organizer_id": _organizer(caller, command.organizer_id)})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
-    await record(tx, id, "init", None, command.price)
+    await begin(tx, [id])
     return await _shown(tx, id)
 
 
@@ -64,7 +64,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     """Change an event; every field is optional.
 
     Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
-    change: cancel the event and create a new one. An admin key may hand the event to another organizer.
+    change: cancel the event and create a new one. A dynamic price goes on from the new `price` and bounds. An admin key
+    may hand the event to another organizer.
     """
     before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
@@ -72,17 +73,13 @@ async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
         after.organizer_id = _organizer(caller, command.organizer_id)
     if errors := _refused_changes(command, before, after):
         raise invalid(errors)
-    if after.price != before.price and after.pricing_mode != "free":
-        after.current_price = after.price
-    elif after.current_price is not None and after.min_price is not None and after.max_price is not None:
-        after.current_price = min(max(after.current_price, after.min_price), after.max_price)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
-    if after.current_price is not None and after.current_price != before.current_price:
-        await record(tx, before.id, "manual_change", before.current_price, after.current_price)
     if after.capacity > before.capacity or before.status == "expired":
         # A seat freed while the event lay in the past has waited for the event to be put off.
         await seating.promote(tx, before.id)
+    if reason := _why_the_price_changes(before, after):
+        await reprice(tx, [before.id], reason)
     return await _shown(tx, before.id)
 
 
@@ -131,6 +128,15 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
     if set(after.image_keys) - set(before.image_keys):
         errors["image_keys"] = [_UNKNOWN_PHOTO]
     return errors | misfits(after.pricing_mode, after.price, after.min_price, after.max_price)
+
+
+def _why_the_price_changes(before: EventRow, after: EventRow) -> Reason | None:
+    """What an update does to the price; None when nothing of what it depends on is touched."""
+    if (before.price, before.min_price, before.max_price) != (after.price, after.min_price, after.max_price):
+        return "manual_change"
+    if (before.capacity, before.datetime) != (after.capacity, after.datetime):
+        return "other"
+    return None
 
 
 async def _shown(tx: Tx, id: int) -> Event:

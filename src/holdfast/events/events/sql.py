@@ -56,10 +56,11 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
-                            address, location_name, latitude, longitude, image_keys)
+                            recurs_from, address, location_name, latitude, longitude, image_keys)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
-               %(recurrence_interval)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s, %(image_keys)s
+               %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
+               %(image_keys)s
           from users where id = %(organizer_id)s and slug is not null
         returning id
         """,
@@ -74,8 +75,17 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
         update events
            set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
                waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s, min_price = %(min_price)s,
-               max_price = %(max_price)s, current_price = %(current_price)s,
+               max_price = %(max_price)s,
+               -- Where it belongs among the new bounds is for `reprice` to say.
+               current_price = case pricing_mode
+                   when 'fixed' then %(price)s
+                   when 'dynamic' then least(greatest(current_price, %(min_price)s), %(max_price)s) end,
                recurrence_frequency = %(recurrence_frequency)s, recurrence_interval = %(recurrence_interval)s,
+               -- Another date or another rhythm: the series is counted anew from this event.
+               recurs_from = case
+                   when (datetime, recurrence_frequency, recurrence_interval)
+                        = (%(datetime)s, %(recurrence_frequency)s, %(recurrence_interval)s)
+                   then recurs_from else %(datetime)s end,
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
                longitude = %(longitude)s, image_keys = %(image_keys)s, organizer_id = organizers.id
           from users as organizers

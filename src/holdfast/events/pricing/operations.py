@@ -1,7 +1,7 @@
-"""What can be asked of prices, and how a change is recorded."""
+"""What can be asked of prices."""
 
 from holdfast.events.pricing import sql
-from holdfast.events.pricing.model import ListPriceHistory, PriceChange, Reason
+from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.settings import Tx
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND
@@ -15,8 +15,3 @@ async def history(tx: Tx, caller: Caller, command: ListPriceHistory) -> list[Pri
     if not caller.may_access(organizer_id):
         raise FORBIDDEN(f"Event {command.event_id} belongs to another organizer.")
     return await sql.list_price_changes(tx, command.event_id)
-
-
-async def record(tx: Tx, event_id: int, reason: Reason, original_price: int | None, new_price: int) -> None:
-    """Put a change into the history, in the transaction that made it."""
-    await sql.insert_price_change(tx, event_id, reason, original_price, new_price)

@@ -1,7 +1,16 @@
 """Statements on prices."""
 
+import datetime as dt
+from collections.abc import Sequence
+from typing import LiteralString
+
 from holdfast.events.pricing.model import PriceChange, Reason
+from holdfast.events.pricing.policy import PRICE
 from holdfast.events.settings import Tx
+
+NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
+MOVES: LiteralString = "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.datetime > now"
+"""Whether a price moves by itself. That of an event that is over stands still."""
 
 
 async def organizer_of(tx: Tx, event_id: int) -> int | None:
@@ -19,13 +28,47 @@ async def list_price_changes(tx: Tx, event_id: int) -> list[PriceChange]:
     )
 
 
-async def insert_price_change(
-    tx: Tx, event_id: int, reason: Reason, original_price: int | None, new_price: int
-) -> None:
+async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     await tx.run(
         """
-        insert into price_changes (event_id, reason, original_price, new_price)
-        values (%(event_id)s, %(reason)s, %(original_price)s, %(new_price)s)
+        insert into price_changes (event_id, reason, new_price)
+        select id, 'init', price from events where id = any(%(event_ids)s) order by id
         """,
-        {"event_id": event_id, "reason": reason, "original_price": original_price, "new_price": new_price},
+        {"event_ids": list(event_ids)},
+    )
+
+
+async def lock_moved_prices(tx: Tx, now: dt.datetime | None) -> list[int]:
+    """The events whose price is no longer what it should be, locked. Those somebody else is changing are left out."""
+    rows = await tx.tuples(
+        f"""
+        with moment as materialized (select * from {NOW})
+        select events.id from events cross join moment
+         where {MOVES} and events.current_price <> {PRICE}
+         order by events.id for no key update of events skip locked
+        """,
+        {"now": now},
+    )
+    return [id for (id,) in rows]
+
+
+async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.datetime | None) -> None:
+    """Set the prices of locked events to what they should be, and record those that differ from the last entry."""
+    await tx.run(
+        f"""
+        with priced as materialized (
+            select events.id, events.current_price, last.new_price as recorded_price,
+                   case when {MOVES} then {PRICE} else events.current_price end as new_price
+              from events
+             cross join {NOW}
+             cross join lateral (select new_price from price_changes
+                                  where event_id = events.id order by id desc limit 1) as last
+             where events.id = any(%(event_ids)s) and events.current_price is not null),
+        moved as (
+            update events set current_price = priced.new_price from priced
+             where events.id = priced.id and priced.current_price <> priced.new_price)
+        insert into price_changes (event_id, reason, original_price, new_price)
+        select id, %(reason)s, recorded_price, new_price from priced where recorded_price <> new_price order by id
+        """,
+        {"event_ids": list(event_ids), "reason": reason, "now": now},
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
+from holdfast.events.pricing.changes import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
@@ -76,7 +77,9 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seating.promote(tx, command.event_id, but_not=command.user_id)
+        await seating.pass_on(tx, command.event_id, but_not=command.user_id)
+    elif moved:
+        await reprice(tx, [command.event_id], "registration")
     return await _settled(tx, caller, command)
 
 
@@ -91,7 +94,8 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     if isinstance(answer, Problem) and answer.kind is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id)
-    await seating.promote(tx, command.event_id)
+    if isinstance(answer, Registration) and answer.status == "registered":
+        await seating.pass_on(tx, command.event_id)
 
 
 async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:

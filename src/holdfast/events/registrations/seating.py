@@ -1,7 +1,14 @@
 """Who gets a freed seat: the first on the waiting list, in the transaction that freed it."""
 
+from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import sql
 from holdfast.events.settings import Tx
+
+
+async def pass_on(tx: Tx, event_id: int, *, but_not: str | None = None) -> None:
+    """Pass on seats that were freed, and bring the price up to date."""
+    await promote(tx, event_id, but_not=but_not)
+    await reprice(tx, [event_id], "registration")
 
 
 async def promote(tx: Tx, event_id: int, *, but_not: str | None = None) -> None:

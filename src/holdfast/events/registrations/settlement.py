@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from prometheus_client import Counter
 
+from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import intake
 from holdfast.events.settings import Database, Tx
 
@@ -58,7 +59,10 @@ async def settle(database: Database, *, batch: int = BATCH) -> int:
 
 async def _settle_batch(tx: Tx, cut: str, batch: int) -> dict[str, int]:
     events = await lock_events(tx, cut, batch)
-    return await give_places(tx, events, cut, batch) if events else {}
+    outcomes = await give_places(tx, events, cut, batch) if events else {}
+    if "registered" in outcomes:
+        await reprice(tx, events, "registration")
+    return outcomes
 
 
 async def read_cut(tx: Tx) -> str | None:

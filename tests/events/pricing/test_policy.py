@@ -1,0 +1,145 @@
+"""The ratio policy: what a seat costs is a function of the seats and the time that are left, and of nothing else."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.events.pricing.policy import PRICE, current_price
+from tests.support import Service
+
+CREATED = datetime(2026, 3, 1, tzinfo=UTC)
+MOST_MONEY = 999_999_999_999
+MOST_SEATS = 2**31 - 1
+
+
+class Sale(NamedTuple):
+    """The state of a sale, in the words of the policy."""
+
+    price: int
+    min_price: int
+    max_price: int
+    capacity: int
+    registered: int
+    created: datetime
+    now: datetime
+    datetime: datetime
+
+    @property
+    def costs(self) -> int:
+        return current_price(**self._asdict())
+
+
+def hundred_days(now: int, registered: int, **terms: Any) -> Sale:
+    """100 seats over 100 days from 25.00, between 10.00 and 60.00, at the end of a day."""
+    at = {"price": 2500, "min_price": 1000, "max_price": 6000, "capacity": 100, **terms}
+    days = timedelta(days=1)
+    return Sale(**at, registered=registered, created=CREATED, now=CREATED + now * days, datetime=CREATED + 100 * days)
+
+
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(8999, 12, 31)
+MOMENTS = st.datetimes(EARLIEST, LATEST, timezones=st.just(UTC))
+
+
+@st.composite
+def sales(draw: st.DrawFn) -> Sale:
+    """Any sale there can be, the absurd ones included: over before it began, read by a clock that was set back."""
+    money = st.one_of(st.integers(0, 300), st.integers(0, MOST_MONEY))
+    min_price, price, max_price = sorted(draw(st.tuples(money, money, money)))
+    capacity = draw(st.one_of(st.integers(1, 100), st.integers(1, MOST_SEATS)))
+    created, starts = draw(MOMENTS), draw(MOMENTS)
+    if draw(st.booleans()):
+        created, starts = sorted((created, starts))
+    between = (each.replace(tzinfo=None) for each in sorted((created, starts)))
+    now = draw(st.one_of(MOMENTS, st.datetimes(*between, timezones=st.just(UTC))))
+    return Sale(price, min_price, max_price, capacity, draw(st.integers(0, capacity)), created, now, starts)
+
+
+@pytest.mark.parametrize(
+    ("day", "registered", "price"),
+    [
+        (0, 0, 2500),
+        (0, 1, 2550),
+        (50, 0, 1750),
+        (50, 50, 2500),
+        (50, 99, 5950),
+        (99, 100, 6000),
+        (100, 0, 1000),
+        (100, 99, 1000),
+        (100, 100, 6000),
+    ],
+)
+def test_a_sale_of_100_seats_in_100_days(day: int, registered: int, price: int) -> None:
+    assert hundred_days(day, registered).costs == price
+
+
+def test_an_organizer_who_wants_no_discounts_sets_the_lower_bound_to_the_price() -> None:
+    assert {hundred_days(day, 0, min_price=2500).costs for day in range(101)} == {2500}
+
+
+@given(sale=sales())
+def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
+    assert sale.min_price <= sale.costs <= sale.max_price
+
+
+@given(sale=sales(), seats=st.integers(1, MOST_SEATS))
+def test_the_price_never_falls_when_seats_go(sale: Sale, seats: int) -> None:
+    after = sale._replace(registered=min(sale.capacity, sale.registered + seats))
+
+    assert after.costs >= sale.costs
+
+
+@given(sale=sales(), later=MOMENTS)
+def test_the_price_never_rises_by_waiting(sale: Sale, later: datetime) -> None:
+    early, late = sorted((sale.now, later))
+
+    assert sale._replace(now=late).costs <= sale._replace(now=early).costs
+
+
+@given(sale=sales())
+def test_a_sale_begins_at_its_price_whatever_the_steps(sale: Sale) -> None:
+    assert sale._replace(registered=0, now=sale.created).costs == sale.price
+
+
+@given(sale=sales())
+def test_the_last_seat_costs_the_upper_bound(sale: Sale) -> None:
+    assert sale._replace(registered=sale.capacity).costs == sale.max_price
+
+
+@given(sale=sales())
+def test_what_nobody_wanted_until_the_end_costs_the_lower_bound(sale: Sale) -> None:
+    created, starts = sorted((sale.created, sale.datetime))
+    over = sale._replace(created=created, datetime=starts + timedelta(seconds=1), now=datetime(9000, 1, 1, tzinfo=UTC))
+
+    assert over._replace(registered=0).costs == sale.min_price
+
+
+@given(sale=sales())
+def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: Sale) -> None:
+    step = max(1, (sale.max_price - sale.min_price) // 100)
+
+    assert sale.costs in {sale.min_price, sale.max_price} or (sale.costs - sale.price) % step == 0
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=st.lists(sales(), min_size=1, max_size=40))
+async def test_the_database_reckons_as_the_definition_does(service: Service, asked: list[Sale]) -> None:
+    rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(asked)]
+    priced = await service.run_sql(
+        f"""
+        select {PRICE}
+          from json_to_recordset(%(sales)s::json)
+               as sales (place int, price bigint, min_price bigint, max_price bigint, capacity int, registered int,
+                         created timestamptz, now timestamptz, datetime timestamptz)
+         cross join lateral (
+            select sales.price, min_price, max_price, capacity, registered as registered_count,
+                   created as inserted_at, datetime) as events
+         order by place
+        """,
+        sales=msgspec.json.encode(rows).decode(),
+    )
+
+    assert [price for (price,) in priced] == [sale.costs for sale in asked]
