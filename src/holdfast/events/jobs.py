@@ -1,10 +1,11 @@
 """Everything the events service does by itself."""
 
+from holdfast.events.events import recurrence
 from holdfast.events.pricing import changes
 from holdfast.events.registrations import retention, settlement
 from holdfast.kit.jobs import Periodic
 
-LOOPS = (settlement.run,)
+LOOPS = (settlement.run, recurrence.run)
 
 PERIODIC = (
     Periodic("* * * * *", changes.tick),
