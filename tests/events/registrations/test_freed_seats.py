@@ -65,6 +65,29 @@ async def test_the_only_one_who_is_moved_to_the_waiting_list_stays_there_until_a
     assert await standing(ada, polls) == {"a": "registered"}
 
 
+async def test_who_was_moved_to_the_waiting_list_gets_no_seat_because_somebody_without_one_leaves(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    event_id, polls = await line(service, ada, "ab", capacity=2, waitinglist_capacity=1)
+    await ada.patch(polls["a"], {"registration": {"status": "waitlisted"}})
+    pending = await ada.register(event_id, email="c@example.com")
+
+    await ada.delete(pending)
+
+    assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered"}
+
+
+async def test_more_new_seats_than_people_who_wait_seat_them_all(service: Service) -> None:
+    ada = await service.organizer()
+    event_id, polls = await line(service, ada, "abc", capacity=1, waitinglist_capacity=2)
+
+    raised = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 100}})
+
+    assert (raised.json()["data"]["registration_count"], raised.json()["data"]["status"]) == (3, "active")
+    assert set((await standing(ada, polls)).values()) == {"registered"}
+
+
 async def test_raising_capacity_promotes_as_many_as_there_are_new_seats_in_order(service: Service) -> None:
     ada = await service.organizer()
     event_id, polls = await line(service, ada, "abcd", capacity=1, waitinglist_capacity=3)
@@ -85,6 +108,20 @@ async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
 
     assert await standing(ada, polls) == {"b": "registered"}
+
+
+async def test_seats_added_while_the_event_lay_in_the_past_go_to_those_who_wait_once_it_is_put_off(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
+    await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2020-01-01T00:00:00Z"}})
+    await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 2}})
+    assert await standing(ada, polls) == {"a": "registered", "b": "waitlisted"}
+
+    await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
+
+    assert await standing(ada, polls) == {"a": "registered", "b": "registered"}
 
 
 async def test_registering_someone_beyond_capacity_is_refused(service: Service) -> None:
