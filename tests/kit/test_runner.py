@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from holdfast.events.settings import Settings
@@ -92,6 +93,49 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
 async def test_reads_take_no_transaction_and_changes_do(runner: Runner) -> None:
     assert await runner[READ](NOBODY, Look()) is False
     assert await runner[CHANGE](NOBODY, Look()) is True
+
+
+@pytest.mark.parametrize("operation", [PUT, PUT_MANY])
+async def test_a_call_that_comes_again_with_its_key_is_done_once(
+    runner: Runner, service: Service, operation: Operation
+) -> None:
+    once = runner.once(operation)
+
+    first = await once(NOBODY, Put(pages=7), "K")
+    again = await once(NOBODY, Put(pages=7), "K")
+
+    assert msgspec.json.encode(first) == msgspec.json.encode(again)
+    assert await shelf(service) == [7]
+
+
+@pytest.mark.parametrize("operation", [PUT, PUT_MANY])
+async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
+    runner: Runner, service: Service, operation: Operation
+) -> None:
+    once = runner.once(operation)
+    for _ in range(2):
+        with pytest.raises(Problem, match="nothing in it"):
+            await once(NOBODY, Put(pages=0), "K")
+
+    await once(NOBODY, Put(pages=7), "K")
+
+    with pytest.raises(Problem, match="used before"):
+        await once(NOBODY, Put(pages=0), "K")
+    assert await shelf(service) == [7]
+
+
+async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_takes_no_other_with_it(
+    runner: Runner, service: Service
+) -> None:
+    once = runner.once(PUT_MANY)
+    calls = (("a", 1), ("b", 2), ("a", 1), ("c", 5000), ("d", 4))
+
+    outcomes = await asyncio.gather(
+        *(once(NOBODY, Put(pages=pages), key) for key, pages in calls), return_exceptions=True
+    )
+
+    assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, False, True, False]
+    assert await shelf(service) == [1, 2, 4]
 
 
 async def test_callers_who_come_again_and_again_still_share_their_runs(runner: Runner) -> None:

@@ -3,11 +3,13 @@
 from holdfast.events.events import recurrence
 from holdfast.events.pricing import changes
 from holdfast.events.registrations import retention, settlement
+from holdfast.kit import idempotency
 from holdfast.kit.jobs import Periodic
 
 LOOPS = (settlement.run, recurrence.run)
 
 PERIODIC = (
     Periodic("* * * * *", changes.tick),
+    Periodic("29 * * * *", idempotency.forget_answers),
     Periodic("17 3 * * *", retention.forget_rejections),
 )

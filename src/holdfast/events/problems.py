@@ -1,6 +1,6 @@
 """The codes of the events service beside those every service has; `docs/problems.md` lists them all."""
 
-from holdfast.kit.problems import Kind
+from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, Kind
 
 EVENT_CANCELLED = Kind(
     "event_cancelled", 422, "The event has been cancelled.", "Choose another event; GET /api/events lists yours."
@@ -31,6 +31,7 @@ ALL: tuple[Kind, ...] = (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
     EVENT_FULL,
+    IDEMPOTENCY_KEY_REUSED,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
 )

@@ -1,11 +1,12 @@
 """Settings of the events service; see `docs/settings.md`."""
 
+from functools import cached_property
 from typing import TypeAlias
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field
 
-from holdfast.kit import database
+from holdfast.kit import database, secrets
 from holdfast.kit import settings as kit
 
 
@@ -16,6 +17,12 @@ class Settings(kit.Settings):
 
     database_url: str = Field("", validation_alias="EVENTS_DATABASE_URL", description=kit.DATABASE_URL)
     base_url: str = Field("", validation_alias="EVENTS_BASE_URL", description=kit.BASE_URL)
+    secret_key: str = Field(
+        "",
+        validation_alias="EVENTS_SECRET_KEY",
+        description="What stored secrets are encrypted with, at least 32 characters; empty makes one and keeps it in "
+        "the data directory.",
+    )
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
     )
@@ -43,6 +50,11 @@ class Settings(kit.Settings):
         validation_alias="OAUTH_AUDIENCE",
         description="Audience its tokens must name; empty means the address of `/mcp`.",
     )
+
+    @cached_property
+    def secret(self) -> secrets.Secret:
+        """What all other secrets of the service are derived from."""
+        return secrets.secret(self.secret_key, self.data_dir / "events.secret")
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

@@ -56,6 +56,16 @@ def page(spec: Mapping[str, Any]) -> str:
     )
 
 
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    "description": "Any text of your own, best a random UUID. A request that comes again with its key within 24 hours "
+    "is done once, and answered alike.",
+}
+
+
 class _Described:
     """One operation on its way into the document."""
 
@@ -78,7 +88,8 @@ class _Described:
             "description": operation.description,
             "tags": [operation.noun],
             "parameters": [self._parameter(field, "path") for field in self.path]
-            + [self._parameter(field, "query") for field in self.query],
+            + [self._parameter(field, "query") for field in self.query]
+            + ([IDEMPOTENCY_KEY] if operation.repeatable else []),
             "responses": {str(operation.status): self._success(by_type), **self._failures()},
         }
         if operation.public:

@@ -159,6 +159,11 @@ class Operation:
         return self.method in {"POST", "PATCH", "PUT"}
 
     @cached_property
+    def repeatable(self) -> bool:
+        """Whether it may be sent again with an Idempotency-Key: it creates something, for somebody we know."""
+        return self.method == "POST" and self.status in {201, 202} and not self.public
+
+    @cached_property
     def path_fields(self) -> tuple[str, ...]:
         return tuple(re.findall(r"{(\w+)}", self.path))
 

@@ -110,6 +110,12 @@ VALIDATION_FAILED = Kind(
     "Some fields are missing or not acceptable.",
     "Correct the fields named in `errors` and send the request again.",
 )
+IDEMPOTENCY_KEY_REUSED = Kind(
+    "idempotency_key_reused",
+    422,
+    "The Idempotency-Key was used before, for another request.",
+    "Use a new key for a new request; repeat a request unchanged to get its answer again.",
+)
 RATE_LIMITED = Kind(
     "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."
 )

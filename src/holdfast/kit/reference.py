@@ -30,7 +30,7 @@ def objects(spec: Schema) -> str:
 def _operation(spec: Schema, heading: str, entry: Schema) -> Iterator[str]:
     name = f"`{entry['operationId']}`{', without a key' if 'security' in entry else ''}"
     yield from (f"### {heading}", "", f"{name}. {entry['description']}", "")
-    for place in ("path", "query"):
+    for place in ("path", "query", "header"):
         found = [each for each in entry["parameters"] if each["in"] == place]
         # That a field of the path is needed, the path says itself.
         yield from _table(f"in the {place}", ((each["name"], each["schema"], _told(each)) for each in found))

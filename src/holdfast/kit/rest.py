@@ -4,6 +4,7 @@ A request becomes a command (`decode.py`), the answer becomes the envelope, a `P
 """
 
 import contextlib
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,8 +25,8 @@ from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
 from holdfast.kit.operation import NOBODY, Operation, Operations
-from holdfast.kit.problems import INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, Problem
-from holdfast.kit.runner import Run, Runner
+from holdfast.kit.problems import BAD_REQUEST, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, Problem
+from holdfast.kit.runner import Run, Runner, RunOnce
 
 Header = tuple[bytes, bytes]
 Methods = dict[str, "Endpoint"]
@@ -63,7 +64,8 @@ class Table:
                 if operation.path_fields
                 else self._static.setdefault(operation.path, {})
             )
-            methods[operation.method] = Endpoint(operation, runner[operation], authenticate, limits, error_body)
+            once = runner.once(operation) if operation.repeatable else None
+            methods[operation.method] = Endpoint(operation, runner[operation], once, authenticate, limits, error_body)
         self._doors = doors
         self.otherwise = otherwise
         self._error_body = error_body
@@ -103,13 +105,23 @@ def fits(part: str, literal: str | None) -> bool:
 
 
 class Endpoint:
-    """One operation over HTTP."""
+    """One operation over HTTP.
+
+    once    how it is run for requests with an Idempotency-Key; None: it takes none
+    """
 
     def __init__(
-        self, operation: Operation, run: Run, authenticate: Authenticate, limits: Limits, error_body: ErrorBody
+        self,
+        operation: Operation,
+        run: Run,
+        once: RunOnce | None,
+        authenticate: Authenticate,
+        limits: Limits,
+        error_body: ErrorBody,
     ) -> None:
         self._operation = operation
         self._run = run
+        self._once = once
         self._authenticate = authenticate
         self._error_body = error_body
         self._limits = limits
@@ -127,7 +139,11 @@ class Endpoint:
             if operation.limit:
                 await self._limits.hit(operation.limit, address(scope) if operation.public else caller.counted_as)
             body = await read_body(headers, receive) if operation.takes_body else b""
-            answer = await self._run(caller, self._command(scope, body))
+            command = self._command(scope, body)
+            if self._once and IDEMPOTENCY_KEY in headers:
+                answer = await self._once(caller, command, idempotency_key(headers))
+            else:
+                answer = await self._run(caller, command)
             status = operation.status
             content = b"" if answer is None else encode({"data": answer} if self._wrap else answer)
         except Exception as error:
@@ -198,6 +214,20 @@ def api_key(headers: Headers) -> str | None:
         return key.decode("latin-1")
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+IDEMPOTENCY_KEY = b"idempotency-key"
+_PRINTABLE = re.compile(r"[ -~]{1,255}")
+
+
+def idempotency_key(headers: Headers) -> str:
+    """The key in the header that makes a request repeatable. Raises `bad_request`."""
+    key = headers[IDEMPOTENCY_KEY].decode("latin-1").strip()
+    if not _PRINTABLE.fullmatch(key):
+        raise BAD_REQUEST(
+            "The Idempotency-Key cannot be one.", hint="Send 1 to 255 printable ASCII characters, best a random UUID."
+        )
+    return key
 
 
 def headers_of(problem: Problem) -> Sequence[Header]:

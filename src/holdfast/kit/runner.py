@@ -2,19 +2,28 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
+from holdfast.kit import idempotency
 from holdfast.kit.batch import Batcher
 from holdfast.kit.database import Database, Tx
 from holdfast.kit.operation import Call, Caller, Operation, Operations
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
 
 READS_AT_ONCE = 4
 WAITING = 200
 """Of each tenant: reads that run at once, and pieces of work that may wait."""
 
 Run = Callable[[Caller, Any], Awaitable[Any]]
+RunOnce = Callable[[Caller, Any, str], Awaitable[Any]]
+
+
+class Keyed(NamedTuple):
+    """A call that may come again."""
+
+    call: Call[Any]
+    request: idempotency.Request
 
 
 class Runner:
@@ -28,26 +37,66 @@ class Runner:
         self._database = database
         self._writes = Turns(1)
         self._reads = Turns(READS_AT_ONCE)
+        self._repeats = Turns(1)
         self._runs = {each.name: self._together(each) if each.many else self._alone(each) for each in operations}
 
     def __getitem__(self, operation: Operation) -> Run:
         """The function `(caller, command) -> answer` of an operation; it raises a `Problem`."""
         return self._runs[operation.name]
 
+    def once(self, operation: Operation) -> RunOnce:
+        """The function `(caller, command, key) -> answer` of an operation.
+
+        A call that comes again with its key changes nothing, and gets the bytes of the first answer as `Raw`. Calls
+        with a key share their runs with one another: those without pay nothing for them.
+        """
+
+        async def run(tx: Tx[Any], calls: Sequence[Keyed]) -> Sequence[Any]:
+            async def anew(places: Sequence[int]) -> Sequence[Any]:
+                fresh = [calls[place].call for place in places]
+                if operation.many:
+                    return await operation.run(tx, fresh)
+                return [await operation.run(tx, call.caller, call.command) for call in fresh]
+
+            return await idempotency.once(tx, [each.request for each in calls], anew)
+
+        async def alone(tenant: int | None, call: Keyed) -> Any:
+            [answer] = await self._transact(operation, lambda tx: run(tx, [call]), tenant)
+            if isinstance(answer, Problem):
+                raise answer
+            return answer
+
+        submit = self._lanes(operation, run) if operation.many else alone
+
+        async def once(caller: Caller, command: Any, key: str) -> Any:
+            request = idempotency.request(operation, caller, command, key)
+            # Whoever sends the same twice at once waits here, not with a connection.
+            async with self._repeats.of(request.id):
+                return await submit(caller.tenant_id, Keyed(Call(caller, command), request))
+
+        return once
+
     def _together(self, operation: Operation) -> Run:
-        lanes: dict[int | None, Batcher[Call[Any], Any]] = {}
+        submit = self._lanes(operation, operation.run)
+        return lambda caller, command: submit(caller.tenant_id, Call(caller, command))
 
-        def lane(tenant: int | None) -> Batcher[Call[Any], Any]:
-            async def run(calls: Sequence[Call[Any]]) -> Sequence[Any]:
-                return await self._transact(operation, lambda tx: operation.run(tx, calls), tenant)
+    def _lanes(
+        self, operation: Operation, run: Callable[[Tx[Any], Sequence[Any]], Awaitable[Sequence[Any]]]
+    ) -> Callable[[int | None, Any], Awaitable[Any]]:
+        """A function `(tenant, call) -> answer` that runs calls together with everyone else's who waits."""
+        lanes: dict[int | None, Batcher[Any, Any]] = {}
 
-            return Batcher(operation.name, run)
+        def lane(tenant: int | None) -> Batcher[Any, Any]:
+            async def run_all(calls: Sequence[Any]) -> Sequence[Any]:
+                return await self._transact(operation, lambda tx: run(tx, calls), tenant)
 
-        async def submit(caller: Caller, command: Any) -> Any:
-            tenant = caller.tenant_id if self._database.tenancy else None
+            return Batcher(operation.name, run_all)
+
+        async def submit(tenant: int | None, call: Any) -> Any:
+            tenant = tenant if self._database.tenancy else None
             mine = lanes.get(tenant) or lanes.setdefault(tenant, lane(tenant))
             try:
-                return await mine.submit(Call(caller, command))
+                return await mine.submit(call)
             finally:
                 if mine.idle and lanes.get(tenant) is mine:
                     del lanes[tenant]
@@ -70,23 +119,23 @@ class Runner:
 
 
 class Turns:
-    """Lets so many pieces of each tenant's work run at once, in order of arrival. Others wait, up to a number."""
+    """Lets so many pieces of the same one's work run at once, in order of arrival. Others wait, up to a number."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self._turns: dict[int, tuple[asyncio.Semaphore, int]] = {}
+        self._turns: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
 
     @contextlib.asynccontextmanager
-    async def of(self, tenant: int) -> AsyncGenerator[None]:
+    async def of(self, whose: Hashable) -> AsyncGenerator[None]:
         """A turn. Raises `service_unavailable` when too much waits already."""
-        semaphore, present = self._turns.get(tenant) or (asyncio.Semaphore(self._at_once), 0)
+        semaphore, present = self._turns.get(whose) or (asyncio.Semaphore(self._at_once), 0)
         if present >= self._at_once + WAITING:
             raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=1)
-        self._turns[tenant] = semaphore, present + 1
+        self._turns[whose] = semaphore, present + 1
         try:
             async with semaphore:
                 yield
         finally:
-            semaphore, present = self._turns.pop(tenant)
+            semaphore, present = self._turns.pop(whose)
             if present > 1:
-                self._turns[tenant] = semaphore, present - 1
+                self._turns[whose] = semaphore, present - 1
