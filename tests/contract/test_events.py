@@ -1,12 +1,14 @@
 """Events are created, listed and read."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from holdfast.events.events.recurrence import continue_series
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, failing_fields, listed, one
-from tests.contract.steps import refused_event, register
+from tests.contract.steps import refused_event, register, yesterday
 from tests.support import Service, event_fields
 
 
@@ -149,6 +151,19 @@ async def test_an_event_may_recur(service: Service, frequency: str, interval: in
     event = await (await service.organizer()).create_event(recurrence_frequency=frequency, recurrence_interval=interval)
 
     assert (event["recurrence_frequency"], event["recurrence_interval"]) == (frequency, interval)
+
+
+@requirement("events.create.recurrence", "events.fields")
+async def test_a_recurring_event_that_has_passed_is_followed_by_one_like_it(service: Service) -> None:
+    ada = await service.organizer()
+    passed = await ada.create_event(recurrence_frequency="weeks", recurrence_interval=2, datetime=yesterday())
+    await service.database.transact(continue_series)
+
+    [before, after] = listed(await ada.get("/api/events"), Event)
+
+    assert (before.status, after.status) == ("expired", "active")
+    assert (after.title, after.capacity, after.recurrence_interval) == ("Life drawing", passed["capacity"], 2)
+    assert after.datetime - before.datetime == timedelta(weeks=2)
 
 
 @requirement("events.create.recurrence")

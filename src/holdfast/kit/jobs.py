@@ -46,4 +46,5 @@ def _schedule(app: procrastinate.App, database: Database[Any], job: Periodic) ->
     @app.task(name=job.run.__name__, queueing_lock=job.run.__name__, retry=3)
     async def run(timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
         changed = await database.transact(job.run)
-        log.info("job done", job=job.run.__name__, changed=changed)
+        # One that runs each minute has nothing to tell most of the time.
+        (log.info if changed else log.debug)("job done", job=job.run.__name__, changed=changed)

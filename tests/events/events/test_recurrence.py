@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.events import jobs
 from holdfast.events.events import recurrence
 from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import continue_series, following, occurrence_to_show
@@ -317,6 +318,7 @@ async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_
 
 
 async def test_the_loop_continues_what_passes(service: Service) -> None:
+    assert recurrence.run in jobs.LOOPS
     ada = await service.organizer()
     await past(service, ada)
     running = asyncio.create_task(recurrence.run(service.database))

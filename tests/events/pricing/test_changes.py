@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.events import jobs
 from holdfast.events.pricing.changes import tick
 from holdfast.events.pricing.policy import current_price
 from holdfast.events.registrations import settlement
+from holdfast.kit.jobs import Periodic
 from tests.events.clock import pass_by
 from tests.support import Client, Service
 
@@ -202,6 +204,10 @@ async def test_time_without_sales_lowers_the_price_at_the_next_tick(sale: Sale) 
 
     assert await sale.news() == [("tick", 2500, 1750)]
     assert await sale.price() == 1750
+
+
+def test_the_service_ticks_once_a_minute() -> None:
+    assert Periodic("* * * * *", tick) in jobs.PERIODIC
 
 
 async def test_a_tick_that_moves_no_level_is_no_change(sale: Sale) -> None:

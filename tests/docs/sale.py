@@ -1,0 +1,162 @@
+"""A sale of two weeks, run through the service: its price history is the table of `docs/events/prices.md`.
+
+`python -m tests.docs.sale` writes the tables of the page anew.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.cli import EVENTS
+from holdfast.events.pricing.changes import tick
+from holdfast.events.pricing.policy import current_price
+from holdfast.kit import embedded
+from tests.events.clock import pass_by
+from tests.support import Client, Service, running, unlimited
+
+PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
+DAY = timedelta(days=1)
+LENGTH = 14
+BOUNDS = {"min_price": 1000, "max_price": 6000}
+
+STORY: Sequence[tuple[int, str, int | Mapping[str, int]]] = [
+    (1, "register", 3),
+    (6, "register", 1),
+    (7, "edit", {"price": 2800}),
+    (8, "cancel", 1),
+    (9, "register", 4),
+    (10, "edit", {"capacity": 14}),
+    (12, "register", 2),
+    (13, "register", 5),
+]
+"""What happens on which day, at noon."""
+
+TOLD = {
+    (0, "init"): "published",
+    (1, "registration"): "the newsletter: 3 register",
+    (6, "registration"): "1 registers",
+    (7, "manual_change"): "the organizer asks 28.00",
+    (8, "registration"): "1 cancels",
+    (9, "registration"): "a friendly review: 4 register",
+    (10, "other"): "a larger room: 2 more seats",
+    (12, "registration"): "2 register",
+    (13, "registration"): "the last 5 go",
+}
+
+
+class Row(NamedTuple):
+    """An entry of the history, and the state of the sale that it was made in."""
+
+    day: float
+    reason: str
+    price: int
+    taken: int
+    capacity: int
+    asked: int
+
+    @property
+    def by_policy(self) -> int:
+        """What the policy says the price is in this state."""
+        created = datetime(2027, 3, 1, tzinfo=UTC)
+        return current_price(
+            price=self.asked,
+            **BOUNDS,
+            capacity=self.capacity,
+            registered=self.taken,
+            created=created,
+            now=created + self.day * DAY,
+            datetime=created + LENGTH * DAY,
+        )
+
+
+async def history(service: Service) -> list[Row]:
+    """The price history of the sale, the oldest entry first, from a real run."""
+    ada = await service.organizer()
+    [(starts,)] = await service.run_sql("select now() + make_interval(days => %(days)s)", days=LENGTH)
+    fields = {"pricing_mode": "dynamic", "price": 2500, "capacity": 12, **BOUNDS}
+    event = await ada.create_event(datetime=starts.isoformat(), **fields)
+    return [row async for row in _unfolding(service, ada, event["id"])]
+
+
+async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncIterator[Row]:
+    address, known, polls = f"/api/events/{event_id}", 0, list[str]()
+
+    async def news(day: float) -> list[Row]:
+        nonlocal known
+        entries: list[dict[str, Any]] = (await ada.get(f"{address}/price_history")).json()["data"]
+        event = (await ada.get(address)).json()["data"]
+        fresh, known = entries[: len(entries) - known], len(entries)
+        state = event["registration_count"], event["capacity"], event["price"]
+        return [Row(day, each["reason"], each["new_price"], *state) for each in reversed(fresh)]
+
+    for row in await news(0):
+        yield row
+    for day in range(1, LENGTH):
+        # The service looks once a minute; this sale is looked at once a day.
+        await pass_by(service, event_id, DAY / 2)
+        await service.database.transact(tick)
+        for row in await news(day - 0.5):
+            yield row
+        for what, how in ((what, how) for when, what, how in STORY if when == day):
+            match what, how:
+                case "register", int():
+                    polls += [
+                        await ada.register(event_id, email=f"day{day}number{number}@example.com")
+                        for number in range(how)
+                    ]
+                    await service.settle()
+                case "cancel", int():
+                    for _ in range(how):
+                        await ada.delete(polls.pop())
+                case _:
+                    await ada.patch(address, {"event": how})
+            for row in await news(day - 0.5):
+                yield row
+        await pass_by(service, event_id, DAY / 2)
+
+
+def sale_table(rows: Sequence[Row]) -> str:
+    lines = ["| day | | seats taken | reason | price | |", "|--:|---|--:|---|--:|---|"]
+    for row in rows:
+        day = round(row.day + 0.5) if row.day else 0
+        lines.append(
+            f"| {day} | {TOLD.get((day, row.reason), '')} | {row.taken} of {row.capacity} | `{row.reason}` "
+            f"| {row.price / 100:.2f} | {'█' * (row.price // 250)} |"
+        )
+    return "\n".join(lines)
+
+
+def policy_table() -> str:
+    """What a seat costs when so many of 100 seats are taken and so much of the time has gone."""
+    times = (0, 25, 50, 75, 99)
+    lines = [f"| seats taken | {' | '.join(f'{time} %' for time in times)} |", f"|--:|{'--:|' * len(times)}"]
+    for taken in (0, 25, 50, 75, 90, 99, 100):
+        prices = [Row(LENGTH * time / 100, "", 0, taken, 100, 2500).by_policy for time in times]
+        lines.append(f"| {taken} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
+    return "\n".join(lines)
+
+
+def written(tables: Mapping[str, str]) -> str:
+    """The page with these tables, each between comments that name it."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        before, heading, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert end, f"{PAGE.name} has no place for the table {name}"
+        page = f"{before}{heading}{table}\n{end}{after}"
+    return page
+
+
+async def write() -> None:
+    directory = embedded.scratch_directory()
+    url = embedded.database_url(directory, "events")
+    EVENTS.migrate(url)
+    async with running(unlimited(url, directory)) as service:
+        rows = await history(service)
+    PAGE.write_text(written({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    asyncio.run(write())

@@ -1,0 +1,12 @@
+"""The tables of the page on prices are what the service does and what the policy gives."""
+
+from tests.docs.sale import PAGE, history, policy_table, sale_table, written
+from tests.support import Service
+
+
+async def test_the_page_shows_a_real_sale_and_every_price_of_it_is_what_the_policy_gives(service: Service) -> None:
+    rows = await history(service)
+
+    assert [row.price for row in rows] == [row.by_policy for row in rows]
+    assert {row.reason for row in rows} == {"init", "registration", "tick", "manual_change", "other"}
+    assert written({"policy": policy_table(), "sale": sale_table(rows)}) == PAGE.read_text(encoding="utf-8")
