@@ -239,6 +239,18 @@ async def test_a_tick_at_a_given_moment_moves_every_price_that_is_due_by_then(se
     assert [await Sale(service, ada, event).news() for event in others] == [[], []]
 
 
+async def test_after_a_long_rest_the_prices_that_one_tick_cannot_move_follow_with_the_next(service: Service) -> None:
+    ada = await service.organizer()
+    sales = [await opened(service, ada) for _ in range(3)]
+    for sale in sales:
+        await sale.days(50)
+
+    moved = [await service.database.transact(lambda tx: tick(tx, most=2)) for _ in range(3)]
+
+    assert moved == [2, 1, 0]
+    assert [await sale.price() for sale in sales] == [1750] * 3
+
+
 async def test_a_tick_leaves_to_settlement_what_settlement_is_changing(sale: Sale) -> None:
     await sale.days(50)
     async with sale.service.database.transaction() as tx:

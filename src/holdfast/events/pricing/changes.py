@@ -7,6 +7,9 @@ from holdfast.events.pricing import sql
 from holdfast.events.pricing.model import Reason
 from holdfast.events.settings import Tx
 
+MOST = 10_000
+"""Prices that move in one tick; after a long rest the others follow with the next ones."""
+
 
 async def begin(tx: Tx, event_ids: Sequence[int]) -> None:
     """Open the histories of new events with the price they begin at."""
@@ -21,9 +24,9 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     await sql.reprice(tx, event_ids, reason, now)
 
 
-async def tick(tx: Tx, now: dt.datetime | None = None) -> int:
-    """Move every price that time has moved since; how many."""
-    moved = await sql.lock_moved_prices(tx, now)
+async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MOST) -> int:
+    """Bring the prices up to date that time has moved since; how many."""
+    moved = await sql.lock_moved_prices(tx, now, most)
     if moved:
         await sql.reprice(tx, moved, "tick", now)
     return len(moved)

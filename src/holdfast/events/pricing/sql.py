@@ -38,16 +38,16 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     )
 
 
-async def lock_moved_prices(tx: Tx, now: dt.datetime | None) -> list[int]:
-    """The events whose price is no longer what it should be, locked. Those somebody else is changing are left out."""
+async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
+    """Events whose price is no longer what it should be, locked. Those somebody else is changing are left out."""
     rows = await tx.tuples(
         f"""
         with moment as materialized (select * from {NOW})
         select events.id from events cross join moment
          where {MOVES} and events.current_price <> {PRICE}
-         order by events.id for no key update of events skip locked
+         order by events.id limit %(limit)s for no key update of events skip locked
         """,
-        {"now": now},
+        {"now": now, "limit": limit},
     )
     return [id for (id,) in rows]
 
