@@ -15,8 +15,7 @@ from holdfast.events import demo as events_demo
 from holdfast.events import settings as events_settings
 from holdfast.events.keys.model import ApiKey, CreateKey
 from holdfast.events.keys.operations import create, mint
-from holdfast.events.oauth import operations as oauth
-from holdfast.events.oauth.model import LinkSubject
+from holdfast.events.oauth import commands as oauth
 from holdfast.inventory import api as inventory_api
 from holdfast.inventory import demo as inventory_demo
 from holdfast.inventory import settings as inventory_settings
@@ -113,12 +112,11 @@ app = typer.Typer(
 )
 events = commands(EVENTS, "Events, registrations and waiting rooms.")
 keys = typer.Typer(no_args_is_help=True, help="API keys of the events service.")
-organizers = typer.Typer(no_args_is_help=True, help="Organizers of the events service.")
 inventory = commands(INVENTORY, "Shared inventory pools of storefront shops.")
 shop = typer.Typer(no_args_is_help=True, help="Shops and their keys.")
 app.add_typer(events, name="events")
 events.add_typer(keys, name="key")
-events.add_typer(organizers, name="organizer")
+events.add_typer(oauth.commands(EVENTS), name="organizer")
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(shop, name="shop")
 
@@ -186,25 +184,6 @@ def create_key(
     key = asyncio.run(EVENTS.transact(EVENTS.ready(EVENTS.configured()), make))
     say(f"Key {key.id}, {name}. It is not shown again.")
     print(key.key)
-
-
-@organizers.command("link")
-def link_subject(
-    slug: Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")],
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")],
-    move: Annotated[bool, typer.Option("--move", help="Take it from the organizer it is linked to.")] = False,
-) -> None:
-    """Let access tokens of a subject of the authorization server (OAUTH_ISSUER) act for an organizer.
-
-    For tokens without a verified e-mail address, or with another one than the organizer's.
-    """
-    settings = EVENTS.configured()
-    issuer = settings.oauth_issuer
-    if not issuer:
-        raise CannotStart("Set OAUTH_ISSUER to the authorization server that the subject is of.")
-    command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
-    linked = asyncio.run(EVENTS.transact(EVENTS.ready(settings), lambda tx: oauth.link(tx, issuer, command)))
-    print(f"{command.subject} of {issuer} acts for {linked.slug}, organizer {linked.user_id}.")
 
 
 @shop.command("add")

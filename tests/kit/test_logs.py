@@ -13,6 +13,7 @@ logs.configure(sys.argv[1])
 structlog.get_logger().info("hello", who="Ada")
 logging.getLogger("some.library").warning("a %s of %d lines\\nand more", "message", 2)
 logging.getLogger("some.library").debug("a detail")
+logging.getLogger("httpx2").info("a request")
 try:
     1 / 0
 except ZeroDivisionError as error:
@@ -45,3 +46,8 @@ def test_a_failure_is_logged_with_its_trace() -> None:
 def test_what_is_less_severe_than_the_level_is_not_written() -> None:
     assert [each["event"] for each in lines("ERROR")] == ["failed"]
     assert "a detail" in [each["event"] for each in lines("DEBUG")]
+
+
+def test_requests_to_others_are_not_written() -> None:
+    for level in ("INFO", "DEBUG"):
+        assert "a request" not in [each["event"] for each in lines(level)]

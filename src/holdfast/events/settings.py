@@ -1,10 +1,12 @@
 """Settings of the events service; see `docs/settings.md`."""
 
 from functools import cached_property
+from ipaddress import ip_address
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from holdfast.kit import database, secrets
 from holdfast.kit import settings as kit
@@ -40,13 +42,14 @@ class Settings(kit.Settings):
     )
     oauth_issuer: str = Field(
         "",
-        pattern=r"^(https?://[^\s/?#@]+(/[^\s?#]*)?)?$",
+        pattern=r"^(https?://[!-~&&[^/?#@\"\\]]+(/[!-~&&[^?#\"\\]]*)?)?$",
         validation_alias="OAUTH_ISSUER",
         description="Issuer of an authorization server whose access tokens `/mcp` accepts, to the letter as its "
-        "metadata has it; empty means keys alone.",
+        "metadata has it; https, unless it is on this machine; empty means keys alone.",
     )
     oauth_audience: str = Field(
         "",
+        pattern=r"^[^\p{Cc}\"'\\]*$",
         validation_alias="OAUTH_AUDIENCE",
         description="Audience its tokens must name; empty means the address of `/mcp`.",
     )
@@ -56,12 +59,27 @@ class Settings(kit.Settings):
         """What all other secrets of the service are derived from."""
         return secrets.secret(self.secret_key, self.data_dir / "events.secret")
 
+    @field_validator("oauth_issuer")
+    @classmethod
+    def _cannot_be_overheard(cls, issuer: str) -> str:
+        """Whoever can change the keys on their way is whoever they please."""
+        if issuer.startswith("http:") and not _is_this_machine(urlsplit(issuer).hostname or ""):
+            raise ValueError("must be https, unless its host is localhost or a loopback address")
+        return issuer
+
     @property
     def limits(self) -> dict[str, RateLimitItem]:
         return {
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
         }
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 Tx: TypeAlias = database.Tx[Settings]

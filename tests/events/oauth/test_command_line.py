@@ -1,4 +1,6 @@
-"""Linking a subject by hand, as operators do where tokens carry no address."""
+"""What operators say of subjects on the command line; `test_subjects.py` has what comes of it."""
+
+import re
 
 import psycopg
 import pytest
@@ -15,9 +17,9 @@ class Operator:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def link(self, *words: str, issuer: str = ISSUER, status: int = 0) -> str:
+    def says(self, *words: str, issuer: str = ISSUER, status: int = 0) -> str:
         """What the command prints, or its complaint."""
-        done = holdfast("events", "organizer", "link", *words, EVENTS_DATABASE_URL=self.url, OAUTH_ISSUER=issuer)
+        done = holdfast("events", "organizer", *words, EVENTS_DATABASE_URL=self.url, OAUTH_ISSUER=issuer)
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.stderr if status else done.stdout
@@ -32,48 +34,50 @@ def operator(database_url: str) -> Operator:
     return Operator(database_url)
 
 
-def test_the_command_explains_itself() -> None:
-    for words in (["organizer"], ["organizer", "link"]):
-        explained = holdfast("events", *words, "--help")
-        assert explained.returncode == 0
-        assert "Usage" in explained.stdout
+async def test_a_subject_is_linked_seen_moved_and_unlinked(operator: Operator, service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
 
-
-async def test_a_subject_is_linked_to_an_organizer(operator: Operator, service: Service) -> None:
-    ada = await service.organizer()
-
-    for _ in range(2):  # once more changes nothing
-        said = operator.link(ada.slug, "auth0|[7]")
-        assert said == f"auth0|[7] of {ISSUER} acts for {ada.slug}, organizer {ada.id}.\n"
+    said = operator.says("link", ada.slug, "auth0|[7]")
+    assert said == f"auth0|[7] of {ISSUER} acts for {ada.slug}, organizer {ada.id}.\n"
     assert operator.links() == [(ISSUER, "auth0|[7]", ada.id, None)]
 
+    seen = operator.says("subjects", ada.slug, issuer="")
+    assert re.fullmatch(rf"{re.escape(ISSUER)}\tauth0\|\[7\]\t-\t\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", seen)
 
-async def test_a_linked_subject_moves_only_when_told_to(operator: Operator, service: Service) -> None:
-    ada, ben = await service.organizer(), await service.organizer()
-    operator.link(ada.slug, "ann")
+    said = operator.says("link", ben.slug, "auth0|[7]", status=1)
+    assert f"is linked to {ada.slug}; --move takes it from there" in said
+    operator.says("link", ben.slug, "auth0|[7]", "--move")
+    assert operator.links() == [(ISSUER, "auth0|[7]", ben.id, None)]
 
-    complaint = operator.link(ben.slug, "ann", status=1)
-    assert f"is linked to {ada.slug}; --move takes it from there" in complaint
-    assert operator.links() == [(ISSUER, "ann", ada.id, None)]
-
-    operator.link(ben.slug, "ann", "--move")
-    assert operator.links() == [(ISSUER, "ann", ben.id, None)]
+    said = operator.says("unlink", "auth0|[7]")
+    assert said == f"auth0|[7] of {ISSUER} acts for nobody any more; it did for {ben.slug}.\n"
+    assert operator.links() == [(ISSUER, "auth0|[7]", None, None)]
 
 
-async def test_without_an_authorization_server_there_are_no_subjects(operator: Operator, service: Service) -> None:
+async def test_the_address_that_made_a_link_is_shown(operator: Operator, service: Service) -> None:
     ada = await service.organizer()
+    await service.run_sql(
+        "insert into oauth_subjects (hash, issuer, subject, user_id, email, since)"
+        " values (sha256('https://a\nann'), 'https://a', 'ann', %(id)s, 'ann@example.com', '2026-08-01T12:00:00+02')",
+        id=ada.id,
+    )
 
-    assert operator.link(ada.slug, "ann", issuer="", status=1).startswith("Set OAUTH_ISSUER")
+    assert operator.says("subjects", ada.slug) == "https://a\tann\tann@example.com\t2026-08-01T10:00:00Z\n"
+
+
+def test_without_an_authorization_server_there_are_no_subjects(operator: Operator) -> None:
+    assert operator.says("link", "ada", "ann", issuer="", status=1).startswith("Set OAUTH_ISSUER")
     assert operator.links() == []
 
 
-async def test_only_organizers_are_linked_to(operator: Operator, service: Service) -> None:
-    await service.run_sql(
-        "insert into users (public_id, email, slug, role) values ('aaaaaaaa', 'root@example.com', 'root-root', 'admin')"
-    )
-
-    for slug in ("nobody", "root-root"):
-        assert operator.link(slug, "ann", status=1) == f"No organizer has the slug {slug}.\n"
-    for slug, subject in (("[/bold]", "ann"), ("nobody", ""), ("nobody", "a" * 256)):
-        assert operator.link(slug, subject, status=1).startswith("Not acceptable: ")
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("link", "nobody", "ann"), "No organizer has the slug nobody.\n"),
+        (("link", "[/bold]", ""), "Not acceptable: slug, subject."),
+        (("unlink", "ann"), f"ann of {ISSUER} is not linked.\n"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(operator: Operator, words: tuple[str, ...], complaint: str) -> None:
+    assert operator.says(*words, status=1).startswith(complaint)
     assert operator.links() == []

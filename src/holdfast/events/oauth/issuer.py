@@ -1,95 +1,44 @@
-"""Access tokens of an authorization server: JWTs (RFC 9068) that it signed, for this service.
+"""The keys an authorization server signs access tokens with, kept fresh, and what was verified with them.
 
-Its keys are remembered and re-read in time, so that a new key is known at once and a removed one is soon forgotten,
-whatever is sent here. The clock is this machine's, which its server shares within `LEEWAY` seconds.
+Keys that are known go on being used while they are read again, so nobody waits for a server that is slow or away. A
+token by a key that is not among them waits for a reading, which tells a new key at once. For `COOL_DOWN` seconds after
+a reading there is no other, whatever is sent here: until then nobody can tell a new key from a made-up one, and such a
+token is told to come back rather than called invalid, because clients throw away what is called invalid.
+
+The clock is this machine's, which its server shares within `LEEWAY` seconds.
 """
 
 import asyncio
 import math
-import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, NamedTuple
 
-import msgspec
 import structlog
-from joserfc.errors import JoseError
-from joserfc.jwa import JWS_ALGORITHMS, JWSAlgModel
-from joserfc.util import urlsafe_b64decode
-from msgspec import UNSET, Raw, Struct, UnsetType
 
 from holdfast.events.oauth import jwks
+from holdfast.events.oauth.access_token import AccessToken, judged, take_apart, unexpired
 from holdfast.events.oauth.jwks import Key
-from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
+from holdfast.events.oauth.model import AccessClaims
 from holdfast.events.settings import Settings
-from holdfast.events.users.model import Email, canonical
-from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.tokens import InvalidToken
 
 REMEMBERED = 300.0
-"""Seconds the keys are believed, and what was verified with them."""
+"""Seconds after which the keys are read again, when somebody comes."""
 
 COOL_DOWN = 10.0
 """Seconds between two readings at least, whatever anybody sends."""
 
 LAST_GOOD = 3600.0
-"""Seconds the keys are good for while the server cannot be reached."""
-
-LEEWAY = 30
-"""Seconds by which clocks may differ."""
+"""Seconds the keys are good for while no newer ones are known: a server that is away is not missed for so long, and
+after such a silence one call may still be answered by a key that was withdrawn."""
 
 CAPACITY = 10_000
 """Verified tokens that are remembered."""
 
-ALGORITHMS: Mapping[str, JWSAlgModel] = {
-    each.name: each
-    for each in JWS_ALGORITHMS
-    if each.name in "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split()
-}
-"""What a token may be signed with: nothing that a public key could be made to do."""
-
-TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
-"""The media types an access token may have in its header, in lower case; None is none."""
-
-_SHAPE = re.compile(r"[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{1,16384}\.[A-Za-z0-9_-]{1,1400}")
-
 log = structlog.get_logger()
-
-
-class _Header(Struct):
-    """The header of a token. Whatever else it has, such as keys of its own or addresses of them, is not looked at."""
-
-    alg: str
-    kid: str | None = None
-    typ: str | None = None
-    crit: Raw | UnsetType = UNSET
-
-
-class _Claims(Struct):
-    """The claims of a token."""
-
-    iss: str
-    aud: str | list[str]
-    sub: Subject
-    exp: float
-    nbf: float | None = None
-    iat: float | None = None
-    scope: str | list[str] | None = None
-    scp: str | list[str] | None = None
-    email: Any = None
-    email_verified: Any = None
-
-
-class _Token(NamedTuple):
-    """A token taken apart."""
-
-    algorithm: JWSAlgModel
-    kid: str | None
-    signed: bytes
-    signature: bytes
-    claims: bytes
 
 
 @dataclass(frozen=True)
@@ -104,13 +53,13 @@ class _Keys:
     def age(self) -> float:
         return time.monotonic() - self.read_at
 
-    def signed(self, token: _Token) -> bool:
+    def signed(self, token: AccessToken) -> bool:
         """Whether one of the keys signed a token; False if it may have been one that is not known yet.
 
         Raises `InvalidToken` when that cannot be.
         """
         named = [key for key in self.keys if token.kid is None or key.kid == token.kid]
-        if any(_verifies(key, token) for key in named):
+        if any(token.is_signed_with(key) for key in named):
             return True
         if named and token.kid is not None:
             raise InvalidToken("The signature of the access token is wrong.")
@@ -127,89 +76,75 @@ class Issuer:
 
     name        its issuer identifier, byte for byte; where it publishes its keys follows from that
     audience    whom its tokens must be for
+    clock       tells the seconds since 1970, by which tokens expire
     """
 
-    def __init__(self, name: str, audience: str) -> None:
+    def __init__(self, name: str, audience: str, clock: Callable[[], float] = time.time) -> None:
         self.name = name
         self.audience = audience
+        self._clock = clock
         self._keys: _Keys | None = None
         self._asked_at = -math.inf
-        self._asking = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
 
     async def verify(self, token: str) -> AccessClaims:
         """What an access token says. Raises `InvalidToken`, and `service_unavailable` where only the server knows."""
-        if not _SHAPE.fullmatch(token):
-            raise InvalidToken("This is neither an API key nor an access token.")
-        keys = await self._known()
         fingerprint = sha256(token.encode()).digest()
-        if claims := keys.verified.get(fingerprint):
-            if claims.expires_at + LEEWAY <= time.time():
-                raise InvalidToken("The access token has expired.")
-            return claims
-        parts = _take_apart(token)
-        claims = self._judged(parts.claims)
-        if not keys.signed(parts):
+        keys = self._believed()
+        if keys and (known := keys.verified.get(fingerprint)):
+            return unexpired(known, self._clock())
+        parts = take_apart(token)
+        claims = judged(parts, self.name, self.audience, self._clock())
+        if keys is None or not keys.signed(parts):
+            tried = keys and keys.keys
             keys = await self._newest()
-            if not keys.signed(parts):
-                raise self._unavailable() if self._failing else InvalidToken("The access token's key is not known.")
+            # Trying the same keys twice is what whoever sends forged tokens would like.
+            if keys.keys is tried or not keys.signed(parts):
+                raise InvalidToken("The access token's key is not known.")
         keys.remember(fingerprint, claims)
         return claims
 
-    def _judged(self, content: bytes) -> AccessClaims:
-        """What unverified claims would say. Raises `InvalidToken` for those that are worth no signature."""
-        try:
-            claims = msgspec.json.decode(content, type=_Claims)
-        except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-            raise InvalidToken("The access token does not say iss, aud, sub and exp as it should.") from error
-        if claims.iss != self.name:
-            raise InvalidToken(f"The access token is of another issuer than {self.name}.")
-        if self.audience not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
-            raise InvalidToken(f"The access token is not for {self.audience}.")
-        now = time.time()
-        if claims.exp + LEEWAY <= now:
-            raise InvalidToken("The access token has expired.")
-        if max(claims.nbf or 0, claims.iat or 0) - LEEWAY > now:
-            raise InvalidToken("The access token is from the future.")
-        scopes = {*_words(claims.scope), *_words(claims.scp)} & SCOPES.keys()
-        return AccessClaims(claims.sub, frozenset(scopes), _verified_email(claims), claims.exp)
+    def close(self) -> None:
+        """Give up a reading that is under way."""
+        if self._reading:
+            self._reading.cancel()
 
-    @property
-    def _failing(self) -> bool:
-        """Whether the server could not be asked the last time."""
-        return self._keys is None or self._asked_at > self._keys.read_at
-
-    async def _known(self) -> _Keys:
-        """The keys as they were a short while ago; the last good ones, while the server cannot be reached."""
+    def _believed(self) -> _Keys | None:
+        """The keys, unless they are too old to be good for anything. If they are not new, they are read meanwhile."""
         keys = self._keys
-        if keys and keys.age <= REMEMBERED:
-            return keys
-        # One caller finds out whether a server that failed is back; the others need not wait for that.
-        if not (keys and keys.age <= LAST_GOOD and self._failing and self._asking.locked()):
-            keys = await self._newest()
-        return keys
+        if keys and keys.age > REMEMBERED:
+            self._read()
+        return keys if keys and keys.age <= LAST_GOOD else None
 
     async def _newest(self) -> _Keys:
-        """The keys as they are now, or were when the server was asked last. Raises `service_unavailable`."""
-        async with self._asking:
-            if time.monotonic() - self._asked_at >= COOL_DOWN:
-                await self._ask()
-        if self._keys is None or self._keys.age > LAST_GOOD:
-            raise self._unavailable()
+        """The keys as they are now. Raises `service_unavailable` where the server did not say, or just has."""
+        before = self._keys
+        if reading := self._read():
+            await asyncio.wait([reading])  # which goes on, should this caller go away
+        if self._keys is None or self._keys is before:
+            wait = COOL_DOWN - (time.monotonic() - self._asked_at)
+            message = "The authorization server cannot be asked for the access token's key right now."
+            raise SERVICE_UNAVAILABLE(message, retry_after=math.ceil(max(wait, 1)))
         return self._keys
+
+    def _read(self) -> asyncio.Task[None] | None:
+        """The reading that is under way, which may begin here; None a short while after another."""
+        if self._reading is None and time.monotonic() - self._asked_at >= COOL_DOWN:
+            self._reading = asyncio.create_task(self._ask(), name=f"keys of {self.name}")
+        return self._reading
 
     async def _ask(self) -> None:
         try:
             keys = await jwks.read(self.name)
         except Exception as error:  # there is no end to the ways in which somebody else's server can fail
-            self._asked_at = time.monotonic()
             log.warning("the authorization server did not give its keys", issuer=self.name, error=repr(error))
         else:
+            now, old = time.monotonic(), self._keys
+            # What the same keys have verified stays verified.
+            self._keys = replace(old, read_at=now) if old and old.keys == keys else _Keys(keys, now)
+        finally:
             self._asked_at = time.monotonic()
-            self._keys = _Keys(keys, self._asked_at)
-
-    def _unavailable(self) -> Problem:
-        wait = math.ceil(COOL_DOWN - (time.monotonic() - self._asked_at))
-        return SERVICE_UNAVAILABLE("The authorization server cannot be reached right now.", retry_after=max(wait, 1))
+            self._reading = None
 
 
 def configured(settings: Settings) -> Issuer | None:
@@ -217,46 +152,3 @@ def configured(settings: Settings) -> Issuer | None:
     if not settings.oauth_issuer:
         return None
     return Issuer(settings.oauth_issuer, settings.oauth_audience or f"{settings.base_url}/mcp")
-
-
-def _take_apart(token: str) -> _Token:
-    """Raises `InvalidToken` for what cannot be an access token, whoever signed it."""
-    signed, _, last = token.encode().rpartition(b".")
-    first, _, middle = signed.partition(b".")
-    try:
-        header = msgspec.json.decode(urlsafe_b64decode(first), type=_Header)
-        claims, signature = urlsafe_b64decode(middle), urlsafe_b64decode(last)
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise InvalidToken("This is neither an API key nor an access token.") from error
-    if (header.typ and header.typ.lower()) not in TYPES:
-        raise InvalidToken("This is a token, but not an access token.")
-    if header.crit is not UNSET:
-        raise InvalidToken("The access token wants an extension that is not known here.")
-    if header.alg not in ALGORITHMS:
-        raise InvalidToken("The access token is signed in a way that is not accepted here.")
-    return _Token(ALGORITHMS[header.alg], header.kid, signed, signature, claims)
-
-
-def _verifies(key: Key, token: _Token) -> bool:
-    """Whether a key, used as it is meant to be used, signed a token."""
-    try:
-        token.algorithm.check_key(key)
-        return token.algorithm.verify(token.signed, token.signature, key)
-    except (JoseError, ValueError):
-        return False
-
-
-def _words(scopes: str | list[str] | None) -> Sequence[str]:
-    return scopes.split() if isinstance(scopes, str) else scopes or ()
-
-
-def _verified_email(claims: _Claims) -> str | None:
-    if claims.email_verified is not True:
-        return None
-    try:
-        given = msgspec.convert(claims.email, Email)
-    except msgspec.ValidationError:
-        return None
-    email = canonical(given)
-    # The Kelvin sign is not a k, though its lower case is one.
-    return email if email.isascii() == given.isascii() else None

@@ -2,12 +2,14 @@
 
 import asyncio
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
+import structlog
 from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
@@ -18,14 +20,16 @@ TIMEOUT = 5.0
 LARGEST = 262_144
 """Bytes of one answer."""
 
-MOST = 50
-"""Keys of a set that are looked at."""
+MOST = 10
+"""Keys of a set that are used: a token that names none of them is tried with each."""
 
 Key = RSAKey | ECKey | OKPKey
 
 _KINDS: dict[Any, type[Key]] = {kind.key_type: kind for kind in (RSAKey, ECKey, OKPKey)}
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 
 class _Metadata(Struct):
@@ -41,7 +45,10 @@ async def read(issuer: str) -> list[Key]:
     """The keys an issuer signs with now. Raises whatever stands in the way."""
     async with asyncio.timeout(TIMEOUT), await asyncio.to_thread(_client) as http:
         address = await _find(http, issuer)
-        return usable((await _get(http, address, _KeySet)).keys)
+        keys = [*islice(usable((await _get(http, address, _KeySet)).keys), MOST + 1)]
+    if len(keys) > MOST:
+        log.warning("the authorization server has more keys than are used", issuer=issuer, used=MOST)
+    return keys[:MOST]
 
 
 def _client() -> httpx2.AsyncClient:
@@ -93,14 +100,15 @@ async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
     return msgspec.json.decode(content, type=kind)  # msgspec's errors are ValueErrors
 
 
-def usable(published: Sequence[dict[str, Any]]) -> list[Key]:
+def usable(published: Sequence[dict[str, Any]]) -> Iterator[Key]:
     """Those of a set that can verify signatures here; a set may hold kinds of keys that only others understand."""
-    keys: list[Key] = []
-    for each in published[:MOST]:
+    for each in published:
+        if each.get("use", "sig") != "sig":
+            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", SecurityWarning)  # such as an RSA key of fewer than 2,048 bits
-                keys.append(_KINDS[each.get("kty")].import_key(each))
+                key = _KINDS[each.get("kty")].import_key(each)
         except (JoseError, SecurityWarning, ValueError, TypeError, KeyError):
             continue
-    return keys
+        yield key

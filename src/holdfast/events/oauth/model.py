@@ -1,25 +1,29 @@
 """What an access token says, and whose it is here."""
 
+from datetime import datetime
 from hashlib import sha256
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from holdfast.events.users.model import Role
 from holdfast.kit.command import Command
 
 SCOPES = {
     "read_events": "Reading events, prices, registrations and the people in them.",
     "write_events": "Publishing and changing events, and registering people.",
-    "manage_keys": "Listing, creating and revoking API keys.",
+    "manage_keys": "Listing, creating and revoking API keys; a key made with it may do everything and does not expire.",
 }
 """The scopes of access tokens, each with what it allows. API keys have none: they may do everything."""
+
+Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.")]
 
 Subject = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=255,
-        pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
+        pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)",
         description="Somebody, as an authorization server calls them in the claim `sub`.",
     ),
 ]
@@ -41,16 +45,41 @@ class AccessClaims(Struct, frozen=True):
 
 
 class LinkSubject(Command):
-    slug: Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.")]
+    slug: Slug
     subject: Subject
     move: Annotated[bool, Meta(description="Take it from the organizer it is linked to.")] = False
 
 
-class Linked(Struct, frozen=True):
-    """The organizer a subject is linked to."""
+class UnlinkSubject(Command):
+    subject: Subject
 
-    user_id: int
-    slug: str
+
+class ListSubjects(Command):
+    slug: Slug
+
+
+class LinkedSubject(Struct, frozen=True):
+    """A subject that acts for an organizer.
+
+    email    the verified address that made the link; None where the operator did
+    """
+
+    issuer: str
+    subject: str
+    email: str | None
+    since: datetime
+
+
+class Account(Struct, frozen=True):
+    """An account, as far as it matters to whom a subject may be linked: organizers alone."""
+
+    id: int
+    slug: str | None
+    role: Role
+
+    @property
+    def is_organizer(self) -> bool:
+        return self.role == "organizer"
 
 
 def fingerprint(issuer: str, subject: str) -> bytes:

@@ -1,29 +1,93 @@
 """What can be done with the subjects of authorization servers."""
 
 from holdfast.events.oauth import sql
-from holdfast.events.oauth.model import Linked, LinkSubject, fingerprint
+from holdfast.events.oauth.model import Account, LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject, fingerprint
 from holdfast.events.settings import Tx
 from holdfast.kit import keys
-from holdfast.kit.problems import NOT_FOUND, invalid
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem, invalid
 
 find_callers = sql.find_callers
-link_by_email = sql.link_by_email
 
 
-async def link(tx: Tx, issuer: str, command: LinkSubject) -> Linked:
-    """Link a subject of an issuer to an organizer, on the operator's word.
+async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
+    """Link a subject of an issuer to the organizer with an address that the issuer verified; the organizer's id.
+
+    A link there is already stays. Raises `forbidden` where the address makes none: for one that is no organizer's, for
+    an organizer that has a subject of the issuer, and for a subject that was unlinked.
+    """
+    account = await sql.find_account(tx, email)
+    if account and account.is_organizer:
+        await sql.link_by_email(tx, issuer, subject, account.id, email)
+    hash = fingerprint(issuer, subject)
+    linked = await sql.find_linked(tx, hash)
+    if linked and linked.is_organizer:
+        return linked.id
+    if await sql.is_known(tx, hash):
+        raise FORBIDDEN(
+            f"The access token is of {subject!r}, who acts for no organizer any more.",
+            hint="Ask the operator to link it to one.",
+        )
+    raise _strange(account, subject, email)
+
+
+def _strange(account: Account | None, subject: str, email: str) -> Problem:
+    """Why an address makes no link for a subject, and what does."""
+    if account is None:
+        return FORBIDDEN(
+            f"The access token is of {subject!r}, and no organizer is registered with {email}.",
+            hint="Register one with that address at POST /api/organizers/register, or ask the operator to link it.",
+        )
+    if not account.is_organizer:
+        return FORBIDDEN(
+            f"The access token is of {subject!r}, and {email} belongs to an account that is no organizer.",
+            hint="No organizer can be registered with that address. Register one with another address, and ask the "
+            "operator to link it.",
+        )
+    return FORBIDDEN(
+        f"The access token is of {subject!r}, and the organizer with the address {email} has another subject of this "
+        "authorization server.",
+        hint="Sign in there as you did before, or ask the operator to link it.",
+    )
+
+
+async def link(tx: Tx, issuer: str, command: LinkSubject) -> Account:
+    """Link a subject of an issuer to an organizer, on the operator's word; the organizer.
 
     Raises `not_found` without such an organizer, `validation_failed` for a subject that is linked to another one and
     is not to be moved.
     """
-    organizer = await sql.find_organizer(tx, command.slug)
-    if organizer is None:
-        raise NOT_FOUND(f"No organizer has the slug {command.slug}.")
-    await sql.link(tx, issuer, command.subject, organizer.user_id, move=command.move)
+    organizer = await _organizer(tx, command.slug)
+    await sql.link(tx, issuer, command.subject, organizer.id, move=command.move)
     hash = fingerprint(issuer, command.subject)
-    linked = await sql.find_link(tx, hash)
+    linked = await sql.find_linked(tx, hash)
     assert linked
-    if linked.user_id != organizer.user_id:
+    if linked.id != organizer.id:
         raise invalid({"subject": [f"is linked to {linked.slug}; --move takes it from there"]})
     await tx.notify(keys.CHANNEL, hash.hex())
+    return organizer
+
+
+async def unlink(tx: Tx, issuer: str, command: UnlinkSubject) -> Account:
+    """End the link of a subject of an issuer, on the operator's word; whose it was. Only the operator links it again.
+
+    Raises `not_found` for one that is not linked.
+    """
+    hash = fingerprint(issuer, command.subject)
+    linked = await sql.find_linked(tx, hash)
+    if linked is None:
+        raise NOT_FOUND(f"{command.subject} of {issuer} is not linked.")
+    await sql.unlink(tx, hash)
+    await tx.notify(keys.CHANNEL, hash.hex())
     return linked
+
+
+async def subjects(tx: Tx, command: ListSubjects) -> list[LinkedSubject]:
+    """The subjects that act for an organizer, oldest link first. Raises `not_found` without such an organizer."""
+    return await sql.list_subjects(tx, (await _organizer(tx, command.slug)).id)
+
+
+async def _organizer(tx: Tx, slug: str) -> Account:
+    organizer = await sql.find_organizer(tx, slug)
+    if organizer is None:
+        raise NOT_FOUND(f"No organizer has the slug {slug}.")
+    return organizer

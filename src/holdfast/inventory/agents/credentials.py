@@ -18,7 +18,7 @@ from holdfast.inventory.agents.model import (
     in_order,
 )
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
-from holdfast.kit.keys import KeyRing, digest
+from holdfast.kit.keys import PREFIX, KeyRing, digest
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import INVALID_API_KEY, Problem
 from holdfast.kit.tokens import InvalidToken, Kind, Tokens
@@ -40,7 +40,7 @@ class Credentials:
 
     async def caller(self, credential: str | None) -> Caller:
         """The caller a credential belongs to. Raises `missing_api_key` or `invalid_api_key`."""
-        if not credential or credential.startswith("hf_"):
+        if not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
             claims = await self.tokens.verify(credential, self._assertion, self._access_token)

@@ -1,0 +1,33 @@
+"""What comes of a token, where it is not believed."""
+
+import asyncio
+
+import pytest
+
+from holdfast.events.oauth.issuer import Issuer
+from holdfast.kit.problems import Problem
+from holdfast.kit.tokens import InvalidToken
+
+
+async def refusal(issuer: Issuer, token: str) -> str:
+    """Why a token is invalid."""
+    with pytest.raises(InvalidToken) as refused:
+        await issuer.verify(token)
+    return str(refused.value)
+
+
+async def is_unavailable(issuer: Issuer, token: str) -> int:
+    """The seconds after which to come back with a token that nobody can tell to be good or bad now."""
+    async with asyncio.timeout(30):
+        with pytest.raises(Problem) as refused:
+            await issuer.verify(token)
+    assert (refused.value.status, refused.value.code) == (503, "service_unavailable")
+    assert refused.value.retry_after
+    return refused.value.retry_after
+
+
+async def is_not_believed(issuer: Issuer, token: str) -> None:
+    """Whether a token is called invalid or told to come back is not what this is about."""
+    with pytest.raises((InvalidToken, Problem)) as refused:
+        await issuer.verify(token)
+    assert not isinstance(refused.value, Problem) or refused.value.status == 503

@@ -1,0 +1,83 @@
+"""The service beside an authorization server, and somebody who has an account at both."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx2
+
+from holdfast.events.oauth import operations
+from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject
+from holdfast.events.settings import Settings
+from tests.events.oauth.authorization_server import AuthorizationServer
+from tests.kit.mcp.wire import Agent
+from tests.support import Client, Service, running
+
+
+class Scene:
+    """The service, an organizer who has an account at the authorization server too, and agents with tokens."""
+
+    def __init__(self, service: Service, server: AuthorizationServer, ada: Client, email: str) -> None:
+        self.service = service
+        self.server = server
+        self.ada = ada
+        self.email = email
+
+    def token(self, **claims: Any) -> str:
+        """A token with the organizer's verified address, but for what is given."""
+        given: dict[str, Any] = {"sub": "ada", "email": self.email, "email_verified": True, **claims}
+        return self.server.token(**given)
+
+    def agent(self, version: str = "2025-11-25", **claims: Any) -> Agent:
+        return Agent(self.service.app, self.token(**claims), version)
+
+    async def organizer(self, **claims: Any) -> int:
+        """The id of the organizer a token acts for, who is the only one it sees."""
+        result = await self.agent(**claims).call("list_organizers")
+        [seen] = result["structuredContent"]["data"]
+        return seen["id"]
+
+    async def refusal(self, **claims: Any) -> dict[str, Any]:
+        """What a token is told that acts for no organizer."""
+        response = await self.agent(**claims).ask("tools/list")
+        assert refused(response) == (403, "forbidden")
+        return response.json()
+
+    async def link(self, slug: str, subject: str, *, move: bool = False, issuer: str = "") -> None:
+        """Link a subject, of this authorization server if no other is named, as operators do."""
+        command = LinkSubject(slug=slug, subject=subject, move=move)
+        await self.service.database.transact(lambda tx: operations.link(tx, issuer or self.server.issuer, command))
+
+    async def unlink(self, subject: str) -> str | None:
+        """Unlink a subject as operators do; the slug of the organizer it was linked to."""
+        command = UnlinkSubject(subject=subject)
+        organizer = await self.service.database.transact(lambda tx: operations.unlink(tx, self.server.issuer, command))
+        return organizer.slug
+
+    async def subjects(self, slug: str) -> list[LinkedSubject]:
+        """The subjects of an organizer, as operators see them."""
+        return await self.service.database.transact(lambda tx: operations.subjects(tx, ListSubjects(slug=slug)))
+
+    async def by_email(self, subject: str, email: str) -> int:
+        """The id of the organizer that a subject with a verified address acts for."""
+        return await self.service.database.transact(
+            lambda tx: operations.link_by_email(tx, self.server.issuer, subject, email)
+        )
+
+    async def links(self) -> list[tuple[Any, ...]]:
+        """Who is linked to whom, and by which address."""
+        return await self.service.run_sql("select subject, user_id, email from oauth_subjects order by subject")
+
+
+@contextlib.asynccontextmanager
+async def furnished(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[Scene]:
+    async with running(settings) as service:
+        ada = await service.organizer(email="ada@example.com")
+        yield Scene(service, server, ada, "ada@example.com")
+
+
+def refused(response: httpx2.Response) -> tuple[int, str]:
+    """The status and the code of a refusal."""
+    body = response.json()
+    assert {"error", "code", "hint"} <= body.keys()
+    return response.status_code, body["code"]

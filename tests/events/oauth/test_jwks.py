@@ -1,0 +1,107 @@
+"""The authorization server's keys: where they are found, and what is no answer to who asks for them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from starlette.responses import Response
+from structlog.testing import capture_logs
+
+from holdfast.events.oauth import issuer as module
+from holdfast.events.oauth import jwks
+from holdfast.events.oauth.issuer import Issuer
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server, self_signed
+from tests.events.oauth.failures import FAILURES
+from tests.events.oauth.outcomes import is_unavailable
+
+
+@pytest.mark.parametrize(
+    ("path", "well_known"),
+    [
+        ("", "/.well-known/oauth-authorization-server"),
+        ("", "/.well-known/openid-configuration"),
+        ("/", "/.well-known/oauth-authorization-server"),
+        ("/", "/.well-known/openid-configuration"),
+        ("/realms/tickets", "/.well-known/oauth-authorization-server/realms/tickets"),
+        ("/realms/tickets", "/.well-known/openid-configuration/realms/tickets"),
+        ("/realms/tickets", "/realms/tickets/.well-known/openid-configuration"),
+        ("/realms/tickets/", "/realms/tickets/.well-known/openid-configuration"),
+    ],
+)
+async def test_the_metadata_is_found_wherever_it_may_be(path: str, well_known: str) -> None:
+    async with authorization_server(path) as server:
+        [metadata] = server.metadata.values()
+        server.metadata = {well_known: metadata}
+
+        claims = await Issuer(server.issuer, AUDIENCE).verify(server.token())
+
+    assert claims.subject == "ann"
+    assert server.issuer.endswith(path)
+
+
+async def test_pages_that_are_no_metadata_are_passed_over() -> None:
+    async with authorization_server("/tenant") as server:
+        [metadata] = server.metadata.values()
+        server.metadata = {"/tenant/.well-known/openid-configuration": metadata}
+
+        async def says_yes_to_everything(path: str) -> Response | None:
+            return Response("<!doctype html>", 200) if path.startswith("/.well-known/") else None
+
+        server.answer = says_yes_to_everything
+        assert await Issuer(server.issuer, AUDIENCE).verify(server.token())
+
+
+@pytest.mark.parametrize("other", ["https://else.example", "{0}/", "{0}#", "{0}.else.example", "", None])
+async def test_the_metadata_of_another_issuer_is_refused(
+    server: AuthorizationServer, issuer: Issuer, other: str | None
+) -> None:
+    [metadata] = server.metadata.values()
+    metadata["issuer"] = other and other.format(server.issuer)
+
+    with capture_logs() as logs:
+        await is_unavailable(issuer, server.token())
+
+    assert server.readings == 0
+    assert [entry["event"] for entry in logs] == ["the authorization server did not give its keys"]
+    assert logs[0]["issuer"] == server.issuer
+
+
+async def test_an_issuer_that_is_https_has_its_keys_by_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = self_signed(tmp_path)
+    async with authorization_server(certificate=certificate) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        token = server.token()
+        assert await Issuer(server.issuer, AUDIENCE).verify(token)
+
+        async with authorization_server() as plain:
+            plain.keys = server.keys
+            [metadata] = server.metadata.values()
+            metadata["jwks_uri"] = f"{plain.origin}/keys"
+            await is_unavailable(Issuer(server.issuer, AUDIENCE), token)
+            assert plain.readings == 0
+
+        monkeypatch.delenv("SSL_CERT_FILE")
+        metadata["jwks_uri"] = f"{server.origin}/keys"
+        await is_unavailable(Issuer(server.issuer, AUDIENCE), token)  # nobody vouches for its certificate
+        assert server.readings == 1
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+async def test_without_keys_it_is_the_service_that_cannot_answer(
+    server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    fail, reason = FAILURES[failure]
+    if reason == "TimeoutError":
+        monkeypatch.setattr(jwks, "TIMEOUT", 0.3)
+    await fail(server)
+    issuer = Issuer(server.issuer, AUDIENCE)
+
+    with capture_logs() as logs:
+        tokens = [server.token(sub=f"ann-{number}") for number in range(5)]
+        waits = await asyncio.gather(*(is_unavailable(issuer, token) for token in tokens))
+
+    assert all(1 <= wait <= module.COOL_DOWN for wait in waits)
+    [entry] = logs
+    assert reason in entry["error"]
+    assert server.asked.total() <= 3
+    assert server.asked["/more"] == 0
