@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -251,3 +252,19 @@ async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pyt
             assert code(await ada.get(path), 404) == "not_found"
             assert code(await ada.delete(path), 404) == "not_found"
             assert code(await ada.patch(path, {"registration": {}}), 404) == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("raw", "parts"),
+    [
+        (b"/a/b", ["", "a", "b"]),
+        (b"/a%2Fb/c", ["", "a/b", "c"]),
+        (b"/a%252Fb", ["", "a%2Fb"]),
+        (b"/%C3%A9/%20", ["", "\u00e9", " "]),
+        (b"/a/%ff", ["", "a", ""]),
+        (b"/a/%ed%a0%80", ["", "a", ""]),
+        (b"/a/%zz", ["", "a", "%zz"]),
+    ],
+)
+def test_what_is_escaped_within_a_part_of_a_path_belongs_to_that_part(raw: bytes, parts: list[str]) -> None:
+    assert decode.segments({"path": unquote(raw.decode()), "raw_path": raw}) == parts

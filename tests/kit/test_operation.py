@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.kit.command import Command, Id, check
 from holdfast.kit.database import Tx
-from holdfast.kit.operation import NOBODY, Call, Caller, Operation, Page, Paged, page
+from holdfast.kit.operation import NOBODY, READS, Call, Caller, Operation, Page, Paged, page
 from holdfast.kit.problems import Problem
 
 
@@ -119,3 +119,20 @@ def test_a_page_out_of_bounds_is_refused(raw: dict[str, int]) -> None:
         check(Paged, raw)
 
     assert refusal.value.extra["errors"].keys() == raw.keys()
+
+
+async def look_up(tx: Tx[None], caller: Caller, command: Paged) -> None:
+    """Look something up."""
+
+
+@pytest.mark.parametrize(
+    ("operation", "reads"),
+    [
+        (Operation("look_up", "GET /things", look_up), True),
+        (Operation("look_up", "GET /things", look_up, records=True), False),
+        (Operation("look_up", None, look_up, READS), True),
+        (Operation("look_up", "POST /things", look_up), False),
+    ],
+)
+def test_what_may_store_something_does_not_run_as_a_read(operation: Operation, reads: bool) -> None:
+    assert operation.reads == reads

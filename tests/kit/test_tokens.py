@@ -20,7 +20,8 @@ from structlog.testing import capture_logs
 from holdfast.kit import tokens
 from holdfast.kit.database import Database
 from holdfast.kit.secrets import Secret
-from holdfast.kit.tokens import Claims, InvalidToken, Kind, Tokens, rotate
+from holdfast.kit.signing import PUBLISHED, SIGNS_AFTER, InvalidToken
+from holdfast.kit.tokens import KEYS, Claims, Kind, Tokens
 
 ISSUER = "https://example.com"
 SECRET = Secret(b"a secret of thirty-two characters")
@@ -225,31 +226,31 @@ async def claims_of(signer: Tokens) -> Ticket:
 async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> None:
     old = signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
     await age(database, 3600)
-    assert await database.transact(rotate) == 1
+    assert await database.transact(KEYS.rotate) == 1
 
     fresh = Tokens(database, ISSUER)
     new, _ = published(await fresh.jwks())
     assert new != old
     assert signed_with((await fresh.sign(TICKET, "ada", seat="7")).token) == old
 
-    await age(database, tokens.SIGNS_AFTER)
+    await age(database, SIGNS_AFTER)
     assert signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
 
 
 async def test_a_key_signs_only_when_whoever_remembers_the_set_without_it_has_forgotten_it() -> None:
-    assert tokens.SIGNS_AFTER > tokens.PUBLISHED + tokens.REMEMBERED
+    assert SIGNS_AFTER > PUBLISHED + tokens.REMEMBERED
 
 
 async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Signing) -> None:
-    assert tokens.SIGNS_AFTER + tokens.REMEMBERED + tokens.LONGEST + tokens.LEEWAY < 86_400
+    assert SIGNS_AFTER + tokens.REMEMBERED + tokens.LONGEST + tokens.LEEWAY < 86_400
     token = (await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token
-    await database.transact(rotate)
+    await database.transact(KEYS.rotate)
     await age(database, 86_400 - 60)
-    assert await database.transact(rotate) == 1
+    assert await database.transact(KEYS.rotate) == 1
     await Tokens(database, ISSUER).verify(token, TICKET)
 
     await age(database, 120)
-    assert await database.transact(rotate) == 2
+    assert await database.transact(KEYS.rotate) == 2
     assert "unknown key" in await refusal(Tokens(database, ISSUER), token)
     assert len(published(await Tokens(database, ISSUER).jwks())) == 3
 

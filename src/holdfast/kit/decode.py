@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from typing import Any, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 from starlette.types import Receive, Scope
 
-from holdfast.kit.command import Command, body_type, broken_rules, check, fields, numbered, readable
+from holdfast.kit.command import Command, body_type, broken_rules, check, fields, numbered, readable, sound
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import (
     BAD_REQUEST,
@@ -61,11 +61,11 @@ class CommandReader:
         return self._checked(path, self._unwrapped(parse(body)))
 
     def _path(self, scope: Scope) -> dict[str, Any]:
-        parts = scope["path"].split("/")
+        parts = segments(scope)
         texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
         try:
-            return {name: msgspec.convert(texts[name], field.type) for name, field in self._in_path.items()}
-        except msgspec.ValidationError as error:
+            return {name: sound(msgspec.convert(texts[name], field.type)) for name, field in self._in_path.items()}
+        except (msgspec.ValidationError, ValueError) as error:
             # An id that cannot exist is the id of nothing.
             raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
 
@@ -94,6 +94,22 @@ class CommandReader:
         if errors:
             raise invalid(errors)
         return cast(dict[str, Any], content)
+
+
+def segments(scope: Scope) -> list[str]:
+    """The path, part by part. What is percent-encoded within a part, a slash too, belongs to that part.
+
+    A part that is not UTF-8 is empty, and so the name of nothing.
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    return [_unescaped(part) for part in raw.split(b"/")] if b"%" in raw else scope["path"].split("/")
+
+
+def _unescaped(part: bytes) -> str:
+    try:
+        return unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def read_query(query_string: bytes) -> dict[str, str]:

@@ -128,6 +128,7 @@ class Operation:
     bare      the answer is the whole body instead of the member `data`
     public    needs no API key
     limit     the rate limit it counts against, by name
+    records   a GET that may store something all the same, and so runs in a transaction
     """
 
     name: str
@@ -140,6 +141,7 @@ class Operation:
     bare: bool = False
     public: bool = False
     limit: str | None = None
+    records: bool = False
 
     @cached_property
     def method(self) -> str:
@@ -152,7 +154,8 @@ class Operation:
     @cached_property
     def reads(self) -> bool:
         """Whether it changes nothing."""
-        return self.method == "GET" or (self.tool is not None and self.tool.read_only)
+        reads = self.method == "GET" or (self.tool is not None and self.tool.read_only)
+        return reads and not self.records
 
     @cached_property
     def takes_body(self) -> bool:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.kit.decode import CommandReader, Headers, read_body
+from holdfast.kit.decode import CommandReader, Headers, read_body, segments
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
@@ -31,6 +31,8 @@ from holdfast.kit.runner import Run, Runner, RunOnce
 Header = tuple[bytes, bytes]
 Methods = dict[str, "Endpoint"]
 Shape = tuple[str | None, ...]
+
+JSON = "application/json"
 
 log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
@@ -71,7 +73,7 @@ class Table:
         self._error_body = error_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        methods = self._find(scope["path"]) if scope["type"] == "http" else None
+        methods = self._find(scope) if scope["type"] == "http" else None
         if methods is None:
             door = self._doors.get(scope["path"], self.otherwise) if scope["type"] == "http" else self.otherwise
             await door(scope, receive, send)
@@ -85,10 +87,10 @@ class Table:
             allow = (b"allow", ", ".join(sorted({*methods, *({"HEAD"} if "GET" in methods else ())})).encode())
             await respond(send, problem.status, encode(self._error_body(problem)), [allow])
 
-    def _find(self, path: str) -> Methods | None:
-        if methods := self._static.get(path):
+    def _find(self, scope: Scope) -> Methods | None:
+        if methods := self._static.get(scope["path"]):
             return methods
-        parts = path.split("/")
+        parts = segments(scope)
         for each, methods in self._shaped.items():
             if len(each) == len(parts) and all(map(fits, parts, each)):
                 return methods
@@ -260,6 +262,18 @@ async def respond(
     await send({"type": "http.response.body", "body": content})
 
 
+def problem_response(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """The envelope for a `Problem` that a plain route raises."""
+
+    async def refused(_: Request, problem: Exception) -> Response:
+        assert isinstance(problem, Problem)
+        response = Response(encode(error_body(problem)), problem.status, {"cache-control": "no-store"}, JSON)
+        response.raw_headers.extend(headers_of(problem))
+        return response
+
+    return refused
+
+
 def refusal(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[Response]]:
     """The envelope for what the router itself refuses: unknown paths, and wrong methods on plain routes."""
 
@@ -268,6 +282,6 @@ def refusal(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[R
         kind = METHOD_NOT_ALLOWED if error.status_code == 405 else NOT_FOUND
         problem = kind(f"{request.method} {request.url.path} leads nowhere.")
         headers = {**(error.headers or {}), "cache-control": "no-store"}
-        return Response(encode(error_body(problem)), problem.status, headers, "application/json")
+        return Response(encode(error_body(problem)), problem.status, headers, JSON)
 
     return refused

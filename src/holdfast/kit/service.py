@@ -96,7 +96,10 @@ class Service:
                 _page("/metrics", lambda: Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)),
             ],
             lifespan=lifespan,
-            exception_handlers={HTTPException: rest.refusal(self.error_body)},
+            exception_handlers={
+                HTTPException: rest.refusal(self.error_body),
+                Problem: rest.problem_response(self.error_body),
+            },
         )
         plain.router.redirect_slashes = False
         return rest.Table(

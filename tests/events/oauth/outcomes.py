@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.kit.problems import Problem
-from holdfast.kit.tokens import InvalidToken
+from holdfast.kit.signing import InvalidToken
 
 
 async def refusal(issuer: Issuer, token: str) -> str:

@@ -17,7 +17,7 @@ from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 from holdfast.events.oauth.access_token import LEEWAY
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.kit.tokens import InvalidToken
+from holdfast.kit.signing import InvalidToken
 from tests.events.oauth.authorization_server import (
     AUDIENCE,
     AuthorizationServer,

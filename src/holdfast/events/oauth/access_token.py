@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
 from holdfast.events.users.model import Email, canonical
-from holdfast.kit.tokens import InvalidToken
+from holdfast.kit.signing import InvalidToken
 
 LEEWAY = 30
 """Seconds by which clocks may differ."""

@@ -16,7 +16,7 @@ from holdfast.events.settings import Database
 from holdfast.kit.keys import PREFIX, KeyRing
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, Problem
-from holdfast.kit.tokens import InvalidToken
+from holdfast.kit.signing import InvalidToken
 
 
 class Credentials:

@@ -23,7 +23,7 @@ from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import AccessClaims
 from holdfast.events.settings import Settings
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.tokens import InvalidToken
+from holdfast.kit.signing import InvalidToken
 
 REMEMBERED = 300.0
 """Seconds after which the keys are read again, when somebody comes."""

@@ -21,7 +21,8 @@ from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
 from holdfast.kit.keys import PREFIX, KeyRing, digest
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import INVALID_API_KEY, Problem
-from holdfast.kit.tokens import InvalidToken, Kind, Tokens
+from holdfast.kit.signing import InvalidToken
+from holdfast.kit.tokens import Kind, Tokens
 
 
 class Credentials:

@@ -17,7 +17,7 @@ from holdfast.kit.decode import parse, read_body, read_query
 from holdfast.kit.limits import Limits
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, ErrorBody, Problem
 from holdfast.kit.rest import address, answered, headers_of, unexpected
-from holdfast.kit.tokens import PUBLISHED
+from holdfast.kit.signing import PUBLISHED
 
 T = TypeVar("T")
 
