@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncGenerator
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.support import eventually
 
@@ -33,3 +33,16 @@ async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
             yield
         finally:
             server.should_exit = True
+
+
+def running_already(app: ASGIApp) -> ASGIApp:
+    """An application that was started elsewhere, and so need not be by the server."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            for _ in range(2):
+                await send({"type": f"{(await receive())['type']}.complete"})
+        else:
+            await app(scope, receive, send)
+
+    return served

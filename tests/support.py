@@ -59,6 +59,12 @@ class Client:
         assert response.status_code == 201, response.text
         return response.json()["data"]
 
+    async def create_queue(self, **fields: Any) -> dict[str, Any]:
+        """A queue that releases one visitor a second, unless the fields say otherwise."""
+        response = await self.post("/api/queues", {"queue_event": queue_fields(**fields)})
+        assert response.status_code == 201, response.text
+        return response.json()["data"]
+
     async def register(self, event_id: int, **person: Any) -> str:
         """Register `email=` or `user_id=` and return the address to poll."""
         response = await self.post("/api/registrations", {"registration": {"event_id": event_id, **person}})
@@ -134,6 +140,17 @@ def event_fields(**fields: Any) -> dict[str, Any]:
     }
 
 
+def queue_fields(**fields: Any) -> dict[str, Any]:
+    """The body of a queue that releases one visitor a second, changed by `fields`."""
+    return {
+        "title": "Spring sale",
+        "release_rate": 60,
+        "target_url": "https://shop.example/sale",
+        "token_ttl_minutes": 10,
+        **fields,
+    }
+
+
 def made_template(server_url: str, name: str, product: Product[Any]) -> str:
     """A fresh database of a service, migrated, on the server of another one."""
     with psycopg.connect(make_conninfo(server_url, dbname="postgres"), autocommit=True) as connection:
@@ -164,4 +181,6 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
         base_url="http://events.test",
         registrations_per_minute=1_000_000,
         organizers_per_hour=1_000_000,
+        joins_per_minute=1_000_000,
+        room_joins_per_minute=1_000_000,
     )  # pyright: ignore[reportCallIssue]

@@ -162,6 +162,7 @@ def _present_events(settings: events_settings.Settings) -> None:
         say(f"  admin key      {planted.admin_key}")
         say(f"  organizer key  {planted.organizer_key}")
         say(f"  demo event     {settings.base_url}/api/events/{planted.event_id}")
+        say(f"  waiting room   {settings.base_url}/queues/{planted.queue_id}")
         say("  Keep these keys: they are not shown again.")
     else:
         say("  Its keys were shown on the first start. Another: holdfast events key create --admin --name NAME")

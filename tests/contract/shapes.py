@@ -106,6 +106,33 @@ class Accepted(Shape):
     next: Next
 
 
+class Queue(Shape):
+    id: int
+    active: bool
+    title: str
+    description: str | None
+    queue_length: int
+    organizer_id: int
+    starts_at: Utc | None
+    ends_at: Utc | None
+    max_queue_size: int | None
+    release_rate: int
+    target_url: str
+    token_ttl_minutes: int
+    embed_url: str
+    waiting_room_url: str
+
+
+class Waiting(Shape):
+    status: Literal["waiting"]
+    position: int
+    estimated_wait_seconds: int
+
+
+class NotInQueue(Shape):
+    status: Literal["not_in_queue"]
+
+
 class User(Shape):
     id: int
     name: str | None

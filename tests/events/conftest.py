@@ -19,6 +19,9 @@ async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
             poll = await ada.register(event["id"], email="ann@example.com")
             await service.settle()
             key = (await ada.post("/api/keys", {"api_key": {"name": "One more"}})).json()["data"]
+            queue = await ada.create_queue()
+            await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
             spec = (await service.http.get("/openapi.json")).json()
             ids = {"id": key["id"], "event_id": event["id"], "user_id": poll.rpartition("/")[2]}
+            ids |= {"queue_id": queue["id"], "visitor_id": "ann"}
             yield Scene(service, ada, spec, ids)

@@ -12,7 +12,7 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.problems import ALL
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import EVERYWHERE
-from tests.support import Client, Service, event_fields
+from tests.support import Client, Service, event_fields, queue_fields
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 """For tests that share the service of this module."""
@@ -49,8 +49,12 @@ class Scene:
             "create_api_key": {"name": "One more"},
             "create_event": event_fields(),
             "create_registration": {"event_id": self.ids["event_id"], "email": "cal@example.com"},
+            "create_queue": queue_fields(),
+            "join_queue": {"visitor_id": "ann"},
+            "verify_queue_token": {"token": "x"},
         }
-        return {str(operation.body): {**acceptable.get(operation.name, {}), **fields}}
+        inside = {**acceptable.get(operation.name, {}), **fields}
+        return {operation.body: inside} if operation.body else inside
 
     async def send(self, operation: Operation, content: bytes | None = None, **options: Any) -> httpx2.Response:
         """Send the operation with a body and a query as they are."""
@@ -79,12 +83,14 @@ class Scene:
         events = (await self.ada.get("/api/events")).json()["data"]
         keys = (await self.ada.get("/api/keys")).json()["data"]
         registrations = (await self.ada.get("/api/registrations")).json()["data"]
+        queues = (await self.ada.get("/api/queues")).json()["data"]
 
         assert [(each["title"], each["status"], each["registration_count"]) for each in events] == [
             ("Life drawing", "active", 1)
         ]
         assert [each["name"] for each in keys] == ["First key", "One more"]
         assert [each["status"] for each in registrations] == ["registered"]
+        assert [(each["title"], each["queue_length"]) for each in queues] == [("Spring sale", 1)]
         assert await self.service.run_sql("select count(*) from users") == [(2,)]
 
 
@@ -93,8 +99,8 @@ def named(operations: list[Operation]) -> pytest.MarkDecorator:
 
 
 every_operation = named(list(OPERATIONS))
-with_a_body = named([each for each in OPERATIONS if each.body])
-with_a_query = named([each for each in OPERATIONS if not each.body])
+with_a_body = named([each for each in OPERATIONS if each.takes_body])
+with_a_query = named([each for each in OPERATIONS if not each.takes_body])
 with_a_path = named([each for each in OPERATIONS if each.path_fields])
 with_a_key = named([each for each in OPERATIONS if not each.public])
 

@@ -52,8 +52,9 @@ WRONG_SEGMENTS = (
 async def test_a_path_that_makes_no_sense_is_not_found(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
-    content = json.dumps(scene.body(operation)).encode() if operation.body else None
-    for name in operation.path_fields:
+    content = json.dumps(scene.body(operation)).encode() if operation.takes_body else None
+    # Any text may be a visitor's name; see queues/test_visitor_ids.py.
+    for name in set(operation.path_fields) - {"visitor_id"}:
         for segment in WRONG_SEGMENTS:
             with subtests.test(name=name, segment=segment[:50]):
                 response = await scene.send(operation, content, path=scene.path(operation, **{name: segment}))

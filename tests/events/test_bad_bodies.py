@@ -172,13 +172,15 @@ async def test_a_field_documented_as_required_may_not_be_missing(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     schemas = scene.spec["components"]["schemas"]
-    wrapper = str(operation.body)
+    wrapper = operation.body
     request = scene.documented(operation)["requestBody"]["content"]["application/json"]["schema"]
-    inner = schemas[request["$ref"].rpartition("/")[2]]["properties"][wrapper]
-    for field in schemas[inner["$ref"].rpartition("/")[2]].get("required", []):
+    documented = schemas[request["$ref"].rpartition("/")[2]]
+    if wrapper:
+        documented = schemas[documented["properties"][wrapper]["$ref"].rpartition("/")[2]]
+    for field in documented.get("required", []):
         with subtests.test(field=field):
             body = scene.body(operation)
-            del body[wrapper][field]
+            del (body[wrapper] if wrapper else body)[field]
             response = await scene.send(operation, json.dumps(body).encode())
 
             assert scene.refused(response, operation) == "validation_failed"

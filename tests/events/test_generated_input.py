@@ -21,7 +21,7 @@ from schemathesis.specs.openapi import checks as openapi_checks
 
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.operation import Operation
-from tests.support import event_fields, scratch_database
+from tests.support import event_fields, queue_fields, scratch_database
 
 
 @dataclass
@@ -52,6 +52,7 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "HOLDFAST_DATA_DIR": str(tmp_path_factory.mktemp("data")),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
+            "API_QUEUE_JOIN_RATE_LIMIT": "1000000",
         }
         holdfast = [sys.executable, "-m", "holdfast", "events"]
         with psycopg.connect(url, autocommit=True) as connection:
@@ -85,14 +86,19 @@ def furnish(address: str, key: str) -> Mapping[str, Known]:
         kept, lost = (http.post("/api/events", json={"event": fields}).json()["data"]["id"] for _ in range(2))
         person = {"event_id": kept, "email": "ann@example.com"}
         poll = http.post("/api/registrations", json={"registration": person}).json()["next"]["url"]
+        body = {"queue_event": queue_fields(organizer_id=ada)}
+        queue, closed = (http.post("/api/queues", json=body).json()["data"]["id"] for _ in range(2))
+        http.post(f"/api/queues/{queue}/join", json={"visitor_id": "ann"})
     bodies: dict[str, dict[str, Any]] = {
         "create_api_key": {"user_id": ada},
         "create_event": {"organizer_id": ada, "pricing_mode": "free", "price": 0, "image_keys": []},
         "create_registration": {"event_id": kept, "user_id": None},
+        "create_queue": {"organizer_id": ada, "target_url": "https://shop.example", "ends_at": None},
     }
-    ids = {"event_id": kept, "user_id": poll.rpartition("/")[2]}
+    ids = {"event_id": kept, "user_id": poll.rpartition("/")[2], "queue_id": queue, "visitor_id": "ann"}
     known = defaultdict(lambda: Known(ids, {}), {name: Known(ids, body) for name, body in bodies.items()})
     known["cancel_event"] = known["delete_registration"] = Known({**ids, "event_id": lost}, {})
+    known["delete_queue"] = Known({"queue_id": closed}, {})
     return known
 
 

@@ -13,9 +13,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.problems import ALL
+from holdfast.events.queues import release
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import EVERYWHERE
-from tests.support import Client, Service, event_fields
+from tests.support import Client, Service, event_fields, queue_fields
 
 
 class Document:
@@ -113,7 +114,7 @@ async def test_every_operation_says_what_it_does_takes_and_answers(
             assert entry["description"].startswith(entry["summary"])
             assert (entry.get("security") == []) == operation.public
             assert ("401" in entry["responses"]) != operation.public
-            assert ("requestBody" in entry) == (operation.body is not None)
+            assert ("requestBody" in entry) == operation.takes_body
             assert [each["name"] for each in entry["parameters"] if each["in"] == "path"] == list(operation.path_fields)
             assert [status for status in entry["responses"] if status.startswith("2")] == [str(operation.status)]
 
@@ -181,6 +182,22 @@ async def test_every_answer_has_the_shape_that_is_documented_for_it(service: Ser
             assert keeps(await client.get(path))["pagination"]["count"] >= 1
     assert keeps(await ada.delete(f"/api/events/{event['id']}"))["data"]["status"] == "cancelled"
     assert keeps(await ada.post("/api/registrations", {"registration": people[0]}))["code"] == "event_cancelled"
+
+    queue = keeps(await ada.post("/api/queues", {"queue_event": queue_fields(max_queue_size=1)}))["data"]
+    path = f"/api/queues/{queue['id']}"
+    assert keeps(await ada.get("/api/queues"))["data"] == [queue]
+    assert keeps(await ada.get(path))["data"] == queue
+    poll = keeps(await ada.post(f"{path}/join", {"visitor_id": "ann"}))["next"]["url"]
+    assert keeps(await ada.post(f"{path}/join", {"visitor_id": "ben"}))["code"] == "queue_full"
+    assert keeps(await ada.get(poll))["status"] == "waiting"
+    await service.run_sql("update queues set paced_at = paced_at - interval '1 minute'")
+    await release.release(service.database)
+    token = keeps(await ada.get(poll))["token"]
+    assert keeps(await ada.post("/api/queues/verify_token", {"token": token}))["valid"] is True
+    assert keeps(await ada.post("/api/queues/verify_token", {"token": "x"}))["valid"] is False
+    keeps(await ada.patch(path, {"queue_event": {"active": False}}))
+    assert keeps(await ada.post(f"{path}/join", {"visitor_id": "cal"}))["code"] == "queue_inactive"
+    keeps(await ada.delete(path))
 
     assert document.kept == {each.name for each in OPERATIONS}
 

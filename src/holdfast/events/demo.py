@@ -7,6 +7,8 @@ from holdfast.events.events.model import CreateEvent
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.model import RegisterOrganizer
+from holdfast.events.queues import operations as queues
+from holdfast.events.queues.model import CreateQueue
 from holdfast.events.settings import Tx
 from holdfast.kit.operation import NOBODY, Caller
 
@@ -15,10 +17,11 @@ class Planted(NamedTuple):
     admin_key: str
     organizer_key: str
     event_id: int
+    queue_id: int
 
 
 async def plant(tx: Tx) -> Planted | None:
-    """An admin key, an organizer with a key, and a free event; None when there is data already."""
+    """An admin key, an organizer with a key, a free event and a waiting room; None when there is data already."""
     if await tx.value("select exists (select from users)"):
         return None
     admin = await mint(tx, None, "Demo admin")
@@ -26,9 +29,10 @@ async def plant(tx: Tx) -> Planted | None:
         tx, NOBODY, RegisterOrganizer(name="Demo Organizer", email="demo@example.com", slug="demo-organizer")
     )
     starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
+    organizer = Caller(demo.api_key.id, demo.organizer.id)
     event = await events.create(
         tx,
-        Caller(demo.api_key.id, demo.organizer.id),
+        organizer,
         CreateEvent(
             title="Open studio evening",
             body="Come and look around. Doors open at the hour; more at https://example.com/studio",
@@ -40,4 +44,15 @@ async def plant(tx: Tx) -> Planted | None:
             location_name="Studio 4",
         ),
     )
-    return Planted(admin.key, demo.api_key.key, event.id)
+    queue = await queues.create(
+        tx,
+        organizer,
+        CreateQueue(
+            title="Open studio evening",
+            description="Six visitors a minute are let in, one after the other.",
+            release_rate=6,
+            target_url=f"{tx.settings.base_url}/docs",
+            token_ttl_minutes=10,
+        ),
+    )
+    return Planted(admin.key, demo.api_key.key, event.id, queue.id)

@@ -26,12 +26,35 @@ REGISTRATION_REJECTED = Kind(
     "The registration was settled without a place.",
     "Register again when a place is free; `reason` says why there was none.",
 )
+QUEUE_FULL = Kind(
+    "queue_full",
+    503,
+    "As many as may wait in the queue are waiting.",
+    "Join again after the number of seconds in Retry-After.",
+)
+QUEUE_INACTIVE = Kind(
+    "queue_inactive",
+    503,
+    "The queue is paused: nobody joins and nobody is released.",
+    "Join again after the number of seconds in Retry-After; visitors who wait already keep their places.",
+)
+QUEUE_ENDED = Kind("queue_ended", 422, "The queue has ended.", "Join another queue; GET /api/queues lists yours.")
+INVALID_TOKEN = Kind(
+    "invalid_token",
+    401,
+    "The release token is not valid.",
+    "Send the visitor back to the queue's waiting_room_url; `reason` says what is wrong with the token.",
+)
 
 ALL: tuple[Kind, ...] = (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
     EVENT_FULL,
     IDEMPOTENCY_KEY_REUSED,
+    INVALID_TOKEN,
+    QUEUE_ENDED,
+    QUEUE_FULL,
+    QUEUE_INACTIVE,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
 )

@@ -53,6 +53,25 @@ class Settings(kit.Settings):
         validation_alias="OAUTH_AUDIENCE",
         description="Audience its tokens must name; empty means the address of `/mcp`.",
     )
+    joins_per_minute: int = Field(
+        60,
+        ge=1,
+        validation_alias="API_QUEUE_JOIN_RATE_LIMIT",
+        description="POST /api/queues/<id>/join per API key and minute.",
+    )
+    room_joins_per_minute: int = Field(
+        120,
+        ge=1,
+        validation_alias="QUEUE_PAGE_JOIN_RATE_LIMIT",
+        description="Places that waiting-room pages give per client address and minute.",
+    )
+    queue_interval: int = Field(
+        60,
+        ge=1,
+        le=86_400,
+        validation_alias="QUEUE_RELEASE_INTERVAL_SECONDS",
+        description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere.",
+    )
 
     @cached_property
     def secret(self) -> secrets.Secret:
@@ -72,6 +91,8 @@ class Settings(kit.Settings):
         return {
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
+            "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
+            "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),
         }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from tests.kit.mcp.wire import STATELESS, Agent
-from tests.support import Client, Service, event_fields
+from tests.support import Client, Service, event_fields, queue_fields
 
 TOOLS = {operation.name: operation for operation in OPERATIONS if operation.tool}
 ERAS = ("2025-11-25", STATELESS)
@@ -34,12 +34,20 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_registration": {"event_id": 1, "user_id": ANN},
     "update_registration": {"event_id": 1, "user_id": ANN, "status": "waitlisted"},
     "delete_registration": {"event_id": 1, "user_id": ANN},
+    "list_queues": {"limit": 1},
+    "create_queue": queue_fields(),
+    "get_queue": {"queue_id": 1},
+    "update_queue": {"queue_id": 1, "active": False},
+    "delete_queue": {"queue_id": 1},
 }
 
 
 async def furnished(service: Service) -> Client:
-    """An organizer for whom all of them are accepted: event 1 is free, the price of 2 moves, keys 1 and 2, and Ann."""
+    """An organizer for whom all of them are accepted: event 1 is free, the price of 2 moves, keys 1 and 2, queue 1,
+    and Ann.
+    """
     ada = await service.organizer()
+    await ada.create_queue()
     await ada.create_event()
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})

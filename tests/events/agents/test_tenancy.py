@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from tests.events.agents.samples import ERAS, TOOLS, agent, both_eras, everything
 from tests.events.oauth.authorization_server import authorization_server
 from tests.kit.mcp.wire import Agent, told
-from tests.support import Client, Service, event_fields, running
+from tests.support import Client, Service, event_fields, queue_fields, running
 
 NOBODYS = 10**9
 """The id of nothing."""
@@ -25,7 +25,7 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     "list_api_keys": [{}],
     **{
         tool: [{}, {"limit": 500}, {"limit": 1}, {"offset": 1}, {"offset": 1, "limit": 1}]
-        for tool in ("list_organizers", "list_users", "list_events", "list_registrations")
+        for tool in ("list_organizers", "list_users", "list_events", "list_registrations", "list_queues")
     },
 }
 """What shows all that a caller may see, and how it is asked."""
@@ -34,6 +34,7 @@ CHANGES: list[dict[str, Any]] = [
     *({}, {"title": "Mine now"}, {"price": 1}, {"price": 0}, {"capacity": 1}, {"capacity": 100}, {"currency": "EUR"}),
     *({"pricing_mode": "free"}, {"image_keys": ["mine"]}, {"datetime": "2031-01-01T00:00:00Z"}),
 ]
+PACES: list[dict[str, Any]] = [{}, {"title": "Mine now"}, {"active": False}, {"release_rate": 1}, {"max_queue_size": 1}]
 MOVES: list[dict[str, Any]] = [{}, {"status": "registered"}, {"status": "waitlisted"}, {"amount_paid": 0}]
 
 Probe = tuple[str, list[dict[str, Any]]]
@@ -41,12 +42,13 @@ Probe = tuple[str, list[dict[str, Any]]]
 
 
 class Organizer:
-    """An organizer and what belongs to it: a key, events in every state, people in every state."""
+    """An organizer and what belongs to it: a key, a queue, events in every state, people in every state."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.id = client.id
         self.key = 0
+        self.queue = 0
         self.events: list[int] = []
         self.people: list[str] = []
 
@@ -56,6 +58,8 @@ class Organizer:
         """
         made = await self.client.post("/api/keys", {"api_key": {"name": f"Box office of {self.client.slug}"}})
         self.key = made.json()["data"]["id"]
+        self.queue = (await self.client.create_queue(title=self.client.slug))["id"]
+        await self.client.post(f"/api/queues/{self.queue}/join", {"visitor_id": "ann"})
         for capacity in (1, 10, 10):
             event = await self.client.create_event(
                 title=self.client.slug, pricing_mode="fixed", price=2500, capacity=capacity, waitinglist_capacity=1
@@ -135,6 +139,13 @@ class Scene:
                 (code, [{**each, **move} for each in calls for move in MOVES]) for code, calls in in_person
             ],
             "delete_registration": in_person,
+            "create_queue": [("forbidden", [queue_fields(organizer_id=id) for id in either])],
+            "get_queue": [("forbidden", [{"queue_id": ada.queue}]), ("not_found", [{"queue_id": NOBODYS}])],
+            "update_queue": [
+                ("forbidden", [{"queue_id": ada.queue, **pace} for pace in PACES]),
+                ("not_found", [{"queue_id": NOBODYS, **pace} for pace in PACES]),
+            ],
+            "delete_queue": [("forbidden", [{"queue_id": ada.queue}]), ("not_found", [{"queue_id": NOBODYS}])],
         }
 
 
@@ -162,7 +173,7 @@ def shown(result: dict[str, Any]) -> str:
 def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
     """What an agent reads of a refusal, but for what it has asked for itself."""
     text: str = result["content"][0]["text"]
-    for name in ("user_id", "event_id", "id"):
+    for name in ("user_id", "event_id", "queue_id", "id"):
         text = text.replace(str(arguments.get(name, name)), name)
     return text
 
@@ -202,10 +213,13 @@ async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) ->
         "list_users": 3,
         "list_events": 3,
         "list_registrations": 2,
+        "list_queues": 1,
     }
     for tool in ("get_event", "get_price_history"):
         for id in theirs.events:
             shown(await ada.call(tool, event_id=id))
+    for tool in ("get_queue", "update_queue", "delete_queue"):
+        shown(await ada.call(tool, queue_id=theirs.queue))
     for tool in ("get_registration", "update_registration", "delete_registration"):
         shown(await ada.call(tool, **who))
     for tool, arguments in (("revoke_api_key", {"id": theirs.key}), ("cancel_event", {"event_id": theirs.events[0]})):

@@ -55,7 +55,7 @@ async def test_a_tool_says_what_it_does_to_the_world(service: Service, ada: Clie
         assert hints.keys() == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
         assert hints["readOnlyHint"] is (operation.method == "GET")
         assert hints["destructiveHint"] is (operation.method in {"PATCH", "PUT", "DELETE"})
-        assert hints["idempotentHint"] is (tool["name"] not in {"create_event", "create_api_key"})
+        assert hints["idempotentHint"] is (tool["name"] not in {"create_event", "create_api_key", "create_queue"})
         assert hints["openWorldHint"] is False
 
 
@@ -139,7 +139,7 @@ async def test_a_tool_that_says_so_may_be_called_again(service: Service, ada: Cl
     # What is gone is not found any more.
     again = await asking.call(tool, **ARGUMENTS[tool])
 
-    assert again["isError"] is (tool == "delete_registration")
+    assert again["isError"] is (tool in {"delete_registration", "delete_queue"})
     assert [rows(each) for each in (await everything(service)).values()] == before
 
 
@@ -157,6 +157,8 @@ REST = {
     "list_users": "/api/users?limit=1",
     "list_organizers": "/api/organizers",
     "list_registrations": "/api/registrations",
+    "list_queues": "/api/queues?limit=1",
+    "get_queue": "/api/queues/1",
 }
 
 
@@ -166,7 +168,7 @@ async def test_a_tool_answers_what_rest_answers(service: Service, ada: Client, t
     answer = (await agent(service, ada, version).call(tool, **ARGUMENTS[tool]))["structuredContent"]
     body = (await ada.get(REST[tool])).json()
 
-    assert answer == (body["data"] if tool in {"get_event", "get_registration"} else body)
+    assert answer == (body["data"] if tool in {"get_event", "get_registration", "get_queue"} else body)
     if tool in {"list_api_keys", "get_price_history"}:
         assert answer.keys() == {"data"}
         assert len(answer["data"]) > 0

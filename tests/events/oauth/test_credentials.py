@@ -66,7 +66,7 @@ async def test_tokens_are_refused_at_every_door_but_the_one_for_agents(scene: Sc
 
     for each in OPERATIONS:
         if each.route and not each.public:
-            path = each.path.format(id=1, event_id=1, user_id="abcdefgh")
+            path = each.path.format(id=1, event_id=1, user_id="abcdefgh", queue_id=1, visitor_id="ann")
             for headers in ({"Authorization": f"Bearer {token}"}, {"X-API-Key": token}):
                 response = await scene.service.http.request(each.method, path, headers=headers)
                 assert refused(response) == (401, "invalid_api_key")

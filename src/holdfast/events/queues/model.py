@@ -1,0 +1,278 @@
+"""Queues: virtual waiting rooms in front of a merchant's site, and the visitors in them."""
+
+import datetime as dt
+from typing import Annotated, Literal
+from urllib.parse import quote, urlsplit
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.events.ids import QueueId
+from holdfast.events.settings import Settings
+from holdfast.kit.command import Command, Id, Timestamp, rule
+
+LONGEST_TTL = 43_200
+"""Minutes a release token may be valid: 30 days."""
+
+Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Title, shown to visitors.")]
+Description = Annotated[
+    Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text, shown to visitors.")
+]
+StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it; null: at once.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it; null: never.")]
+MaxSize = Annotated[
+    Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once; null: no limit.")
+]
+Rate = Annotated[int, Meta(ge=1, le=1_000_000, description="Visitors released per interval, evenly spread.")]
+TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent: http or https.")]
+Ttl = Annotated[int, Meta(ge=1, le=LONGEST_TTL, description="Minutes a release token is valid.")]
+VisitorId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        pattern=r"^(?!\.{1,2}$(?!\n))",
+        description="Your name for the visitor, any text but `.` and `..`, which no address can hold.",
+    ),
+]
+
+
+class GetQueue(Command):
+    queue_id: QueueId
+
+
+class DeleteQueue(Command):
+    queue_id: QueueId
+
+
+class CreateQueue(Command):
+    title: Title
+    release_rate: Rate
+    target_url: TargetUrl
+    token_ttl_minutes: Ttl
+    active: Annotated[bool, Meta(description="Whether visitors join and are released.")] = True
+    description: Description = None
+    starts_at: StartsAt = None
+    ends_at: EndsAt = None
+    max_queue_size: MaxSize = None
+    organizer_id: Annotated[
+        Id | None, Meta(description="Required with an admin key; with an organizer key it is your own.")
+    ] = None
+
+    @rule("ends_at", "starts_at")
+    def _ends_after_it_starts(self) -> str | None:
+        return None if in_order(self.starts_at, self.ends_at) else OUT_OF_ORDER
+
+    @rule("target_url")
+    def _leads_somewhere(self) -> str | None:
+        return None if is_web_address(self.target_url) else NO_ADDRESS
+
+
+class UpdateQueue(Command):
+    queue_id: QueueId
+    title: Title | UnsetType = UNSET
+    release_rate: Rate | UnsetType = UNSET
+    target_url: TargetUrl | UnsetType = UNSET
+    token_ttl_minutes: Annotated[Ttl | UnsetType, Meta(description="For tokens that are yet to be picked up.")] = UNSET
+    active: Annotated[bool | UnsetType, Meta(description="False pauses: those who wait keep their places.")] = UNSET
+    description: Description | UnsetType = UNSET
+    starts_at: StartsAt | UnsetType = UNSET
+    ends_at: EndsAt | UnsetType = UNSET
+    max_queue_size: Annotated[
+        MaxSize | UnsetType, Meta(description="Lowering it sends nobody away; it keeps others from joining.")
+    ] = UNSET
+
+    @rule("target_url")
+    def _leads_somewhere(self) -> str | None:
+        return None if self.target_url is UNSET or is_web_address(self.target_url) else NO_ADDRESS
+
+
+class JoinQueue(Command):
+    queue_id: QueueId
+    visitor_id: VisitorId
+
+
+class GetStatus(Command):
+    queue_id: QueueId
+    visitor_id: VisitorId
+
+
+class VerifyToken(Command):
+    token: Annotated[str, Meta(min_length=1, max_length=8000, description="The release token.")]
+    consume: Annotated[bool, Meta(description="Whether the token is used up: it is not valid a second time.")] = False
+
+
+class Queue(Struct):
+    """A queue as its organizer sees it."""
+
+    id: int
+    active: bool
+    title: str
+    description: str | None
+    queue_length: Annotated[int, Meta(description="How many wait now.")]
+    organizer_id: int
+    starts_at: Timestamp | None
+    ends_at: Timestamp | None
+    max_queue_size: int | None
+    release_rate: Annotated[int, Meta(description="Visitors released per interval.")]
+    target_url: str
+    token_ttl_minutes: int
+    embed_url: Annotated[str, Meta(description="The waiting room, made for an iframe.")]
+    waiting_room_url: Annotated[str, Meta(description="The waiting room, to send visitors to.")]
+
+
+class Next(Struct):
+    """What to do next."""
+
+    url: str
+    action: Literal["poll_status"] = "poll_status"
+    description: str = "GET this address until `status` is no longer `waiting`."
+
+
+class Joined(Struct):
+    """The visitor has a place."""
+
+    next: Next
+    message: str = "The visitor is in the queue, and keeps the place."
+    status: Literal["accepted"] = "accepted"
+
+
+class Status(Struct, omit_defaults=True):
+    """Where a visitor stands. Who was released, and whose token is valid, finds it here."""
+
+    status: Literal["waiting", "not_in_queue"]
+    position: Annotated[int | UnsetType, Meta(description="While waiting: 1 is the first.")] = UNSET
+    estimated_wait_seconds: Annotated[int | UnsetType, Meta(description="While waiting: at the present rate.")] = UNSET
+    reason: Annotated[Literal["released"] | UnsetType, Meta(description="With a token.")] = UNSET
+    token: Annotated[str | UnsetType, Meta(description="The release token, a JWT.")] = UNSET
+    token_expires_at: Timestamp | UnsetType = UNSET
+    redirect_url: Annotated[str | UnsetType, Meta(description="`target_url` with the token in its query.")] = UNSET
+
+
+class TokenData(Struct):
+    """What a valid token says, and how often it was shown."""
+
+    queue_id: int
+    visitor_id: str
+    token_id: str
+    issued_at: Timestamp
+    expires_at: Timestamp
+    target_url: str
+    use_count: Annotated[int, Meta(description="How often it was verified here, this time included.")]
+    first_use: bool
+
+
+class Verified(Struct):
+    """The token is valid."""
+
+    data: TokenData
+    valid: Literal[True] = True
+
+
+class QueueRow(Struct):
+    """A queue as it is stored, with what is derived from it."""
+
+    id: int
+    organizer_id: int
+    title: str
+    description: str | None
+    active: bool
+    paused_at: dt.datetime | None
+    starts_at: dt.datetime | None
+    ends_at: dt.datetime | None
+    max_queue_size: int | None
+    release_rate: int
+    target_url: str
+    token_ttl_minutes: int
+    queue_length: int
+
+
+class Standing(Struct):
+    """Where a visitor stands in a queue.
+
+    until_start, since_joined    seconds
+    issued_at, expires_at        of the token, in seconds of the Unix epoch
+    """
+
+    queue_id: int
+    visitor_id: str
+    organizer_id: int
+    serving: int
+    release_rate: int
+    target_url: str
+    until_start: int
+    since_joined: int | None
+    ticket: int | None
+    token_id: str | None
+    issued_at: int | None
+    expires_at: int | None
+    where: Literal["unknown", "waiting", "ended", "released", "past"]
+
+    @property
+    def position(self) -> int:
+        """Of one who waits: 1 is the first."""
+        assert self.ticket is not None
+        return self.ticket - self.serving
+
+
+class UsedToken(Struct):
+    """A valid token that was shown."""
+
+    target_url: str
+    use_count: int
+
+
+OUT_OF_ORDER = "must be later than starts_at"
+NO_ADDRESS = "must be an http or https address with a host, without user or password"
+
+
+def in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:
+    """Whether a queue ends after it starts."""
+    return starts_at is None or ends_at is None or starts_at < ends_at
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is an absolute http or https address that a browser can be sent to as it is."""
+    if any(character <= " " or character in "\x7f\\" for character in text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
+        )
+    except ValueError:
+        return False
+
+
+def estimated_wait(position: int, rate: int, interval: int, until_start: int) -> int:
+    """Seconds until a position is released: an upper bound, since releases are paced and nobody is let in before.
+
+    interval       seconds in which `rate` visitors are released
+    until_start    seconds until the queue starts
+    """
+    return max(0, until_start) - (-position * interval // rate)
+
+
+def status_path(queue_id: int, visitor_id: str) -> str:
+    """Where the status of a visitor is, whatever the id: every character that means something in a path is escaped."""
+    return f"/api/queues/{queue_id}/status/{quote(visitor_id, safe='')}"
+
+
+def present(row: QueueRow, settings: Settings) -> Queue:
+    """A stored queue as the contract shows it."""
+    room = f"{settings.base_url}/queues/{row.id}"
+    return Queue(
+        id=row.id,
+        active=row.active,
+        title=row.title,
+        description=row.description,
+        queue_length=row.queue_length,
+        organizer_id=row.organizer_id,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        max_queue_size=row.max_queue_size,
+        release_rate=row.release_rate,
+        target_url=row.target_url,
+        token_ttl_minutes=row.token_ttl_minutes,
+        embed_url=f"{room}/embed",
+        waiting_room_url=room,
+    )

@@ -1,0 +1,67 @@
+"""How long visitors are remembered: 30 days after they were released, and no longer than their queue."""
+
+from holdfast.events.settings import Tx
+
+AT_ONCE = 20_000
+"""Rows one run deletes of each kind, so that nobody waits for it."""
+
+
+async def forget_visitors(tx: Tx) -> int:
+    """Delete a portion of what nobody needs any more; how many rows that were."""
+    # A token is picked up within its time to live, and valid for as long again.
+    visitors = await tx.value(
+        """
+        with gone as (
+            select visitor.queue_id, visitor.visitor_id
+              from queues
+             cross join lateral (
+                select case when deleted_at is not null then tickets
+                            else (select max(last_ticket) from queue_releases
+                                   where queue_id = queues.id
+                                     and released_at < now() - interval '30 days'
+                                                             - token_ttl_minutes * interval '2 minutes') end as up_to
+                  ) as past
+             cross join lateral (
+                select queue_id, visitor_id from queue_visitors
+                 where queue_id = queues.id and ticket <= past.up_to
+                   and (queues.deleted_at is not null or expires_at is null or expires_at < now())
+                 limit %(limit)s) as visitor
+             limit %(limit)s),
+        deleted as (
+            delete from queue_visitors using gone
+             where queue_visitors.queue_id = gone.queue_id and queue_visitors.visitor_id = gone.visitor_id
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": AT_ONCE},
+    )
+    releases = await tx.value(
+        """
+        with gone as (
+            select queue_id, last_ticket
+              from queue_releases join queues on queues.id = queue_releases.queue_id
+             where not exists (select from queue_visitors
+                                where queue_id = queues.id and ticket <= last_ticket and ticket >= first_ticket)
+               and (deleted_at is not null
+                    or released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes')
+             limit %(limit)s),
+        deleted as (
+            delete from queue_releases using gone
+             where queue_releases.queue_id = gone.queue_id and queue_releases.last_ticket = gone.last_ticket
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": AT_ONCE},
+    )
+    queues = await tx.value(
+        """
+        with deleted as (
+            delete from queues
+             where deleted_at is not null
+               and not exists (select from queue_visitors where queue_id = queues.id)
+               and not exists (select from queue_releases where queue_id = queues.id)
+         returning 1)
+        select count(*) from deleted
+        """
+    )
+    return visitors + releases + queues

@@ -1,0 +1,73 @@
+// Brings a waiting room up to date without reloading it. The page does the same by itself where no script runs.
+"use strict";
+
+const LOST = "No connection at the moment. Your place is kept; this page goes on trying.";
+let timer;
+let announcedAt = Date.now();
+
+function localize() {
+  for (const each of document.querySelectorAll("time")) {
+    const style = "clock" in each.dataset ? { timeStyle: "medium" } : { dateStyle: "long", timeStyle: "short" };
+    each.textContent = new Intl.DateTimeFormat(undefined, style).format(new Date(each.dateTime));
+  }
+}
+
+function schedule(seconds) {
+  clearTimeout(timer);
+  if (seconds > 0) timer = setTimeout(refresh, seconds * 1000);
+}
+
+function tellParent() {
+  const enter = document.getElementById("enter");
+  if (enter && parent !== window) {
+    parent.postMessage({ type: "queue.released", token: enter.dataset.token, url: enter.href }, enter.dataset.origin);
+  }
+}
+
+function show(fresh) {
+  const main = document.querySelector("main");
+  const status = main.querySelector("[role=status]");
+  const next = fresh.querySelector("main");
+  const announced = next.querySelector("[role=status]");
+  main.replaceWith(next);
+  if (status && announced) {
+    // The same element stays, so that screen readers announce what changes in it, once a minute at most.
+    announced.replaceWith(status);
+    if (status.textContent !== announced.textContent && Date.now() - announcedAt > 60_000) {
+      status.textContent = announced.textContent;
+      announcedAt = Date.now();
+    }
+  }
+  document.title = fresh.title;
+  localize();
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  let seconds = 10;
+  try {
+    const answer = await fetch(location.pathname, { redirect: "manual", cache: "no-store" });
+    if (answer.type === "opaqueredirect") {
+      location.reload(); // it is our turn: the same request again, and the browser follows
+      return;
+    }
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = fresh.querySelector("main[data-state]");
+    if (main) {
+      show(fresh);
+      seconds = Number(main.dataset.refresh);
+      if (main.dataset.state === "released") tellParent();
+    }
+  } catch {
+    const soft = document.querySelector("main .soft:last-of-type");
+    if (soft) soft.textContent = LOST;
+  }
+  schedule(seconds);
+}
+
+localize();
+tellParent();
+schedule(Number(document.querySelector("main").dataset.refresh));
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && document.querySelector("main").dataset.refresh) refresh();
+});

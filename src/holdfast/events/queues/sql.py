@@ -1,0 +1,175 @@
+"""Statements on queues."""
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+import msgspec
+
+from holdfast.events.queues.model import QueueRow, Standing, UsedToken
+from holdfast.events.settings import Tx
+
+QUEUE: LiteralString = """
+select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
+       target_url, token_ttl_minutes, case when ends_at <= now() then 0 else tickets - serving end as queue_length
+  from queues
+"""
+
+
+async def find_queue(tx: Tx, id: int) -> QueueRow | None:
+    return await tx.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null", {"id": id})
+
+
+async def lock_queue(tx: Tx, id: int) -> QueueRow | None:
+    """The queue, which nobody else can change, join or release from until the transaction ends."""
+    return await tx.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null for no key update", {"id": id})
+
+
+async def find_queues(tx: Tx, ids: Sequence[int]) -> dict[int, QueueRow]:
+    """Those of the queues that there are, by id."""
+    rows = await tx.rows(QueueRow, f"{QUEUE} where id = any(%(ids)s) and deleted_at is null", {"ids": list(ids)})
+    return {row.id: row for row in rows}
+
+
+async def list_queues(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[QueueRow]:
+    """Queues of one organizer, or with None of all."""
+    return await tx.rows(
+        QueueRow,
+        f"""
+        {QUEUE} where deleted_at is null and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
+         order by id offset %(offset)s limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+    )
+
+
+async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
+    """The id of the new queue, or None when no organizer has the id given."""
+    return await tx.value(
+        """
+        insert into queues (organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size,
+                            release_rate, target_url, token_ttl_minutes)
+        select id, %(title)s, %(description)s, %(active)s, case when not %(active)s then now() end, %(starts_at)s,
+               %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s
+          from users where id = %(organizer_id)s and slug is not null
+        returning id
+        """,
+        queue,
+    )
+
+
+async def update_queue(tx: Tx, queue: dict[str, Any]) -> None:
+    """Store a changed queue. One that is resumed, or gets another rate, is paced from now on."""
+    await tx.run(
+        """
+        update queues
+           set title = %(title)s, description = %(description)s, active = %(active)s, starts_at = %(starts_at)s,
+               ends_at = %(ends_at)s, max_queue_size = %(max_queue_size)s, release_rate = %(release_rate)s,
+               target_url = %(target_url)s, token_ttl_minutes = %(token_ttl_minutes)s,
+               paused_at = case when not %(active)s then coalesce(paused_at, now()) end,
+               paced_at = case when release_rate <> %(release_rate)s or (%(active)s and not active)
+                               then clock_timestamp() else paced_at end,
+               rated_at = case when release_rate <> %(release_rate)s then clock_timestamp() else rated_at end
+         where id = %(id)s
+        """,
+        queue,
+    )
+
+
+async def delete_queue(tx: Tx, id: int) -> None:
+    await tx.run("update queues set deleted_at = now() where id = %(id)s", {"id": id})
+
+
+# Look-ups are lateral with `limit 1`, so that each stays one step down an index however large the tables grow.
+STANDINGS: LiteralString = """
+    select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url,
+           greatest(0, ceil(extract(epoch from queues.starts_at - now())))::bigint,
+           extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, visitor.token_id,
+           extract(epoch from visitor.issued_at)::bigint, extract(epoch from visitor.expires_at)::bigint,
+           case when visitor.ticket is null then 'unknown'
+                when visitor.ticket > queues.serving
+                then case when queues.ends_at <= now() then 'ended' else 'waiting' end
+                when visitor.token_id is not null
+                then case when visitor.consumed_at is null and visitor.expires_at > now()
+                          then 'released' else 'past' end
+                when (select released_at from queue_releases
+                       where queue_id = queues.id and last_ticket >= visitor.ticket order by last_ticket limit 1)
+                     + queues.token_ttl_minutes * interval '1 minute' > now() then 'released'
+                else 'past' end
+      from json_to_recordset(%(asked)s::json) as asked (place integer, queue_id bigint, visitor_id text)
+      left join lateral (select * from queues where id = asked.queue_id and deleted_at is null limit 1)
+           as queues on true
+      left join lateral (select * from queue_visitors
+                          where queue_id = queues.id and visitor_id = asked.visitor_id limit 1) as visitor on true
+     order by asked.place
+"""
+
+
+async def find_standings(tx: Tx, asked: Sequence[tuple[int, str]]) -> list[Standing | None]:
+    """Where each (queue, visitor) stands, in the order asked; None where there is no such queue."""
+    rows = [{"place": place, "queue_id": queue, "visitor_id": name} for place, (queue, name) in enumerate(asked)]
+    found = await tx.tuples(STANDINGS, {"asked": msgspec.json.encode(rows).decode()})
+    return [None if row[0] is None else Standing(*pair, *row) for pair, row in zip(asked, found, strict=True)]
+
+
+async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> None:
+    """Give released visitors the token ids beside them, unless they have one by now, and fill in its id and times.
+
+    A visitor who is no longer there is left without.
+    """
+    rows = [
+        {"queue_id": each.queue_id, "visitor_id": each.visitor_id, "ticket": each.ticket, "token_id": token_id}
+        for each, token_id in fresh
+    ]
+    settled = await tx.tuples(
+        """
+        update queue_visitors as visitor
+           set token_id = coalesce(visitor.token_id, asked.token_id),
+               issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
+               expires_at = coalesce(visitor.expires_at,
+                                     date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
+          from (select distinct on (queue_id, visitor_id) *
+                  from json_to_recordset(%(asked)s::json)
+                       as asked (queue_id bigint, visitor_id text, ticket bigint, token_id text)
+                 order by queue_id, visitor_id) as asked
+          join queues on queues.id = asked.queue_id
+         where visitor.queue_id = asked.queue_id and visitor.visitor_id = asked.visitor_id
+           and visitor.ticket = asked.ticket
+        returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
+                  extract(epoch from visitor.issued_at)::bigint, extract(epoch from visitor.expires_at)::bigint
+        """,
+        {"asked": msgspec.json.encode(rows).decode()},
+    )
+    by_visitor = {(queue_id, visitor_id): token for queue_id, visitor_id, *token in settled}
+    for each, _ in fresh:
+        if token := by_visitor.get((each.queue_id, each.visitor_id)):
+            each.token_id, each.issued_at, each.expires_at = token
+
+
+async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, consume: bool) -> UsedToken | None:
+    """Count one use of a token that is valid, and perhaps its last; None when it is not, or no longer."""
+    return await tx.row(
+        UsedToken,
+        """
+        update queue_visitors as visitor
+           set use_count = use_count + 1, consumed_at = case when %(consume)s then now() end
+          from queues
+         where visitor.queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and token_id = %(token_id)s
+           and consumed_at is null and expires_at > now() and queues.id = visitor.queue_id and deleted_at is null
+        returning target_url, use_count
+        """,
+        {"queue_id": queue_id, "visitor_id": visitor_id, "token_id": token_id, "consume": consume},
+    )
+
+
+async def was_used_up(tx: Tx, queue_id: int, visitor_id: str, token_id: str) -> bool:
+    """Whether a token was consumed."""
+    return bool(
+        await tx.value(
+            """
+            select true from queue_visitors
+             where queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and token_id = %(token_id)s
+               and consumed_at is not null
+            """,
+            {"queue_id": queue_id, "visitor_id": visitor_id, "token_id": token_id},
+        )
+    )

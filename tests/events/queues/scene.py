@@ -1,0 +1,103 @@
+"""A queue, its organizer, visitors, and a clock that a test moves by hand."""
+
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import httpx2
+
+from holdfast.events.queues import release
+from tests.support import Client, Service
+
+# Moves everything that has a time of this queue. What happened since the last call happened just now.
+SHIFT: LiteralString = """
+    with moved as (
+        select %(took)s * interval '1 second' as took, (%(seconds)s - %(took)s) * interval '1 second' as by,
+               %(seconds)s * interval '1 second' as past, to_timestamp(%(now)s) as now),
+    lines as (
+        update queues
+           set paced_at = least(paced_at + took, now) - past, rated_at = least(rated_at + took, now) - past,
+               starts_at = starts_at - by, ends_at = ends_at - by
+          from moved where id = %(id)s),
+    visitors as (
+        update queue_visitors set issued_at = issued_at - by, expires_at = expires_at - by
+          from moved where queue_id = %(id)s and token_id is not null)
+    update queue_releases set released_at = least(released_at + took, now) - past from moved where queue_id = %(id)s
+"""
+
+
+@dataclass
+class Line:
+    """A queue as its organizer works with it. No process releases by itself: `tick` does."""
+
+    service: Service
+    ada: Client
+    id: int
+    now: float = 0
+
+    @property
+    def path(self) -> str:
+        return f"/api/queues/{self.id}"
+
+    async def ask_to_join(self, visitor_id: str, client: Client | None = None) -> httpx2.Response:
+        return await (client or self.ada).post(f"{self.path}/join", {"visitor_id": visitor_id})
+
+    async def join(self, *visitor_ids: str) -> list[str]:
+        """Let visitors join, one after the other; where to poll for each."""
+        answers = [await self.ask_to_join(each) for each in visitor_ids]
+        assert [answer.status_code for answer in answers] == [202] * len(visitor_ids), answers[-1].text
+        return [answer.json()["next"]["url"] for answer in answers]
+
+    async def status(self, visitor_id: str) -> dict[str, Any]:
+        """Where a visitor stands, whose id needs no escaping."""
+        answer = await self.ada.get(f"{self.path}/status/{visitor_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def position(self, visitor_id: str) -> int | None:
+        return (await self.status(visitor_id)).get("position")
+
+    async def length(self) -> int:
+        return (await self.ada.get(self.path)).json()["data"]["queue_length"]
+
+    async def change(self, **fields: Any) -> None:
+        answer = await self.ada.patch(self.path, {"queue_event": fields})
+        assert answer.status_code == 200, answer.text
+
+    async def token(self, visitor_id: str) -> str:
+        """The token of a visitor who was released."""
+        return (await self.status(visitor_id))["token"]
+
+    async def verify(self, token: str, client: Client | None = None, **options: Any) -> httpx2.Response:
+        return await (client or self.ada).post("/api/queues/verify_token", {"token": token, **options})
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let exactly so much time pass for this queue since the last call, however long the test itself took."""
+        now = await self.clock()
+        took, self.now = now - self.now, now
+        await self.service.run_sql(SHIFT, id=self.id, now=now, took=took, seconds=seconds)
+
+    async def clock(self) -> float:
+        """The database's clock, in seconds."""
+        ((now,),) = await self.service.run_sql("select extract(epoch from clock_timestamp())::float8")
+        return now
+
+    async def release(self) -> int:
+        """Release whoever is due; how many that were."""
+        await self.pass_time(0)
+        return await release.release(self.service.database)
+
+    async def tick(self, seconds: float = 1, times: int = 1) -> int:
+        """Let time pass with a release at the end of it, so many times; how many were released."""
+        released = 0
+        for _ in range(times):
+            await self.pass_time(seconds)
+            released += await release.release(self.service.database)
+        return released
+
+
+async def open_line(service: Service, ada: Client | None = None, **fields: Any) -> Line:
+    """A new queue of a new organizer, or of one there is."""
+    ada = ada or await service.organizer()
+    line = Line(service, ada, (await ada.create_queue(**fields))["id"])
+    line.now = await line.clock()
+    return line

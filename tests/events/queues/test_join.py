@@ -1,0 +1,215 @@
+"""POST /api/queues/{id}/join: a place, once, in order of arrival."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from holdfast.events.queues import operations
+from holdfast.events.queues.model import JoinQueue
+from holdfast.events.settings import Tx
+from holdfast.kit.operation import Call, Caller
+from tests.events.queues.scene import Line, open_line
+from tests.support import Service, eventually, running
+
+
+async def test_who_joins_waits_at_the_end_of_the_line(line: Line) -> None:
+    await line.join("ann", "ben", "cal")
+
+    assert [await line.status(each) for each in ("ann", "ben", "cal")] == [
+        {"status": "waiting", "position": number, "estimated_wait_seconds": number} for number in (1, 2, 3)
+    ]
+    assert await line.length() == 3
+
+
+async def test_joining_again_changes_nothing(line: Line) -> None:
+    first = await line.join("ann", "ben")
+
+    assert await line.join("ann", "ben", "ann") == [*first, first[0]]
+    assert (await line.position("ann"), await line.position("ben"), await line.length()) == (1, 2, 2)
+
+
+async def test_a_thousand_duplicates_at_once_are_one_visitor(line: Line) -> None:
+    answers = await asyncio.gather(*(line.ask_to_join("ann") for _ in range(1000)))
+
+    assert {answer.status_code for answer in answers} == {202}
+    assert await line.length() == 1
+    assert await line.position("ann") == 1
+
+
+async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_and_leaves_no_gap(
+    line: Line, service: Service
+) -> None:
+    visitors = [f"visitor{number}" for number in range(300)]
+    async with running(service.database.settings) as other:
+        twin = Line(other, line.ada, line.id)
+        twin.ada = type(line.ada)(other.http, line.ada.key)
+        answers = await asyncio.gather(
+            *(each.ask_to_join(visitor) for visitor in visitors for each in (line, twin, line, twin))
+        )
+
+    assert {answer.status_code for answer in answers} == {202}
+    tickets = await service.run_sql("select ticket from queue_visitors order by ticket")
+    assert tickets == [(number,) for number in range(1, 301)]
+    assert await line.length() == 300
+
+
+async def test_what_one_process_answered_another_knows_at_once(line: Line, service: Service) -> None:
+    async with running(service.database.settings) as other:
+        twin = type(line.ada)(other.http, line.ada.key)
+        for visitor in ("ann", "ben", "cal"):
+            [poll] = await line.join(visitor)
+            assert (await twin.get(poll)).json()["status"] == "waiting"
+
+
+async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: Line, service: Service) -> None:
+    call = Call(Caller(0, line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+
+    async with service.database.transaction() as tx:
+        await operations.join(tx, [call])
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: operations.join(tx, [call])))
+        await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+    await meanwhile
+
+    assert await line.length() == 1
+
+
+async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: Line, service: Service) -> None:
+    call = Call(Caller(0, line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+
+    async def cut_off(tx: Tx) -> None:
+        await operations.join(tx, [call])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await service.database.transact(cut_off)
+
+    assert await line.status("ann") == {"status": "not_in_queue"}
+    await line.join("ben")
+    assert (await line.position("ben"), await line.length()) == (1, 1)
+
+
+async def test_nobody_new_joins_a_full_queue_and_who_waits_keeps_the_place(service: Service) -> None:
+    line = await open_line(service, max_queue_size=2, release_rate=30)
+    await line.join("ann", "ben")
+
+    refused = await line.ask_to_join("cal")
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "queue_full")
+    assert refused.json()["retry_after"] == 2
+    assert refused.headers["retry-after"] == "2"
+    assert await line.status("cal") == {"status": "not_in_queue"}
+    await line.join("ben")
+    assert await line.tick(2) == 1
+    await line.join("cal")
+    assert await line.position("cal") == 2
+
+
+async def test_of_many_who_race_for_the_last_places_as_many_join_as_there_are(service: Service) -> None:
+    line = await open_line(service, max_queue_size=10)
+
+    answers = await asyncio.gather(*(line.ask_to_join(f"visitor{number % 40}") for number in range(80)))
+
+    accepted = [number % 40 for number, answer in enumerate(answers) if answer.status_code == 202]
+    assert len(set(accepted)) == 10
+    assert len(accepted) == 20
+    assert {answer.json().get("code") for answer in answers} == {None, "queue_full"}
+    assert await line.length() == 10
+
+
+async def test_a_smaller_size_sends_nobody_away(service: Service) -> None:
+    line = await open_line(service)
+    await line.join("ann", "ben", "cal")
+    await line.change(max_queue_size=1)
+
+    assert await line.position("cal") == 3
+    assert (await line.ask_to_join("dan")).json()["code"] == "queue_full"
+    await line.change(max_queue_size=None)
+    await line.join("dan")
+
+
+async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: Line) -> None:
+    await line.join("ann")
+    await line.change(active=False)
+
+    refused = await line.ask_to_join("ben")
+
+    assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (
+        503,
+        "queue_inactive",
+        "60",
+    )
+    await line.join("ann")
+    assert await line.position("ann") == 1
+
+
+async def test_an_ended_queue_takes_nobody_and_nobody_waits_in_it(line: Line) -> None:
+    await line.join("ann")
+    await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+
+    for visitor in ("ann", "ben"):
+        refused = await line.ask_to_join(visitor)
+        assert (refused.status_code, refused.json()["code"]) == (422, "queue_ended")
+        assert await line.status(visitor) == {"status": "not_in_queue"}
+    assert await line.length() == 0
+
+
+async def test_a_queue_that_is_prolonged_after_its_end_still_knows_who_waited(line: Line) -> None:
+    await line.join("ann", "ben")
+    await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+    await line.change(ends_at=None)
+
+    assert (await line.position("ann"), await line.position("ben")) == (1, 2)
+
+
+async def test_visitors_line_up_before_a_queue_starts(service: Service) -> None:
+    line = await open_line(service, starts_at=(datetime.now(UTC) + timedelta(seconds=100)).isoformat())
+    await line.join("ann", "ben")
+
+    status = await line.status("ben")
+    assert status["position"] == 2
+    assert status["estimated_wait_seconds"] in (101, 102)
+
+
+async def test_who_was_released_may_join_again_without_losing_the_turn(line: Line) -> None:
+    await line.join("ann", "ben")
+    await line.tick()
+    token = await line.token("ann")
+
+    await line.join("ann")
+
+    assert await line.token("ann") == token
+    assert await line.length() == 1
+
+
+async def test_who_missed_the_turn_joins_again_at_the_end(line: Line) -> None:
+    await line.join("ann", "ben", "cal")
+    await line.tick()
+    await line.pass_time(10 * 60)
+    assert await line.status("ann") == {"status": "not_in_queue"}
+
+    await line.join("ann")
+
+    assert await line.position("ann") == 3
+
+
+async def test_who_used_the_token_up_joins_again_at_the_end(line: Line) -> None:
+    await line.join("ann", "ben")
+    await line.tick()
+    assert (await line.verify(await line.token("ann"), consume=True)).status_code == 200
+    assert await line.status("ann") == {"status": "not_in_queue"}
+
+    await line.join("ann")
+
+    assert await line.position("ann") == 2
+
+
+async def test_the_database_refuses_a_ticket_twice_and_serving_beyond_the_tickets(line: Line, service: Service) -> None:
+    await line.join("ann")
+
+    with pytest.raises(Exception, match="a_ticket_belongs_to_one_visitor"):
+        await service.run_sql(
+            "insert into queue_visitors (queue_id, visitor_id, ticket) select id, 'ben', 1 from queues"
+        )
+    with pytest.raises(Exception, match="serves_only_tickets_handed_out"):
+        await service.run_sql("update queues set serving = 2")

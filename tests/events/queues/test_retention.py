@@ -1,0 +1,71 @@
+"""Visitors are forgotten 30 days after they were released, and with their queue; those who wait never."""
+
+import pytest
+
+from holdfast.events.queues import retention
+from tests.events.queues.scene import Line, open_line
+from tests.support import Service
+
+DAY = 86_400
+
+
+async def forget(service: Service) -> int:
+    return await service.database.transact(retention.forget_visitors)
+
+
+async def remembered(service: Service) -> list[str]:
+    rows = await service.run_sql("select visitor_id from queue_visitors order by ticket")
+    return [visitor for (visitor,) in rows]
+
+
+async def test_who_was_released_long_ago_is_forgotten_and_who_waits_is_not(line: Line, service: Service) -> None:
+    await line.join("ann", "ben", "cal", "dan")
+    await line.tick()
+    await line.token("ann")
+    await line.pass_time(20 * DAY)
+    assert await line.tick() == 2
+    assert await forget(service) == 0
+
+    await line.pass_time(11 * DAY)
+    assert await forget(service) == 2
+    assert await remembered(service) == ["ben", "cal", "dan"]
+    assert await line.position("dan") == 1
+    assert await line.status("ann") == {"status": "not_in_queue"}
+    assert await forget(service) == 0
+
+
+async def test_who_was_forgotten_may_join_again(line: Line, service: Service) -> None:
+    await line.join("ann", "ben")
+    await line.tick()
+    await line.pass_time(31 * DAY)
+    await forget(service)
+
+    await line.join("ann")
+    assert await line.position("ann") == 2
+
+
+async def test_a_deleted_queue_is_forgotten_with_everybody_in_it(service: Service) -> None:
+    ada = await service.organizer()
+    kept, deleted = await open_line(service, ada), await open_line(service, ada)
+    for line in (kept, deleted):
+        await line.join("ann", "ben")
+        await line.tick()
+    await ada.delete(deleted.path)
+
+    assert await forget(service) == 4
+    assert await service.run_sql("select id from queues") == [(kept.id,)]
+    assert await remembered(service) == ["ann", "ben"]
+
+
+async def test_much_is_forgotten_a_portion_at_a_time(
+    line: Line, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    await line.join("ann", "ben", "cal")
+    await line.tick()
+    await line.ada.delete(line.path)
+
+    portions = [await forget(service) for _ in range(3)]
+
+    assert portions == [3, 2, 0]
+    assert await service.run_sql("select from queues") == []

@@ -1,0 +1,74 @@
+"""A visitor may be called anything: each name is one visitor, and `next.url` leads to that one."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from tests.events.queues.scene import Line
+
+AWKWARD = (
+    *("a/b", "/", "//", "a//b", "../1", "a/..", "...", "%", "%2F", "%252F", "%00", "a b", " ", "\t", "\n", ".\n", "+"),
+    *("?", "#", "a?b=c#d", "&", ";", ":", "@", "ann@example.com", "\\", '"', "'", "<script>", "{queue_id}", "status"),
+    *("\u00e9", "e\u0301", "\u4f60\u597d", "\U0001f39f\ufe0f", "\u202e", "\ufeff", "\ufffd", "\x01", "\x7f"),
+    *("x" * 255, "\U0001f39f" * 255),
+)
+
+
+async def test_next_leads_to_the_visitor_whatever_the_id(line: Line) -> None:
+    polls = [poll for visitor in AWKWARD for poll in await line.join(visitor)]
+
+    assert len(set(polls)) == len(AWKWARD)
+    for number, poll in enumerate(polls, 1):
+        assert poll.isascii()
+        assert (await line.ada.get(poll)).json()["position"] == number
+    for visitor in AWKWARD:
+        await line.join(visitor)
+    assert await line.length() == len(AWKWARD)
+
+
+async def test_a_released_visitor_of_any_name_has_a_token_of_that_name(line: Line) -> None:
+    [poll] = await line.join("a/b?\u00e9\U0001f39f")
+    await line.tick()
+
+    token = (await line.ada.get(poll)).json()["token"]
+    assert (await line.verify(token)).json()["data"]["visitor_id"] == "a/b?\u00e9\U0001f39f"
+
+
+@pytest.mark.parametrize("visitor", ["", ".", "..", "x" * 256, "x" * 10_240, "\x00", "a\x00b", "\U0001f39f" * 256])
+async def test_what_no_address_can_hold_or_is_too_long_is_refused(line: Line, visitor: str) -> None:
+    answer = await line.ask_to_join(visitor)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
+    assert answer.json()["errors"].keys() == {"visitor_id"}
+    assert await line.length() == 0
+
+
+@pytest.mark.parametrize("body", [b'{"visitor_id": "\\ud800"}', b'{"visitor_id": "\xff"}'])
+async def test_what_is_no_text_is_refused(line: Line, body: bytes) -> None:
+    answer = await line.ada.post(f"{line.path}/join", content=body, headers={"Content-Type": "application/json"})
+
+    assert 400 <= answer.status_code < 500
+    assert await line.length() == 0
+
+
+@pytest.mark.parametrize(
+    "segment", ["", "%00", "a%00", "%ff", "%ed%a0%80", "%c0%80", "x" * 256, "x" * 10_240, "a/b", "%2e", "%2E%2e"]
+)
+async def test_an_address_that_no_visitor_can_have_is_not_found(line: Line, segment: str) -> None:
+    answer = await line.ada.get(f"{line.path}/status/{segment}")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@hypothesis(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(visitor=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=255))
+async def test_any_other_text_is_a_visitor(line: Line, visitor: str) -> None:
+    if visitor in {".", ".."}:
+        return
+    answer = await line.ask_to_join(visitor)
+    assert answer.status_code == 202, json.dumps(visitor)
+
+    assert (await line.ada.get(answer.json()["next"]["url"])).json()["status"] == "waiting"
