@@ -26,6 +26,7 @@ class Process:
             "HOLDFAST_DATA_DIR": str(data_dir),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
+            "API_QUEUE_JOIN_RATE_LIMIT": "1000000",
             "MCP_RATE_LIMIT": "1000000",
         }
         self._service = service

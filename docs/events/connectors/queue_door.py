@@ -1,0 +1,56 @@
+"""A door behind a Holdfast waiting room: lets in whoever was released, and asks nobody else about it.
+
+Copy this file into your site. It needs PyJWT (`pip install 'pyjwt[crypto]'`).
+"""
+
+import threading
+import time
+
+import jwt
+
+
+class QueueDoor:
+    """Verifies the release tokens of one waiting room with its published keys.
+
+    base_url    the address of Holdfast, without a slash at the end
+    queue_id    the queue in front of this site
+    fail_open   whether to let everybody in while the keys cannot be fetched; if not, nobody is
+    """
+
+    def __init__(self, base_url: str, queue_id: int, *, fail_open: bool = False) -> None:
+        self._issuer = base_url
+        self._audience = f"queue:{queue_id}"
+        self._fail_open = fail_open
+        self._keys = jwt.PyJWKClient(f"{base_url}/.well-known/queue-jwks.json", lifespan=300, timeout=3)
+        self._used: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def visitor(self, token: str) -> str | None:
+        """The id of the visitor a token lets in, the first time it is shown; None for a token that lets nobody in."""
+        try:
+            if jwt.get_unverified_header(token).get("typ") != "queue-release+jwt":
+                return None
+            claims = jwt.decode(
+                token,
+                self._keys.get_signing_key_from_jwt(token),
+                algorithms=["RS256"],
+                issuer=self._issuer,
+                audience=self._audience,
+                leeway=10,
+                options={"require": ["exp", "iat", "sub", "jti"]},
+            )
+        except jwt.PyJWKClientConnectionError:
+            return "unverified" if self._fail_open else None
+        except jwt.PyJWTError:
+            return None
+        return claims["sub"] if self._is_first(claims["jti"], claims["exp"]) else None
+
+    def _is_first(self, token_id: str, expires_at: float) -> bool:
+        """Whether this process sees a token for the first time; remembered until the token has expired."""
+        with self._lock:
+            now = time.time()
+            self._used = {id: end for id, end in self._used.items() if end + 10 > now}
+            if token_id in self._used:
+                return False
+            self._used[token_id] = expires_at
+            return True

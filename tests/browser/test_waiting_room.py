@@ -1,0 +1,195 @@
+"""Visitors in Chromium watch their position fall, and are let in by the connector at the door of the shop."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
+from playwright.async_api import Browser, BrowserContext, Page, Response, expect
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from holdfast.events.queues import release
+from holdfast.events.settings import Settings
+from tests.docs.test_connectors import python_connector
+from tests.events.queues.scene import Line, open_line
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+
+@dataclass
+class Shop:
+    """A shop behind a waiting room that lets in one visitor every two seconds, and trusts the connector alone."""
+
+    line: Line
+    room: str
+    url: str
+    let_in: list[str] = field(default_factory=list[str])
+    turned_away: int = 0
+
+
+@pytest.fixture
+async def shop(settings: Settings) -> AsyncIterator[Shop]:
+    rooms, shops = listener(), listener()
+    base_url, shop_url = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (rooms, shops))
+    settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
+    async with running(settings) as service:
+        line = await open_line(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
+        shop = Shop(line, f"{base_url}/queues/{line.id}", shop_url)
+        door = python_connector().QueueDoor(base_url, line.id)
+
+        async def sale(request: Request) -> HTMLResponse:
+            visitor = await asyncio.to_thread(door.visitor, request.query_params.get("queue_token", ""))
+            if visitor is None:
+                shop.turned_away += 1
+                return HTMLResponse("<h1>Please line up first.</h1>", 403)
+            shop.let_in.append(visitor)
+            return HTMLResponse(f"<h1>Welcome</h1><p>Item {request.query_params['item']}</p>")
+
+        async def front(_: Request) -> HTMLResponse:
+            script = "addEventListener('message', (event) => { document.title = JSON.stringify(event.data) })"
+            return HTMLResponse(f'<iframe src="{shop.room}/embed" title="Line"></iframe><script>{script}</script>')
+
+        front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
+        async with serving(running_already(service.app), rooms), serving(front_of_shop, shops):
+            releasing = asyncio.create_task(release.run(service.database))
+            yield shop
+            releasing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await releasing
+
+
+@dataclass
+class Visitor:
+    """Somebody at a browser, and the positions that were shown."""
+
+    page: Page
+    positions: list[int] = field(default_factory=list[int])
+
+    async def see(self, response: Response) -> None:
+        if response.status == 200 and "/queues/" in response.url and "/embed" not in response.url:
+            shown = re.search(r'id="position"[^>]*>([\d,]+)<', await response.text())
+            self.positions += [int(shown[1].replace(",", ""))] if shown else []
+
+
+async def visitor(context: BrowserContext) -> Visitor:
+    visitor = Visitor(await context.new_page())
+    visitor.page.on("response", visitor.see)
+    return visitor
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
+    chromium: Browser, shop: Shop, scripts: bool
+) -> None:
+    contexts = [await chromium.new_context(java_script_enabled=scripts) for _ in range(10)]
+    visitors = [await visitor(context) for context in contexts]
+
+    await asyncio.gather(*(each.page.goto(shop.room) for each in visitors))
+    await asyncio.gather(*(each.page.wait_for_url(f"{shop.url}/**", timeout=60_000) for each in visitors))
+
+    for each in visitors:
+        await expect(each.page.locator("h1")).to_have_text("Welcome")
+        await expect(each.page.locator("p")).to_have_text("Item 7")
+        assert each.positions == sorted(each.positions, reverse=True)
+    assert len(set(shop.let_in)) == 10
+    assert shop.turned_away == 0
+    # Who came late has seen the line move.
+    assert max(len(set(each.positions)) for each in visitors) >= 3
+    tickets = dict(await shop.line.service.run_sql("select visitor_id, ticket from queue_visitors"))
+    assert sorted(tickets[each] for each in shop.let_in) == list(range(1, 11))
+    for context in contexts:
+        await context.close()
+
+
+async def test_a_page_that_is_closed_and_opened_again_has_kept_its_place(chromium: Browser, shop: Shop) -> None:
+    await shop.line.change(release_rate=1, starts_at="2099-01-01T00:00:00Z")
+    await shop.line.join("ann", "ben")
+    context = await chromium.new_context()
+    for _ in range(2):
+        page = await context.new_page()
+        await page.goto(shop.room)
+        await expect(page.locator("#position")).to_have_text("3")
+        await page.reload()
+        await expect(page.locator("#position")).to_have_text("3")
+        await page.close()
+    assert await shop.line.length() == 3
+
+
+async def test_in_a_frame_the_way_in_is_announced_and_a_link(chromium: Browser, shop: Shop) -> None:
+    page = await (await chromium.new_context()).new_page()
+    await page.goto(shop.url)
+    frame = page.frame_locator("iframe")
+
+    await expect(frame.locator("h2")).to_have_text("It is your turn.", timeout=30_000)
+    assert re.match(r'\{"type":"queue.released","token":"[\w.-]+","url":"http://127', await page.title())
+    await frame.locator("#enter").press("Enter")
+
+    await expect(page.locator("h1")).to_have_text("Welcome")
+
+
+async def test_the_page_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
+    page = await (await chromium.new_context()).new_page()
+    await page.goto(shop.url)
+    await page.evaluate("room => document.querySelector('iframe').src = room", shop.room)
+
+    await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
+
+
+async def violations(page: Page) -> list[tuple[str, str]]:
+    """The rules of accessibility that a page breaks, each with the first place where it does."""
+    axe: Any = Axe()
+    return [(each["id"], each["nodes"][0]["html"]) for each in (await axe.run(page)).response["violations"]]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1100)])
+async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
+    chromium: Browser, shop: Shop, scheme: Any, width: int
+) -> None:
+    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 700})
+    page = await context.new_page()
+    failures: list[str] = []
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.on("console", lambda said: failures.append(said.text) if "Content Security Policy" in said.text else None)
+    line = shop.line
+    later = {"release_rate": 1, "starts_at": "2099-01-01T00:00:00Z", "title": "W" * 60, "description": "x" * 200}
+    await line.change(**later)
+    await line.join("ann")
+
+    async def check(state: str, path: str = "") -> None:
+        await page.goto(shop.room + path)
+        await expect(page.locator(f"main[data-state={state}]")).to_be_visible()
+        await expect(page.locator("h1, h2")).to_have_count(2)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert (await violations(page)) == []
+
+    await check("before")
+    await line.change(active=False)
+    await check("paused")
+    newcomer = await context.new_page()
+    await context.clear_cookies()
+    await page.goto(shop.room)
+    await check("closed")
+    await line.change(active=True, max_queue_size=1)
+    await check("full")
+    await newcomer.close()
+    await line.change(starts_at=None, ends_at="2000-01-01T00:00:00Z")
+    await check("ended")
+    await line.change(ends_at=None, max_queue_size=None, release_rate=1)
+    await check("waiting")
+    await line.change(release_rate=1_000)
+    await page.goto(f"{shop.room}/embed")
+    await expect(page.locator("main[data-state=released]")).to_be_visible(timeout=20_000)
+    await check("released", "/embed")
+    await line.ada.delete(line.path)
+    await check("gone")
+    assert failures == []
+    assert {url.split("/")[2] for url in requests} <= {shop.room.split("/")[2], shop.url.split("/")[2]}

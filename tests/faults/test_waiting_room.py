@@ -1,0 +1,199 @@
+"""A crowd lines up and is let in through two processes, one of which is killed again and again.
+
+Nobody loses a place, no position rises, never more are released in an interval than the rate says, and nobody waits
+longer than was told.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import time
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from holdfast.events.queues.release import CATCH_UP
+from tests.faults.processes import Process, serving
+from tests.support import queue_fields
+
+SOAK = "HOLDFAST_SOAK" in os.environ
+VISITORS, RATE, KILLS = (100_000, 1_000, (3, 12)) if SOAK else (2_000, 200, (1, 3))
+"""How many come, how many are released in a second, and how many seconds lie between two kills, from and to."""
+
+
+@dataclass
+class Joined:
+    """A visitor who was answered with 202: when it was sent and answered."""
+
+    sent: float
+    answered: float
+
+
+@dataclass
+class Told:
+    """What a visitor was told, and when it was asked for and answered."""
+
+    asked: float
+    answered: float
+    position: int
+    wait: int
+
+
+@dataclass
+class Crowd:
+    """What the visitors of a queue saw."""
+
+    key: str
+    path: str
+    joined: dict[str, Joined] = field(default_factory=dict[str, Joined])
+    arrived: list[str] = field(default_factory=list[str])
+    told: dict[str, list[Told]] = field(default_factory=dict[str, list[Told]])
+    let_in: set[str] = field(default_factory=set[str])
+
+
+async def ask(
+    processes: list[Process], http: httpx2.AsyncClient, method: str, path: str, **options: Any
+) -> tuple[float, Any]:
+    """The answer of whichever process gives one, and when that one was asked."""
+    number = random.randrange(len(processes))
+    while True:
+        asked = time.time()
+        with contextlib.suppress(httpx2.TransportError):
+            return asked, await http.request(method, processes[number % len(processes)].url + path, **options)
+        number += 1
+
+
+async def line_up(processes: list[Process], crowd: Crowd, visitors: Iterator[str], connections: int = 32) -> None:
+    """Let visitors join from so many connections, some of them twice."""
+
+    async def one() -> None:
+        async with httpx2.AsyncClient(headers={"X-API-Key": crowd.key}, timeout=30) as http:
+            for visitor in visitors:
+                body = {"visitor_id": visitor}
+                for _ in range(1 + (random.random() < 0.1)):
+                    # The first try may have got through, though its answer did not.
+                    sent, (_, answer) = time.time(), await ask(processes, http, "POST", f"{crowd.path}/join", json=body)
+                    assert answer.status_code == 202, answer.text
+                    if visitor not in crowd.joined:
+                        crowd.joined[visitor] = Joined(sent, time.time())
+                        crowd.arrived.append(visitor)
+
+    await asyncio.gather(*(one() for _ in range(connections)))
+
+
+async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
+    """Ask again and again where visitors stand who were answered, until the last of all was let in."""
+    async with httpx2.AsyncClient(headers={"X-API-Key": crowd.key}, timeout=30) as http:
+        while last not in crowd.let_in:
+            visitor = random.choice([random.choice(crowd.arrived), random.choice(crowd.arrived[-3:])])
+            asked, answer = await ask(processes, http, "GET", f"{crowd.path}/status/{visitor}")
+            status = answer.json()
+            if status["status"] == "waiting":
+                told = Told(asked, time.time(), status["position"], status["estimated_wait_seconds"])
+                crowd.told.setdefault(visitor, []).append(told)
+            else:
+                assert status["reason"] == "released", (visitor, status)
+                crowd.let_in.add(visitor)
+
+
+async def begin(processes: list[Process], crowd: Crowd) -> float:
+    """Let the queue begin; when it had."""
+    async with httpx2.AsyncClient(headers={"X-API-Key": crowd.key}, timeout=30) as http:
+        _, answer = await ask(processes, http, "PATCH", crowd.path, json={"queue_event": {"starts_at": None}})
+    assert answer.status_code == 200, answer.text
+    return time.time()
+
+
+async def kill_again_and_again(processes: list[Process]) -> None:
+    while True:
+        await asyncio.sleep(random.uniform(*KILLS))
+        killed = random.choice(processes)
+        await asyncio.to_thread(killed.kill)
+        await asyncio.to_thread(killed.start)
+
+
+@contextlib.asynccontextmanager
+async def queue(process: Process) -> AsyncGenerator[Crowd]:
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        later = "2099-01-01T00:00:00Z"
+        fields = {"queue_event": queue_fields(release_rate=RATE, token_ttl_minutes=60, starts_at=later)}
+        made = await http.post("/api/queues", json=fields, headers={"X-API-Key": key})
+        yield Crowd(key, f"/api/queues/{made.json()['data']['id']}")
+
+
+def stored(database_url: str) -> tuple[dict[str, int], list[tuple[int, float]]]:
+    """The ticket of each visitor, and every ticket with the moment of its release."""
+    with psycopg.connect(database_url) as connection:
+        tickets = dict(connection.execute("select visitor_id, ticket from queue_visitors").fetchall())
+        releases = connection.execute(
+            "select first_ticket, last_ticket, extract(epoch from released_at)::float8 from queue_releases order by 1"
+        ).fetchall()
+    return tickets, [(ticket, at) for first, last, at in releases for ticket in range(first, last + 1)]
+
+
+async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_killed(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
+    visitors = [f"visitor {number}" for number in range(VISITORS)]
+    with serving(database_url, tmp_path, 2) as processes:
+        async with queue(processes[0]) as crowd:
+            killing = asyncio.create_task(kill_again_and_again(processes))
+            await line_up(processes, crowd, iter(visitors[:-100]))
+            watching = [asyncio.create_task(watch(processes, crowd, visitors[-1])) for _ in range(4)]
+            began = await begin(processes, crowd)
+            await line_up(processes, crowd, iter(visitors[-100:]))
+            await asyncio.gather(*watching)
+            killing.cancel()
+            await asyncio.gather(killing, return_exceptions=True)
+
+    tickets, released = stored(database_url)
+    at = dict(released)
+
+    # Nobody lost a place, or has two.
+    assert tickets.keys() == set(visitors)
+    assert sorted(tickets.values()) == list(range(1, VISITORS + 1))
+    assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
+
+    # Whoever was answered before somebody else asked is ahead.
+    by_answer = sorted(crowd.joined, key=lambda visitor: crowd.joined[visitor].answered)
+    answered = [crowd.joined[visitor].answered for visitor in by_answer]
+    furthest = list(itertools.accumulate((tickets[visitor] for visitor in by_answer), max))
+    for visitor, joined in crowd.joined.items():
+        if before := bisect_left(answered, joined.sent):
+            assert furthest[before - 1] < tickets[visitor]
+
+    # No position ever rose: what was asked for after an answer is no greater.
+    for seen in crowd.told.values():
+        seen.sort(key=lambda told: told.answered)
+        answered = [told.answered for told in seen]
+        lowest = list(itertools.accumulate((told.position for told in seen), min))
+        for told in seen:
+            before = bisect_left(answered, told.asked)
+            assert not before or told.position <= lowest[before - 1]
+
+    # In no interval were more released than the rate says.
+    times = [moment for _, moment in released]
+    assert times == sorted(times)
+    for first, moment in enumerate(times):
+        assert bisect_left(times, moment + 1) - first <= RATE
+
+    # Nobody waited longer than was told.
+    waits = [
+        (at[tickets[visitor]] - told.asked, told.wait)
+        for visitor, seen in crowd.told.items()
+        for told in seen
+        if told.asked > began
+    ]
+    assert len(waits) > 100
+    assert [wait for wait in waits if wait[0] > wait[1] + CATCH_UP] == []
