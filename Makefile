@@ -30,8 +30,8 @@ bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
 	@for each in registrations stock mcp queue; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 
 lock: $(UV) ## Renew both lock files from pyproject.toml
-	@$(UV) pip compile $(LOCK) --extra redis -o requirements.lock pyproject.toml
-	@$(UV) pip compile $(LOCK) --extra redis --group dev -o requirements-dev.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra redis --extra s3 -o requirements.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra redis --extra s3 --group dev -o requirements-dev.lock pyproject.toml
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## Remove the environment and the embedded database

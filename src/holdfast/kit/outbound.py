@@ -1,0 +1,211 @@
+"""Requests to addresses that strangers name, which must not lead into the operator's own network.
+
+The name in a URL is looked up once, everything it leads to is checked, and the connection is made to what was checked;
+no name is looked up a second time, so an answer that changes in between changes nothing. A redirect is a URL like the
+first.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
+
+import httpx2
+
+from holdfast.kit.problems import SERVICE_UNAVAILABLE
+
+CONNECT_SECONDS = 3
+"""How long one of several addresses may take to connect."""
+
+REDIRECTS = 3
+REDIRECTION = {301, 302, 303, 307, 308}
+
+AT_ONCE = 32
+"""Requests one client makes at the same time, since each may fill its limit."""
+
+LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses a host name leads to, for a port. Raises OSError when there are none."""
+
+
+class Refused(Exception):
+    """What a URL names is not to be had; the message says why, as the end of a sentence about the URL."""
+
+
+class Fetched(NamedTuple):
+    """What a URL led to. The type is what the other side calls it, in lower case, without parameters; or empty."""
+
+    content: bytes
+    content_type: str
+
+
+class Outbound:
+    """A client for public http and https addresses on their default ports.
+
+    seconds    how long a request may take, with its look-ups and redirects
+    exempt     pairs of address and port that may be reached though they are not public: only tests have any
+    trust      whose certificates are believed; None: those the system believes
+    look_up    how names become addresses
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = 10,
+        exempt: Collection[tuple[str, int]] = (),
+        trust: ssl.SSLContext | None = None,
+        look_up: LookUp | None = None,
+    ) -> None:
+        self._seconds = seconds
+        self._exempt = frozenset((ip_address(address), port) for address, port in exempt)
+        self._ports = {port for _, port in self._exempt}
+        self._trust = trust
+        self._look_up = look_up or _look_up
+        self._under_way = 0
+
+    async def get(self, url: str, *, limit: int, accept: str = "*/*") -> Fetched:
+        """What a URL leads to, of at most `limit` bytes. Raises `Refused`, or `service_unavailable` when too busy."""
+        if self._under_way >= AT_ONCE:
+            raise SERVICE_UNAVAILABLE("Too many addresses are being fetched already.", retry_after=10)
+        self._under_way += 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._follow(url, limit, accept)
+        except TimeoutError as error:
+            raise Refused(f"took longer than {self._seconds:g} seconds") from error
+        except httpx2.TransportError as error:
+            raise Refused("broke off, or is not answered as HTTP has it") from error
+        finally:
+            self._under_way -= 1
+
+    async def _follow(self, url: str, limit: int, accept: str) -> Fetched:
+        at = self._checked(url)
+        for _ in range(REDIRECTS + 1):
+            async with self._answer(at, accept) as response:
+                if response.status_code not in REDIRECTION:
+                    return await _read(response, limit)
+                at = self._checked(response.headers.get("location", ""), at)
+        raise Refused(f"redirects more than {REDIRECTS} times")
+
+    def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
+        """A URL that may be asked for, as far as can be told without a look-up."""
+        try:
+            parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise Refused("is not a URL, or redirects to what is none") from error
+        if parsed.scheme not in {"http", "https"} or not parsed.host:
+            raise Refused("must begin with http:// or https:// and a host")
+        if parsed.userinfo:
+            raise Refused("must not carry a user name or password")
+        if parsed.port is not None and parsed.port not in self._ports:
+            raise Refused("must use the default port, 80 for http or 443 for https")
+        return parsed
+
+    @asynccontextmanager
+    async def _answer(self, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
+        """The answer to one request, its body still to be read."""
+        headers = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": "Holdfast",
+            "Accept": accept,
+            # What is compressed could become anything, whatever was counted on the way.
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+        }
+        # The address goes where the name stood; the certificate is still held against the name.
+        extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_SECONDS}}
+        async with httpx2.AsyncHTTPTransport(verify=await self._believed()) as transport:
+            for address in await self._addresses(url):
+                request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
+                try:
+                    response = await transport.handle_async_request(request)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                    continue
+                yield response
+                return
+        raise Refused("cannot be reached, or has no certificate to be believed")
+
+    async def _believed(self) -> ssl.SSLContext:
+        if self._trust is None:
+            # Reading what the system believes takes a while, the first time above all.
+            self._trust = await asyncio.to_thread(httpx2.create_ssl_context)
+        return self._trust
+
+    async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
+        """Where a host is to be found; every one of these addresses may be reached."""
+        port = url.port or {"http": 80, "https": 443}[url.scheme]
+        try:
+            found = await self._look_up(url.raw_host.decode("ascii"), port)
+            addresses = [ip_address(each) for each in found]
+        except (OSError, ValueError) as error:
+            raise Refused("names a host that cannot be found") from error
+        for address in addresses:
+            exempt = (address, port) in self._exempt
+            if not exempt and (url.port is not None or not is_public(address)):
+                raise Refused("leads to an address that is not public")
+        return found
+
+
+async def _read(response: httpx2.Response, limit: int) -> Fetched:
+    """The body, counted as it comes: what its length is said to be is only good for refusing it early."""
+    if response.status_code != 200:
+        raise Refused(f"is answered with status {response.status_code}")
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused("is answered in compressed form, though that was not asked for")
+    too_large = Refused(f"holds more than {limit} bytes")
+    if int(response.headers.get("content-length", "0")) > limit:
+        raise too_large
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Fetched(bytes(body), content_type)
+
+
+_LOOKING_UP = ThreadPoolExecutor(max_workers=8, thread_name_prefix="look-up")
+"""A look-up cannot be called off: threads of their own keep slow ones from holding up anything else."""
+
+
+async def _look_up(host: str, port: int) -> Sequence[str]:
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_LOOKING_UP, ask)
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address belongs to the public internet, and so does every IPv4 address wrapped in it."""
+    if isinstance(address, IPv6Address):
+        if wrapped := _wrapped(address):
+            return all(is_public(each) for each in wrapped)
+        if address not in GLOBAL_UNICAST:
+            return False
+    return not any(address in network for network in SPECIAL)
+
+
+def _wrapped(address: IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that packets to an IPv6 address may end up at."""
+    if address in NAT64:
+        return (IPv4Address(int(address) & 0xFFFF_FFFF),)
+    inside = address.ipv4_mapped or address.sixtofour
+    return (inside,) if inside else address.teredo or ()
+
+
+GLOBAL_UNICAST = ip_network("2000::/3")
+NAT64 = ip_network("64:ff9b::/96")
+SPECIAL = tuple(
+    ip_network(each)
+    for each in """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+    192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+    2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
+    168.63.129.16/32
+    """.split()
+)
+"""What is not the public internet: what the special-purpose registries of IANA list (iana-ipv4-special-registry and
+iana-ipv6-special-registry), multicast, and the address at which a large cloud answers the machines inside it."""

@@ -1,0 +1,158 @@
+"""What strangers name is fetched in little time and of little size, or not at all."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from holdfast.kit import outbound
+from holdfast.kit.outbound import Fetched, Outbound, Refused
+from holdfast.kit.problems import Problem
+from tests.outside import LOCAL, Script, ok, reaching, refusal, says, serving
+
+
+async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
+    async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
+        assert await reaching(server).get(server.url, limit=3) == Fetched(b"png", "image/png")
+
+
+async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
+    async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
+        assert await reaching(server).get(server.url, limit=9) == Fetched(b"something", "")
+
+
+async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return [LOCAL]
+
+    async with serving(ok(b"")) as server:
+        client = Outbound(exempt=[(LOCAL, server.port)], look_up=look_up)
+        await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", limit=1, accept="image/png")
+
+    request, *headers = server.requests[0].strip().split("\r\n")
+    assert request == "GET /a%20b?c=d HTTP/1.1"
+    assert dict(header.split(": ") for header in headers) == {
+        "Host": f"photos.example:{server.port}",
+        "User-Agent": "Holdfast",
+        "Accept": "image/png",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+    }
+
+
+@pytest.mark.parametrize("status", ["201 Created", "204 No Content", "206 Partial", "300 Choices", "404 No", "500 No"])
+async def test_any_other_answer_is_refused_with_its_status(status: str) -> None:
+    async with serving(says(f"{status}\r\nContent-Length: 0")) as server:
+        assert await refusal(reaching(server), server.url) == f"is answered with status {status[:3]}"
+
+
+async def test_a_body_is_refused_by_the_length_it_says_it_has() -> None:
+    async with serving(says("200 OK\r\nContent-Length: 1001")) as server:
+        assert await refusal(reaching(server), server.url) == "holds more than 1000 bytes"
+
+
+@pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Connection: close"])
+async def test_a_body_without_end_is_refused_once_it_is_too_large(head: str) -> None:
+    async def endless(writer: asyncio.StreamWriter, _: str) -> None:
+        writer.write(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
+        while not writer.is_closing():
+            writer.write(b"64\r\n" + b"x" * 100 + b"\r\n")
+            await writer.drain()
+
+    async with serving(endless) as server:
+        assert await refusal(reaching(server), server.url) == "holds more than 1000 bytes"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says("200 OK\r\nContent-Length: 100", b"x" * 50),
+        says("200 OK\r\nTransfer-Encoding: chunked", b"64\r\nxx"),
+        says("200 OK\r\nContent-Length: many", b"x"),
+        says("200 OK\r\nContent-Length: -1", b"x"),
+        says("200 OK\r\nX: " + "x" * 200_000, b""),
+        says("not a status", b""),
+        says("", b""),
+    ],
+    ids=["shorter than said", "half a chunk", "no number", "negative", "a huge header", "no status", "nothing"],
+)
+async def test_an_answer_that_is_not_as_http_has_it_is_refused(answer: Script) -> None:
+    async with serving(answer) as server:
+        assert await refusal(reaching(server), server.url) == "broke off, or is not answered as HTTP has it"
+
+
+async def test_more_than_was_announced_is_not_read() -> None:
+    async with serving(says("200 OK\r\nContent-Length: 3", b"png and something that was not announced")) as server:
+        assert (await reaching(server).get(server.url, limit=10)).content == b"png"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
+async def test_what_comes_compressed_is_refused(encoding: str) -> None:
+    async with serving(ok(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
+        assert "compressed" in await refusal(reaching(server), server.url)
+
+
+@pytest.mark.parametrize("until", ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1"])
+async def test_an_answer_that_does_not_come_to_an_end_is_not_waited_for(until: str) -> None:
+    async def stalls(writer: asyncio.StreamWriter, _: str) -> None:
+        writer.write(until.encode())
+        await writer.drain()
+        await gone.wait()
+
+    gone = asyncio.Event()
+    async with serving(stalls) as server:
+        assert await refusal(reaching(server, seconds=0.1), server.url) == "took longer than 0.1 seconds"
+        gone.set()
+
+
+async def test_a_look_up_that_does_not_come_to_an_end_is_not_waited_for() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return await asyncio.Future()
+
+    assert "took longer" in await refusal(Outbound(look_up=look_up, seconds=0.1), "http://slow.example/")
+
+
+async def test_all_redirects_together_have_the_time_of_one_request() -> None:
+    async def slowly(writer: asyncio.StreamWriter, request: str) -> None:
+        asked.append(request)
+        if len(asked) == 3:
+            await gone.wait()
+        await says(f"302 Found\r\nLocation: /{len(asked)}")(writer, request)
+
+    asked: list[str] = []
+    gone = asyncio.Event()
+    async with serving(slowly) as server:
+        assert "took longer" in await refusal(reaching(server, seconds=0.5), server.url)
+        gone.set()
+
+
+async def test_so_many_requests_are_made_at_once_and_more_are_put_off() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        waiting.append(host)
+        if len(waiting) == outbound.AT_ONCE:
+            all_wait.set()
+        return await asyncio.Future()
+
+    waiting: list[str] = []
+    all_wait = asyncio.Event()
+    client = Outbound(look_up=look_up)
+    requests = [asyncio.create_task(client.get("http://slow.example/", limit=1)) for _ in range(outbound.AT_ONCE)]
+    await all_wait.wait()
+
+    with pytest.raises(Problem) as refused:
+        await client.get("http://slow.example/", limit=1)
+    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+
+    for request in requests:
+        request.cancel()
+    await asyncio.gather(*requests, return_exceptions=True)
+    with pytest.raises(Refused):
+        await client.get("ftp://example.com/", limit=1)
+
+
+async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(ok(b"proxied")) as proxy, serving(ok(b"direct")) as server:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await reaching(server).get(server.url, limit=10)).content == b"direct"
+        assert proxy.requests == []

@@ -1,0 +1,177 @@
+"""Whatever a URL, a name or a redirect says, no connection is made but to a public address."""
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.outbound import Outbound, is_public
+from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
+
+NOT_PUBLIC = "leads to an address that is not public"
+
+HOSTILE = (
+    *("127.0.0.1", "localhost", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"),
+    *("10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "2130706433", "127.1"),
+    *("017700000001", "0177.0.0.1", "localhost.", "[::]", "[fe80::1]", "[::127.0.0.1]", "[2002:7f00:1::]"),
+    *("[2001:0:7f00:1::]", "[2001:db8::1]", "[ff02::1]", "224.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1"),
+    *("[64:ff9b:1::1]", "[fec0::1]", "168.63.129.16", "172.16.0.1", "192.168.0.1", "[::ffff:10.0.0.1]"),
+)
+"""Thirteen ways into one's own network that were seen, and more."""
+
+
+@pytest.mark.parametrize("host", HOSTILE)
+@pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
+async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str, redirected: bool) -> None:
+    async with serving(ok(b"secret")) as inside:
+        target = f"http://{host}:{inside.port}/"
+        async with serving(redirects(target)) as outside:
+            # The port of the server inside is let through, so that its address alone can keep it from being reached.
+            client = Outbound(exempt=[(LOCAL, outside.port), ("192.0.2.7", inside.port)])
+            said = await refusal(client, outside.url if redirected else target)
+
+    assert said in (NOT_PUBLIC, "names a host that cannot be found", "is not a URL, or redirects to what is none")
+    assert inside.requests == []
+    assert len(outside.requests) == redirected
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
+)
+async def test_that_an_address_is_not_public_is_said(host: str) -> None:
+    assert await refusal(Outbound(), f"http://{host}/") == NOT_PUBLIC
+
+
+async def test_a_name_that_leads_to_a_public_and_to_another_address_is_refused() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return ["93.184.215.14", LOCAL]
+
+    assert await refusal(Outbound(look_up=look_up), "http://two-faced.example/") == NOT_PUBLIC
+
+
+async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_checked() -> None:
+    answers = [[LOCAL], ["127.0.0.2"]]
+
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return answers.pop(0)
+
+    async with serving(ok(b"checked")) as server:
+        client = Outbound(exempt=[(LOCAL, server.port)], look_up=look_up)
+        fetched = await client.get(f"http://changing.example:{server.port}/", limit=10)
+
+        assert fetched.content == b"checked"
+        assert answers == [["127.0.0.2"]]
+        assert await refusal(client, f"http://changing.example:{server.port}/") == NOT_PUBLIC
+
+
+async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.3", LOCAL]
+
+    async with serving(ok(b"second")) as server:
+        client = Outbound(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
+        assert (await client.get(f"http://two.example:{server.port}/", limit=10)).content == b"second"
+
+
+async def test_an_exemption_is_good_for_its_own_port_only() -> None:
+    async with serving(ok(b"")) as one, serving(ok(b"")) as other:
+        client = Outbound(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
+        assert await refusal(client, other.url) == NOT_PUBLIC
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "photo.jpg", "//example.com/", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/"),
+        *("data:image/png;base64,AAAA", "javascript:alert(1)", "http:///photo.jpg", "http://", "https:example.com"),
+        *("http://example.com\n/", "http://exa mple.com\x00/", "http://[::1/", "http://example.com:port/"),
+        *("http://example.com:8080/", "https://example.com:80/", "http://example.com:443/", "http://example.com:0/"),
+        *("http://user@example.com/", "http://user:secret@example.com/", "http://example.com\\@127.0.0.1/"),
+        *("http://\u2460.example.com/", "http://" + "a" * 70 + ".example/", "http://a..b/"),
+    ],
+)
+async def test_what_is_no_public_web_address_is_refused_before_anything_is_looked_up(url: str) -> None:
+    looked_up: list[str] = []
+
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        looked_up.append(host)
+        raise OSError("nobody knows")
+
+    assert await refusal(Outbound(look_up=look_up), url)
+    assert [host for host in looked_up if len(host) < 70 and ".." not in host] == []
+
+
+async def test_a_name_that_nobody_knows_is_refused() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        raise socket.gaierror("Name or service not known")
+
+    assert await refusal(Outbound(look_up=look_up), "http://nobody.example/") == "names a host that cannot be found"
+
+
+async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
+    async with serving(redirects("/a", "/b", "/c")) as server:
+        assert (await reaching(server).get(server.url, limit=10)).content == b"there"
+    async with serving(redirects("/a", "/b", "/c", "/d")) as server:
+        assert await refusal(reaching(server), server.url) == "redirects more than 3 times"
+        assert len(server.requests) == 4
+
+
+async def test_no_cookie_is_carried_along_a_redirect() -> None:
+    async with serving(redirects("/again")) as server:
+        await reaching(server).get(server.url, limit=10)
+
+    assert "cookie" not in server.requests[1].lower()
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://user:secret@example.com/", "ftp://example.com/", "http://example.com:81/", "http://[::1", "file:///etc"],
+)
+async def test_a_redirect_to_what_may_not_be_asked_for_is_refused(location: str) -> None:
+    async with serving(redirects(location)) as server:
+        assert await refusal(reaching(server), server.url)
+
+
+@given(st.ip_addresses(v=4))
+def test_no_ipv4_address_is_public_that_the_registries_keep_apart(address: ipaddress.IPv4Address) -> None:
+    if is_public(address):
+        assert address.is_global
+        assert not address.is_multicast
+
+
+@given(st.ip_addresses(v=6))
+def test_no_ipv6_address_is_public_that_the_registries_keep_apart(address: ipaddress.IPv6Address) -> None:
+    if is_public(address):
+        assert address.is_global
+        assert not address.is_multicast
+
+
+private = st.sampled_from(
+    [ipaddress.ip_network(each) for each in ("127.0.0.0/8", "10.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10")]
+).flatmap(lambda network: st.ip_addresses(network=network))
+
+
+@given(private, st.integers(0, 2**80 - 1))
+def test_wrapping_an_address_into_ipv6_never_makes_it_public(address: ipaddress.IPv4Address, rest: int) -> None:
+    inside = int(address)
+    assert not is_public(address)
+    for wrapped in (
+        0xFFFF << 32 | inside,
+        inside,
+        int(ipaddress.IPv6Address("64:ff9b::")) | inside,
+        0x2002 << 112 | inside << 80 | rest,
+        0x20010000 << 96 | inside << 64 | rest % 2**64,
+        0x20010000 << 96 | rest % 2**64 << 32 | inside ^ 0xFFFF_FFFF,
+    ):
+        assert not is_public(ipaddress.IPv6Address(wrapped))
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "8.8.8.8", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "64:ff9b::808:808", "2a00::1"]
+)
+def test_what_the_internet_routes_is_public(address: str) -> None:
+    assert is_public(ipaddress.ip_address(address))

@@ -1,0 +1,78 @@
+"""Servers outside of the service, which answer as they are told."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from holdfast.kit.outbound import Outbound, Refused
+
+LOCAL = "127.0.0.1"
+
+Script = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
+"""What a server does with a connection on which it has read this request."""
+
+
+class Server:
+    """A server that follows a script, and knows what it was asked."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.requests: list[str] = []
+        self.url = f"http://{LOCAL}:{port}/"
+
+
+@asynccontextmanager
+async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Server]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = (await reader.readuntil(b"\r\n\r\n")).decode()
+            server.requests.append(request)
+            await script(writer, request)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # whoever asked has gone
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(serve, LOCAL, 0, ssl=tls)
+    server = Server(listening.sockets[0].getsockname()[1])
+    async with listening:
+        yield server
+
+
+def says(head: str, body: bytes = b"") -> Script:
+    """A script that answers the same to everybody."""
+
+    async def answer(writer: asyncio.StreamWriter, _: str) -> None:
+        writer.write(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
+        await writer.drain()
+
+    return answer
+
+
+def ok(body: bytes, *headers: str, content_type: str = "image/png") -> Script:
+    about = [f"Content-Type: {content_type}"] if content_type else []
+    return says("\r\n".join(["200 OK", f"Content-Length: {len(body)}", *about, *headers]), body)
+
+
+def redirects(*to: str) -> Script:
+    """A script that leads along these addresses, one after another, and then answers."""
+    left = list(to)
+
+    async def answer(writer: asyncio.StreamWriter, request: str) -> None:
+        script = says(f"302 Found\r\nLocation: {left.pop(0)}\r\nSet-Cookie: a=b; Path=/") if left else ok(b"there")
+        await script(writer, request)
+
+    return answer
+
+
+def reaching(*servers: Server, seconds: float = 10) -> Outbound:
+    return Outbound(exempt=[(LOCAL, server.port) for server in servers], seconds=seconds)
+
+
+async def refusal(client: Outbound, url: str, limit: int = 1000) -> str:
+    with pytest.raises(Refused) as refused:
+        await client.get(url, limit=limit)
+    return str(refused.value)
