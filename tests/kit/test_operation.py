@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.kit.command import Command, Id, check
-from holdfast.kit.database import Tx
+from holdfast.kit.database import Database, Tx
 from holdfast.kit.operation import NOBODY, READS, Call, Caller, Operation, Page, Paged, page
 from holdfast.kit.problems import Problem
 
@@ -44,6 +44,11 @@ async def count(tx: Tx[None], caller: Caller, command: Paged) -> Page[Lamp]:
     return page([], command)
 
 
+async def order(database: Database[None], caller: Caller, command: FindLamp) -> Lamp:
+    """Order a lamp from elsewhere."""
+    return Lamp(command.lamp)
+
+
 ONE = Operation("find_lamp", "GET    /rooms/{room}/lamps/{lamp}", find)
 MANY = Operation("switch_lamp", "POST /lamps", switch, body="lamp", status=202, bare=True)
 
@@ -55,6 +60,13 @@ def test_the_route_is_a_method_and_a_path_whose_names_are_fields() -> None:
 
 def test_the_function_says_whether_many_callers_share_it() -> None:
     assert (ONE.many, MANY.many) == (False, True)
+
+
+def test_the_function_says_whether_it_makes_its_transactions_itself() -> None:
+    ordered = Operation("order_lamp", "POST /lamps/{lamp}", order)
+
+    assert [each.transacts_itself for each in (ONE, MANY, ordered)] == [False, False, True]
+    assert (ordered.many, ordered.command, ordered.answer) == (False, FindLamp, Lamp)
 
 
 def test_the_annotations_say_what_is_asked_and_answered() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command
-from holdfast.kit.database import Tx
+from holdfast.kit.database import Database, Tx
 from holdfast.kit.operation import NOBODY, Call, Caller, Operation
 from holdfast.kit.problems import NOT_FOUND, Problem
 from holdfast.kit.runner import Runner
@@ -44,8 +44,18 @@ async def is_in_a_transaction(tx: Tx[Settings], caller: Caller, command: Look) -
     return await tx.value("select now()") == await tx.value("select now()")
 
 
+async def put_between(database: Database[Settings], caller: Caller, command: Put) -> int:
+    """Put two books on the shelf, one after the other, as if something were asked elsewhere in between."""
+    await database.transact(lambda tx: put(tx, caller, command))
+    if command.pages > 500:
+        raise NOT_FOUND("It does not fit.")
+    await database.transact(lambda tx: put(tx, caller, command))
+    return command.pages
+
+
 PUT = Operation("put_book", "POST /books", put, body="book")
 PUT_MANY = Operation("put_books", "POST /many", put_many, body="book")
+PUT_BETWEEN = Operation("put_two_books", "POST /two", put_between, body="book")
 READ = Operation("read_shelf", "GET /books", is_in_a_transaction)
 CHANGE = Operation("change_shelf", "DELETE /books", is_in_a_transaction)
 
@@ -53,7 +63,7 @@ CHANGE = Operation("change_shelf", "DELETE /books", is_in_a_transaction)
 @pytest.fixture
 async def runner(service: Service) -> Runner:
     await service.run_sql("create table shelf (pages int not null check (pages < 1000))")
-    return Runner((PUT, PUT_MANY, READ, CHANGE), service.database)
+    return Runner((PUT, PUT_MANY, PUT_BETWEEN, READ, CHANGE), service.database)
 
 
 async def shelf(service: Service) -> list[int]:
@@ -69,6 +79,16 @@ async def test_an_operation_that_refuses_changes_nothing(runner: Runner, service
     with pytest.raises(Problem, match="nothing in it"):
         await runner[PUT](NOBODY, Put(pages=0))
     assert await shelf(service) == []
+
+
+async def test_an_operation_that_makes_its_transactions_itself_keeps_what_it_had_done(
+    runner: Runner, service: Service
+) -> None:
+    assert await runner[PUT_BETWEEN](NOBODY, Put(pages=7)) == 7
+    with pytest.raises(Problem, match="does not fit"):
+        await runner[PUT_BETWEEN](NOBODY, Put(pages=501))
+
+    assert await shelf(service) == [7, 7, 501]
 
 
 async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runner: Runner, service: Service) -> None:

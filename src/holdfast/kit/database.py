@@ -5,6 +5,7 @@ All SQL of a service goes through `Tx`, which is handed to every operation.
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
@@ -274,6 +275,11 @@ async def _in_time() -> AsyncGenerator[None]:
         # What follows the first line quotes rows: addresses and hashes do not belong into logs.
         error.args = (first_line(error),)
         raise
+
+
+def transacts_itself(work: Callable[..., Awaitable[Any]]) -> bool:
+    """Whether a function is given the `database`, to make transactions between what it does elsewhere, and no `tx`."""
+    return "database" in inspect.signature(work).parameters
 
 
 def first_line(error: BaseException) -> str:

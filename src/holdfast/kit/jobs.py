@@ -9,7 +9,7 @@ import procrastinate
 import procrastinate.schema
 import structlog
 
-from holdfast.kit.database import KEEPALIVE, Database, Tx
+from holdfast.kit.database import KEEPALIVE, Database, transacts_itself
 from holdfast.kit.migrate import Migration, read
 
 log = structlog.get_logger()
@@ -17,10 +17,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Periodic:
-    """A job that runs by itself. `cron` is in UTC; `run(tx)` returns how many rows it changed."""
+    """A job that runs by itself.
+
+    cron    when, in UTC
+    run     `(tx)`, or `(database)` where it does work elsewhere between transactions; returns how many rows it changed
+    """
 
     cron: str
-    run: Callable[[Tx[Any]], Awaitable[int]]
+    run: Callable[[Any], Awaitable[int]]
 
 
 def schema() -> list[Migration]:
@@ -45,6 +49,6 @@ def _schedule(app: procrastinate.App, database: Database[Any], job: Periodic) ->
     @app.periodic(cron=job.cron)
     @app.task(name=job.run.__name__, queueing_lock=job.run.__name__, retry=3)
     async def run(timestamp: int) -> None:  # pyright: ignore[reportUnusedFunction]
-        changed = await database.transact(job.run)
+        changed = await (job.run(database) if transacts_itself(job.run) else database.transact(job.run))
         # One that runs each minute has nothing to tell most of the time.
         (log.info if changed else log.debug)("job done", job=job.run.__name__, changed=changed)

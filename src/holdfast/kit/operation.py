@@ -1,7 +1,8 @@
 """One line of a service's table: which route or tool, or both, runs which function.
 
 An operation is a plain async function, `(tx, caller, command) -> answer`, or, where many callers share one statement,
-`(tx, calls) -> answers`. Both doors and every document are derived from the table; see `docs/decisions/0001`.
+`(tx, calls) -> answers`, or, where it asks others than the database too, `(database, caller, command) -> answer`, which
+makes its transactions itself. Both doors and every document are derived from the table; see `docs/decisions/0001`.
 """
 
 import inspect
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_t
 from msgspec import Meta, Struct
 
 from holdfast.kit.command import Command
+from holdfast.kit.database import transacts_itself
 from holdfast.kit.problems import Problem
 
 C = TypeVar("C", bound=Command)
@@ -109,6 +111,7 @@ class Hints:
 
 READS = Hints(read_only=True, destructive=False, idempotent=True)
 ADDS = Hints(read_only=False, destructive=False, idempotent=False)
+FETCHES = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
 SETS = Hints(read_only=False, destructive=False, idempotent=True)
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
 REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
@@ -178,6 +181,11 @@ class Operation:
     def many(self) -> bool:
         """Whether one run serves many callers."""
         return "calls" in inspect.signature(self.run).parameters
+
+    @cached_property
+    def transacts_itself(self) -> bool:
+        """Whether it does work elsewhere, between transactions of its own."""
+        return transacts_itself(self.run)
 
     @cached_property
     def command(self) -> type[Command]:

@@ -1,8 +1,9 @@
-"""How operations run: alone in a transaction, or together with everyone else who waits."""
+"""How operations run: alone in a transaction, together with everyone else who waits, or in steps of their own."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from holdfast.kit import idempotency
@@ -38,7 +39,7 @@ class Runner:
         self._writes = Turns(1)
         self._reads = Turns(READS_AT_ONCE)
         self._repeats = Turns(1)
-        self._runs = {each.name: self._together(each) if each.many else self._alone(each) for each in operations}
+        self._runs = {each.name: self._run(each) for each in operations}
 
     def __getitem__(self, operation: Operation) -> Run:
         """The function `(caller, command) -> answer` of an operation; it raises a `Problem`."""
@@ -75,6 +76,13 @@ class Runner:
                 return await submit(caller.tenant_id, Keyed(Call(caller, command), request))
 
         return once
+
+    def _run(self, operation: Operation) -> Run:
+        if operation.many:
+            return self._together(operation)
+        if operation.transacts_itself:
+            return partial(operation.run, self._database)
+        return self._alone(operation)
 
     def _together(self, operation: Operation) -> Run:
         submit = self._lanes(operation, operation.run)
