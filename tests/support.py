@@ -47,6 +47,9 @@ class Client:
     async def post(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         return await self.request("POST", path, body, **options)
 
+    async def put(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        return await self.request("PUT", path, body, **options)
+
     async def patch(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         return await self.request("PATCH", path, body, **options)
 
@@ -180,6 +183,7 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
         database_url=database_url,
         base_url="http://events.test",
         registrations_per_minute=1_000_000,
+        photos_per_minute=1_000_000,
         organizers_per_hour=1_000_000,
         joins_per_minute=1_000_000,
         room_joins_per_minute=1_000_000,

@@ -16,6 +16,7 @@ from holdfast.events import settings as events_settings
 from holdfast.events.keys.model import ApiKey, CreateKey
 from holdfast.events.keys.operations import create, mint
 from holdfast.events.oauth import commands as oauth
+from holdfast.events.photos.store import NotInstalled
 from holdfast.inventory import api as inventory_api
 from holdfast.inventory import demo as inventory_demo
 from holdfast.inventory import settings as inventory_settings
@@ -63,7 +64,7 @@ def main() -> None:
     """Run a command. What an operator has to see to is said in a line."""
     try:
         app()
-    except (CannotStart, TooShort, Unreadable) as error:
+    except (CannotStart, NotInstalled, TooShort, Unreadable) as error:
         complain(str(error))
         raise SystemExit(1) from error
     except Problem as problem:

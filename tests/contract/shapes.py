@@ -133,6 +133,30 @@ class NotInQueue(Shape):
     status: Literal["not_in_queue"]
 
 
+class Photos(Shape):
+    event_id: int
+    image_keys: list[str]
+    image_urls: list[str]
+    primary_image_url: str | None
+
+
+class AddedPhoto(Shape):
+    key: str
+    url: str | None
+    event_id: int
+    image_keys: list[str]
+    image_urls: list[str]
+    primary_image_url: str | None
+
+
+class Upload(Shape):
+    key: str
+    content_type: Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
+    content_length: int
+    expires_in: int
+    upload_url: str
+
+
 class User(Shape):
     id: int
     name: str | None

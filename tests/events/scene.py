@@ -49,6 +49,8 @@ class Scene:
             "create_api_key": {"name": "One more"},
             "create_event": event_fields(),
             "create_registration": {"event_id": self.ids["event_id"], "email": "cal@example.com"},
+            "set_primary_photo": {"key": "a photo"},
+            "presign_upload": {"content_type": "image/png", "content_length": 1000},
             "create_queue": queue_fields(),
             "join_queue": {"visitor_id": "ann"},
             "verify_queue_token": {"token": "x"},
@@ -92,6 +94,7 @@ class Scene:
         assert [each["status"] for each in registrations] == ["registered"]
         assert [(each["title"], each["queue_length"]) for each in queues] == [("Spring sale", 1)]
         assert await self.service.run_sql("select count(*) from users") == [(2,)]
+        assert await self.service.run_sql("select count(*) from photos") == [(0,)]
 
 
 def named(operations: list[Operation]) -> pytest.MarkDecorator:

@@ -51,6 +51,7 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "EVENTS_DATABASE_URL": url,
             "HOLDFAST_DATA_DIR": str(tmp_path_factory.mktemp("data")),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
+            "API_PHOTO_UPLOAD_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
             "API_QUEUE_JOIN_RATE_LIMIT": "1000000",
         }

@@ -16,6 +16,8 @@ from holdfast.events.problems import ALL
 from holdfast.events.queues import release
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import EVERYWHERE
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import upload
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -114,7 +116,8 @@ async def test_every_operation_says_what_it_does_takes_and_answers(
             assert entry["description"].startswith(entry["summary"])
             assert (entry.get("security") == []) == operation.public
             assert ("401" in entry["responses"]) != operation.public
-            assert ("requestBody" in entry) == operation.takes_body
+            asked = set(operation.command.__struct_fields__) - set(operation.path_fields)
+            assert ("requestBody" in entry) == (operation.takes_body and bool(asked))
             assert [each["name"] for each in entry["parameters"] if each["in"] == "path"] == list(operation.path_fields)
             assert [status for status in entry["responses"] if status.startswith("2")] == [str(operation.status)]
 
@@ -125,9 +128,9 @@ async def test_every_parameter_and_every_field_is_bounded_or_explained(
     for method, path, entry in document.entries():
         for parameter in entry["parameters"]:
             with subtests.test(method=method, path=path, parameter=parameter["name"]):
-                bounds = parameter["schema"].keys() & {"minimum", "maximum", "pattern", "enum"}
+                bounds = parameter["schema"].keys() & {"minimum", "maximum", "maxLength", "pattern", "enum"}
                 assert bounds
-                assert parameter["required"] == (parameter["in"] == "path")
+                assert parameter["required"] == ("default" not in parameter["schema"])
 
 
 async def test_every_code_of_the_closed_list_is_named(document: Document) -> None:
@@ -165,6 +168,15 @@ async def test_every_answer_has_the_shape_that_is_documented_for_it(service: Ser
         assert keeps(await ada.get(f"/api/events/{event['id']}"))["data"] == event
         keeps(await ada.get(f"/api/events/{event['id']}/price_history"))
     keeps(await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 1, "waitinglist_capacity": 1}}))
+
+    photos, png = f"/api/events/{event['id']}/photos", picture("image/png")
+    wish = {"content_type": "image/png", "content_length": len(png), "filename": "poster.png"}
+    keys = [keeps(await ada.post("/api/uploads/presign", wish))["data"]["key"], await upload(service, ada)]
+    assert keeps(await ada.post(photos, {"key": keys[0]}))["code"] == "validation_failed"
+    assert keeps(await ada.post(photos, {"key": keys[1]}))["data"]["key"] == keys[1]
+    keeps(await ada.put(f"{photos}/primary", {"key": keys[1]}))
+    assert len(keeps(await ada.get(f"/api/events/{event['id']}"))["data"]["image_urls"]) == 1
+    keeps(await ada.delete(photos, params={"key": keys[1]}))
 
     people = [{"event_id": event["id"], "email": f"{name}@example.com"} for name in ("ann", "ben", "cal")]
     polls = [keeps(await ada.post("/api/registrations", {"registration": person}))["next"]["url"] for person in people]

@@ -12,6 +12,8 @@ from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import site
+from holdfast.events.photos import operations as photos
+from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.queues import operations as queues
@@ -23,7 +25,7 @@ from holdfast.kit import mcp, openapi
 from holdfast.kit.discovery import RESOURCE_PATH, Introduction, reverse_dns
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
-from holdfast.kit.operation import ADDS, OVERWRITES, READS, SETS, Operation
+from holdfast.kit.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
 from holdfast.kit.problems import EVERYWHERE
 from holdfast.kit.service import Service
 
@@ -45,6 +47,11 @@ OPERATIONS = (
     Operation("update_event",         "PATCH  /api/events/{event_id}", events.update, OVERWRITES, scope="write_events", body="event"),
     Operation("cancel_event",         "DELETE /api/events/{event_id}", events.cancel, OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", pricing.history, READS, scope="read_events"),
+
+    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", photos.add, FETCHES, scope="write_events", status=201, limit="photos"),
+    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", photos.set_primary, SETS, scope="write_events"),
+    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", photos.remove, OVERWRITES, scope="write_events"),
+    Operation("presign_upload",       "POST   /api/uploads/presign", photos.presign, ADDS, scope="write_events", status=201),
 
     Operation("list_registrations",   "GET    /api/registrations", registrations.list, READS, scope="read_events"),
     Operation("create_registration",  "POST   /api/registrations", registrations.accept, SETS, scope="write_events", body="registration", status=202, bare=True, limit="registrations"),
@@ -113,6 +120,7 @@ def service(settings: Settings, database: Database) -> Service:
         routes=[
             *discovery.routes(introduction, documents, spec, settings),
             *site.assets("pages/style.css", "pages/icon.svg"),
+            *photo_routes.routes(settings),
             *queue_routes.routes(database, settings, limits),
         ],
         authenticate=ring.caller,

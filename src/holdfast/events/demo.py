@@ -30,7 +30,7 @@ async def plant(tx: Tx) -> Planted | None:
     )
     starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
     organizer = Caller(demo.api_key.id, demo.organizer.id)
-    event = await events.create(
+    event = await events.publish(
         tx,
         organizer,
         CreateEvent(

@@ -2,6 +2,12 @@
 
 from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, Kind
 
+UPLOAD_REFUSED = Kind(
+    "upload_refused",
+    403,
+    "The upload is not what was presigned.",
+    "PUT the file with the Content-Type and Content-Length that were presigned, or presign again.",
+)
 EVENT_CANCELLED = Kind(
     "event_cancelled", 422, "The event has been cancelled.", "Choose another event; GET /api/events lists yours."
 )
@@ -45,6 +51,18 @@ INVALID_TOKEN = Kind(
     "The release token is not valid.",
     "Send the visitor back to the queue's waiting_room_url; `reason` says what is wrong with the token.",
 )
+TOO_MANY_PHOTOS = Kind(
+    "too_many_photos",
+    422,
+    "The event has as many photos as it may have.",
+    "Remove one first with DELETE /api/events/<event_id>/photos?key=<key>.",
+)
+TOO_MANY_UPLOADS = Kind(
+    "too_many_uploads",
+    422,
+    "Too many photos and uploads of yours are shown by no event.",
+    "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
+)
 
 ALL: tuple[Kind, ...] = (
     EVENT_CANCELLED,
@@ -57,4 +75,7 @@ ALL: tuple[Kind, ...] = (
     QUEUE_INACTIVE,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
+    TOO_MANY_PHOTOS,
+    TOO_MANY_UPLOADS,
+    UPLOAD_REFUSED,
 )

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from holdfast.kit import database, secrets
 from holdfast.kit import settings as kit
+from holdfast.kit.outbound import Outbound
 
 
 class Settings(kit.Settings):
@@ -22,8 +23,8 @@ class Settings(kit.Settings):
     secret_key: str = Field(
         "",
         validation_alias="EVENTS_SECRET_KEY",
-        description="What stored secrets are encrypted with, at least 32 characters; empty makes one and keeps it in "
-        "the data directory.",
+        description="What stored secrets are encrypted and uploads signed with, at least 32 characters; empty makes one "
+        "and keeps it in the data directory.",
     )
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
@@ -39,6 +40,36 @@ class Settings(kit.Settings):
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
         description="POST /api/organizers/register per client address and hour.",
+    )
+    photos_per_minute: int = Field(
+        30,
+        ge=1,
+        validation_alias="API_PHOTO_UPLOAD_RATE_LIMIT",
+        description="POST /api/events/<event_id>/photos per API key and minute.",
+    )
+    cdn_base_url: str = Field(
+        "",
+        validation_alias="CDN_BASE_URL",
+        description="Where the public finds photos, without a slash at the end; empty means /media of this service.",
+    )
+    s3_bucket: str = Field(
+        "",
+        validation_alias="S3_BUCKET",
+        description="Bucket that keeps photos, in any S3-compatible store; empty keeps them in the data directory.",
+    )
+    s3_endpoint_url: str = Field(
+        "", validation_alias="S3_ENDPOINT_URL", description="Address of the S3-compatible store; empty means AWS."
+    )
+    s3_region: str = Field("us-east-1", validation_alias="S3_REGION", description="Region of the bucket.")
+    s3_access_key_id: str = Field(
+        "",
+        validation_alias="S3_ACCESS_KEY_ID",
+        description="Access key for the bucket; empty asks the machine's own role, as boto3 does.",
+    )
+    s3_secret_access_key: str = Field(
+        "",
+        validation_alias="S3_SECRET_ACCESS_KEY",
+        description="Secret that goes with the access key.",
     )
     oauth_issuer: str = Field(
         "",
@@ -78,6 +109,16 @@ class Settings(kit.Settings):
         """What all other secrets of the service are derived from."""
         return secrets.secret(self.secret_key, self.data_dir / "events.secret")
 
+    @cached_property
+    def outbound(self) -> Outbound:
+        """How addresses that strangers name are asked."""
+        return Outbound()
+
+    @property
+    def media_url(self) -> str:
+        """Where the public finds photos."""
+        return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
+
     @field_validator("oauth_issuer")
     @classmethod
     def _cannot_be_overheard(cls, issuer: str) -> str:
@@ -90,6 +131,7 @@ class Settings(kit.Settings):
     def limits(self) -> dict[str, RateLimitItem]:
         return {
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
+            "photos": RateLimitItemPerMinute(self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
             "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
             "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),

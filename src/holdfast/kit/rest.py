@@ -31,6 +31,8 @@ from holdfast.kit.runner import Run, Runner, RunOnce
 Header = tuple[bytes, bytes]
 Methods = dict[str, "Endpoint"]
 Shape = tuple[str | None, ...]
+Answer = Callable[[Scope, Receive, Send], Awaitable[int]]
+"""Answers a request and returns the status."""
 
 JSON = "application/json"
 
@@ -157,15 +159,16 @@ class Endpoint:
 
 
 class Door:
-    """A GET endpoint beside the table, written by hand: it is refused, measured and logged like the rest.
+    """An endpoint beside the table, written by hand: it is refused, measured and logged like the rest.
 
     answer    answers a request and returns the status; a `Problem` it raises instead becomes the error envelope
+    headers   what its refusals carry too
     """
 
     def __init__(
         self,
         name: str,
-        answer: Callable[[Scope, Receive, Send], Awaitable[int]],
+        answer: Answer,
         error_body: ErrorBody,
         *,
         methods: Sequence[str] = ("GET", "HEAD"),

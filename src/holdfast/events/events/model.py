@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.ids import EventId
+from holdfast.events.photos.model import Keys, repeated, urls
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
@@ -23,10 +24,6 @@ Body = Annotated[
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
 Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many days, weeks, months or years.")]
-ImageKeys = Annotated[
-    list[Annotated[str, Meta(max_length=300)]],
-    Meta(max_length=50, description="Keys of uploaded photos; the first is primary."),
-]
 Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
@@ -61,7 +58,7 @@ class CreateEvent(Command):
     recurrence_frequency: Frequency = "none"
     recurrence_interval: Interval = 0
     waitinglist_capacity: WaitingListCapacity = 0
-    image_keys: ImageKeys = field(default_factory=list[str])
+    image_keys: Keys = field(default_factory=list[str])
     address: Address = None
     latitude: Latitude = None
     longitude: Longitude = None
@@ -83,6 +80,10 @@ class CreateEvent(Command):
     def _max_price_fits(self) -> str | None:
         return self._misfit("max_price")
 
+    @rule("image_keys")
+    def _each_photo_is_named_once(self) -> str | None:
+        return repeated(self.image_keys)
+
     def _misfit(self, field: str) -> str | None:
         messages = misfits(self.pricing_mode, self.price, self.min_price, self.max_price).get(field)
         return messages[0] if messages else None
@@ -103,11 +104,15 @@ class UpdateEvent(Command):
     recurrence_frequency: Frequency | UnsetType = UNSET
     recurrence_interval: Interval | UnsetType = UNSET
     waitinglist_capacity: WaitingListCapacity | UnsetType = UNSET
-    image_keys: ImageKeys | UnsetType = UNSET
+    image_keys: Keys | UnsetType = UNSET
     address: Address | UnsetType = UNSET
     latitude: Latitude | UnsetType = UNSET
     longitude: Longitude | UnsetType = UNSET
     location_name: LocationName | UnsetType = UNSET
+
+    @rule("image_keys")
+    def _each_photo_is_named_once(self) -> str | None:
+        return None if self.image_keys is UNSET else repeated(self.image_keys)
 
 
 class Payment(Struct):
@@ -241,6 +246,7 @@ def present(row: EventRow, settings: Settings) -> Event:
         f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
         'width="100%" height="640" style="border:0" loading="lazy"></iframe>'
     )
+    image_urls = urls(row.image_keys, settings)
     pays = payment(row.pricing_mode, row.payouts_ready, settings.platform_fee_percent)
     return Event(
         id=row.id,
@@ -264,7 +270,7 @@ def present(row: EventRow, settings: Settings) -> Event:
         latitude=row.latitude,
         longitude=row.longitude,
         location_name=row.location_name,
-        image_urls=[],
+        image_urls=image_urls,
         registration_count=row.registered_count,
         agent=Agent(
             payment=pays,
@@ -273,6 +279,6 @@ def present(row: EventRow, settings: Settings) -> Event:
         ),
         embed_code=embed_code,
         embed_url=embed_url,
-        primary_image_url=None,
+        primary_image_url=image_urls[0] if image_urls else None,
         public_url=public_url,
     )

@@ -13,10 +13,11 @@ from holdfast.events.events.model import (
     UpdateEvent,
     present,
 )
+from holdfast.events.photos import acceptance
 from holdfast.events.pricing.changes import begin, reprice
 from holdfast.events.pricing.model import Reason, misfits
 from holdfast.events.registrations import seating
-from holdfast.events.settings import Tx
+from holdfast.events.settings import Database, Tx
 from holdfast.kit.command import Errors, given
 from holdfast.kit.operation import Caller, Page, Paged, page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, invalid
@@ -43,35 +44,52 @@ async def get(tx: Tx, caller: Caller, command: GetEvent) -> Event:
     return present(_accessible(caller, command.event_id, await sql.find_event(tx, command.event_id)), tx.settings)
 
 
-async def create(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
+async def create(database: Database, caller: Caller, command: CreateEvent) -> Event:
     """Create an event. It takes registrations at once.
 
     The answer carries what to publish: `public_url`, `embed_url`, `embed_code`. An admin key names the organizer in
     `organizer_id`. `pricing_mode` and `currency` can never change.
     """
-    if command.image_keys:
-        raise invalid({"image_keys": [_UNKNOWN_PHOTO]})
+    await acceptance.accept(database, caller, command.image_keys)
+    return await database.transact(lambda tx: publish(tx, caller, command))
+
+
+async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
+    """Create an event whose photos are accepted."""
+    organizer_id = _organizer(caller, command.organizer_id)
+    if unknown := await acceptance.unknown(tx, caller, organizer_id, command.image_keys):
+        raise invalid({"image_keys": unknown})
     current_price = None if command.pricing_mode == "free" else command.price
     stored = {**msgspec.structs.asdict(command), "current_price": current_price}
-    id = await sql.insert_event(tx, {**stored, "organizer_id": _organizer(caller, command.organizer_id)})
+    id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     await begin(tx, [id])
     return await _shown(tx, id)
 
 
-async def update(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
+async def update(database: Database, caller: Caller, command: UpdateEvent) -> Event:
     """Change an event; every field is optional.
 
     Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
     change: cancel the event and create a new one. A dynamic price goes on from the new `price` and bounds. An admin key
     may hand the event to another organizer.
     """
+    if command.image_keys is not UNSET:
+        await acceptance.accept(database, caller, command.image_keys)
+    return await database.transact(lambda tx: _change(tx, caller, command))
+
+
+async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
     if command.organizer_id is not UNSET:
         after.organizer_id = _organizer(caller, command.organizer_id)
-    if errors := _refused_changes(command, before, after):
+    added = [key for key in after.image_keys if key not in before.image_keys]
+    errors = _refused_changes(command, before, after)
+    if unknown := await acceptance.unknown(tx, caller, after.organizer_id, added):
+        errors["image_keys"] = unknown
+    if errors:
         raise invalid(errors)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
@@ -94,7 +112,6 @@ async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
 
 
 _UNKNOWN_ORGANIZER = "no organizer has this id"
-_UNKNOWN_PHOTO = "no uploaded photo has this key"
 
 
 def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:
@@ -125,8 +142,6 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
     }
     if after.capacity < before.registered_count:
         errors["capacity"] = [f"must be at least the number of seats taken, {before.registered_count}"]
-    if set(after.image_keys) - set(before.image_keys):
-        errors["image_keys"] = [_UNKNOWN_PHOTO]
     return errors | misfits(after.pricing_mode, after.price, after.min_price, after.max_price)
 
 

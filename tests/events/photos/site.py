@@ -1,0 +1,39 @@
+"""A site outside that has pictures."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from tests.outside import Script, Server, ok, reaching, says, serving
+from tests.support import Service
+
+
+class Site:
+    """Answers by path. What is not there is 404."""
+
+    def __init__(self) -> None:
+        self.server: Server
+        self._scripts: dict[str, Script] = {}
+
+    @property
+    def asked(self) -> int:
+        """How many requests there were."""
+        return len(self.server.requests)
+
+    def has(self, path: str, content: bytes | Script, content_type: str = "image/jpeg") -> str:
+        """Put a file on the site, or whatever a script does; its address."""
+        self._scripts[path] = content if callable(content) else ok(content, content_type=content_type)
+        return self.server.url.rstrip("/") + path
+
+    async def answer(self, writer: asyncio.StreamWriter, request: str) -> None:
+        script = self._scripts.get(request.split()[1]) or says("404 Not Found\r\nContent-Length: 0")
+        await script(writer, request)
+
+
+@asynccontextmanager
+async def site_of(service: Service) -> AsyncGenerator[Site]:
+    """A site that a service may download from though it is not public."""
+    site = Site()
+    async with serving(site.answer) as site.server:
+        vars(service.database.settings)["outbound"] = reaching(site.server)
+        yield site

@@ -1,0 +1,69 @@
+"""What organizers do with photos, and what is left of it."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from holdfast.events.photos.store import Store
+from tests.events.photos.pictures import picture
+from tests.support import Client, Service
+
+JPEG = "image/jpeg"
+
+
+async def presign(client: Client, content: bytes, content_type: str = JPEG) -> dict[str, Any]:
+    """What is answered to the wish to upload this."""
+    body = {"content_type": content_type, "content_length": len(content)}
+    response = await client.post("/api/uploads/presign", body)
+    assert response.status_code == 201, response.text
+    return response.json()["data"]
+
+
+async def put(service: Service, url: str, content: bytes, content_type: str = JPEG, **headers: str) -> httpx2.Response:
+    """PUT something to the address of an upload, wherever that is."""
+    headers = {"Content-Type": content_type, **headers}
+    if url.startswith(service.database.settings.base_url):
+        return await service.http.put(url, content=content, headers=headers)
+    async with httpx2.AsyncClient() as http:
+        return await http.put(url, content=content, headers=headers)
+
+
+async def upload(service: Service, client: Client, content: bytes | None = None, content_type: str = JPEG) -> str:
+    """Upload a picture; its key."""
+    content = picture(content_type) if content is None else content
+    presigned = await presign(client, content, content_type)
+    response = await put(service, presigned["upload_url"], content, content_type)
+    assert response.status_code == 200, response.text
+    return presigned["key"]
+
+
+async def photo(service: Service, url: str) -> bytes:
+    """What the public sees at the address of a photo."""
+    response = await service.http.get(url)
+    assert response.status_code == 200, response.text
+    return response.content
+
+
+async def stored(kept_in: Store, name: str) -> bytes | None:
+    """A file in a store; None when it is not there."""
+    async with kept_in.open(name) as opened:
+        return await opened.read() if opened else None
+
+
+def failing(response: httpx2.Response) -> dict[str, list[str]]:
+    """The fields a refusal names, with their messages."""
+    assert response.status_code == 422, response.text
+    assert response.json()["code"] == "validation_failed"
+    return response.json()["errors"]
+
+
+def files(service: Service, kind: str = "photos") -> set[str]:
+    """The names of all files on the disk, of photos or of uploads."""
+    root: Path = service.database.settings.data_dir / "media"
+    return {str(path.relative_to(root)) for path in (root / kind).rglob("*") if path.is_file()}
+
+
+async def states(service: Service) -> dict[str, str]:
+    """The state of every photo, by key."""
+    return dict(await service.run_sql("select key, state::text from photos"))  # type: ignore[arg-type]

@@ -1,0 +1,236 @@
+"""Uploads are attached to an event by `image_keys`: looked at, cleaned, in order, and only one's own."""
+
+import httpx2
+import pytest
+
+from holdfast.events.photos import store
+from holdfast.events.photos.model import upload_name
+from tests.events.photos.pictures import animation, frames, picture
+from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
+from tests.support import Client, Service, event_fields
+
+
+async def shown(client: Client, event: dict[str, int]) -> list[str]:
+    """The keys of the photos an event shows, read from their addresses."""
+    data = (await client.get(f"/api/events/{event['id']}")).json()["data"]
+    assert data["primary_image_url"] == next(iter(data["image_urls"]), None)
+    return [url.removeprefix("http://events.test/media/") for url in data["image_urls"]]
+
+
+async def attach(client: Client, event: dict[str, int], *keys: str) -> httpx2.Response:
+    return await client.patch(f"/api/events/{event['id']}", {"event": {"image_keys": list(keys)}})
+
+
+async def test_an_event_is_created_with_its_photos(service: Service) -> None:
+    ada = await service.organizer()
+    keys = [await upload(service, ada, content_type=each) for each in ("image/png", "image/jpeg", "image/gif")]
+
+    event = await ada.create_event(image_keys=keys)
+
+    assert await shown(ada, event) == keys
+    assert files(service) == set(keys)
+
+
+async def test_photos_are_put_in_order_and_the_first_is_primary(service: Service) -> None:
+    ada = await service.organizer()
+    one, two, three = [await upload(service, ada) for _ in range(3)]
+    event = await ada.create_event(image_keys=[one, two])
+
+    for keys in ([two, one], [three, one, two], [two], [], [one, three]):
+        assert (await attach(ada, event, *keys)).status_code == 200
+        assert await shown(ada, event) == keys
+
+
+async def test_other_changes_leave_the_photos_alone(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event = await ada.create_event(image_keys=[key])
+
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Portraits"}})
+
+    assert await shown(ada, event) == [key]
+
+
+async def test_an_attached_upload_has_lost_what_the_camera_noted(service: Service) -> None:
+    ada = await service.organizer()
+    original = picture(comment=b"at home")
+    event = await ada.create_event(image_keys=[await upload(service, ada, original)])
+
+    public = await photo(service, event["primary_image_url"])
+
+    assert b"at home" not in public
+    assert frames(public) == frames(original)
+
+
+async def test_what_moves_goes_on_moving(service: Service) -> None:
+    ada = await service.organizer()
+    original = animation("image/webp", duration=70)
+    event = await ada.create_event(image_keys=[await upload(service, ada, original, "image/webp")])
+
+    assert frames(await photo(service, event["primary_image_url"])) == frames(original)
+
+
+async def test_a_later_upload_to_the_same_address_changes_nothing_the_public_sees(service: Service) -> None:
+    ada = await service.organizer()
+    first, second = picture(width=40), picture(width=41)
+    second += b"\0" * (len(first) - len(second))
+    first += b"\0" * (len(second) - len(first))
+    presigned = await presign(ada, first)
+    await put(service, presigned["upload_url"], first)
+    event = await ada.create_event(image_keys=[presigned["key"]])
+
+    assert (await put(service, presigned["upload_url"], second)).status_code == 200
+    await attach(ada, event, presigned["key"])
+
+    assert frames(await photo(service, event["primary_image_url"])) == frames(first)
+
+
+async def test_a_photo_taken_off_can_be_put_back_and_shown_by_another_event(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event, other = await ada.create_event(image_keys=[key]), await ada.create_event()
+
+    await attach(ada, event)
+    await attach(ada, other, key)
+    await attach(ada, event, key)
+
+    assert (await shown(ada, event), await shown(ada, other)) == ([key], [key])
+
+
+async def test_what_was_never_uploaded_is_refused_by_its_key(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    never = (await presign(ada, picture()))["key"]
+    made_up = f"photos/{ada.id}/abcdefghijklmnopqrstuv.jpg"
+
+    assert failing(await attach(ada, event, never)) == {"image_keys": [f"{never} has not been uploaded yet"]}
+    for key in (made_up, "nothing/here.png", "../../etc/passwd", f"uploads/{ada.id}/abcdefghijklmnopqrstuv.jpg"):
+        assert failing(await attach(ada, event, key)) == {"image_keys": [f"no uploaded photo has the key {key}"]}
+    assert await shown(ada, event) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "message"),
+    [
+        (b"<html><script>alert(1)</script></html>", "image/jpeg", "is no JPEG, PNG, WebP or GIF image"),
+        (picture("image/png"), "image/jpeg", "is image/png, not image/jpeg"),
+        (picture("image/jpeg")[:-20], "image/jpeg", "breaks off before its end"),
+        (picture("image/jpeg") + b"<script>", "image/jpeg", "goes on after the end of the image"),
+        (b"GIF89a/*" + picture("image/gif")[8:] + b"*/=1;alert(1)", "image/gif", "goes on after the end of the image"),
+    ],
+    ids=["a page", "another type", "truncated", "something behind it", "a script"],
+)
+async def test_an_upload_that_is_no_photo_is_refused_and_never_seen(
+    service: Service, content: bytes, content_type: str, message: str
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    good, bad = await upload(service, ada), await upload(service, ada, content, content_type)
+
+    [said] = failing(await attach(ada, event, good, bad))["image_keys"]
+
+    assert said.startswith(f"{bad} {message}")
+    assert failing(await ada.post("/api/events", {"event": event_fields(image_keys=[bad])})).keys() == {"image_keys"}
+    assert await shown(ada, event) == []
+    assert bad not in files(service)
+    assert (await states(service))[bad] == "awaited"
+    assert (await attach(ada, event, good)).status_code == 200
+
+
+async def test_an_upload_that_a_store_took_at_another_length_is_refused(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    key = (await presign(ada, b"x" * 9))["key"]
+    await store.of(service.database.settings).write(upload_name(key), picture(), "image/jpeg")
+
+    [said] = failing(await attach(ada, event, key))["image_keys"]
+
+    assert said == f"{key} was presigned for 9 bytes and has {len(picture())}"
+
+
+async def test_a_refused_upload_may_be_replaced_and_attached_again(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    content = picture()
+    presigned = await presign(ada, content)
+    await put(service, presigned["upload_url"], content[:-2] + b"xx")
+    failing(await attach(ada, event, presigned["key"]))
+
+    await put(service, presigned["upload_url"], content)
+
+    assert (await attach(ada, event, presigned["key"])).status_code == 200
+    assert await photo(service, f"http://events.test/media/{presigned['key']}") == content
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["an upload", "a photo"])
+async def test_nobody_attaches_what_is_another_organizers(service: Service, attached: bool) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    key = await upload(service, ada)
+    if attached:
+        await ada.create_event(image_keys=[key])
+    his = await ben.create_event()
+    before = await states(service)
+
+    refusals = [
+        await attach(ben, his, key),
+        await ben.post("/api/events", {"event": event_fields(image_keys=[key])}),
+        await ben.post(f"/api/events/{his['id']}/photos", {"key": key}),
+    ]
+
+    for refusal in refusals:
+        assert list(failing(refusal).values()) == [[f"no uploaded photo has the key {key}"]]
+    assert await shown(ben, his) == []
+    assert await states(service) == before
+
+
+async def test_nobody_attaches_an_admins_photo_but_an_admin(service: Service) -> None:
+    ada, admin = await service.organizer(), await service.admin()
+    event = await ada.create_event()
+    key = await upload(service, admin)
+
+    assert failing(await attach(ada, event, key)).keys() == {"image_keys"}
+    assert (await attach(admin, event, key)).status_code == 200
+    assert await shown(ada, event) == [key]
+    other = await ada.create_event()
+    assert failing(await attach(ada, other, key)).keys() == {"image_keys"}
+
+
+async def test_an_admin_attaches_an_organizers_photo_to_its_own_events_only(service: Service) -> None:
+    ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
+    hers, his = await ada.create_event(), await ben.create_event()
+    key = await upload(service, ada)
+
+    assert failing(await attach(admin, his, key)).keys() == {"image_keys"}
+    assert (await attach(admin, hers, key)).status_code == 200
+
+
+async def test_an_event_that_is_handed_over_keeps_its_photos(service: Service) -> None:
+    ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
+    one, two = await upload(service, ada), await upload(service, ada)
+    event = await ada.create_event(image_keys=[one, two])
+
+    await admin.patch(f"/api/events/{event['id']}", {"event": {"organizer_id": ben.id}})
+
+    assert await shown(ben, event) == [one, two]
+    assert (await attach(ben, event, two, one)).status_code == 200
+    assert failing(await ben.post("/api/events", {"event": event_fields(image_keys=[one])})).keys() == {"image_keys"}
+
+
+async def test_a_photo_is_named_once_and_there_are_50_at_most(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    key = await upload(service, ada)
+
+    assert failing(await attach(ada, event, key, key)) == {"image_keys": ["names a photo more than once"]}
+    assert failing(await attach(ada, event, *(f"photo {number}" for number in range(51)))).keys() == {"image_keys"}
+    repeated = {"event": event_fields(image_keys=[key, key])}
+    assert failing(await ada.post("/api/events", repeated)).keys() == {"image_keys"}
+
+
+async def test_every_failing_field_is_named_beside_the_photos(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(pricing_mode="fixed", price=5)
+
+    response = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": ["no such photo"], "price": 0}})
+
+    assert failing(response).keys() == {"image_keys", "price"}

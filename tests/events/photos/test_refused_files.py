@@ -1,0 +1,162 @@
+"""A file that is not wholly a photo, or too large a one to show, is refused in words."""
+
+import contextlib
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from holdfast.events.photos.container import Unfit
+from holdfast.events.photos.image import photo
+from tests.events.photos.pictures import TYPES, animation, encoded, frames, picture, png_chunk, riff
+
+every_type = pytest.mark.parametrize("content_type", TYPES)
+thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def refusal(content: bytes) -> str:
+    with pytest.raises(Unfit) as refused:
+        photo(content)
+    return str(refused.value)
+
+
+@every_type
+@thoroughly
+@given(data=st.data())
+def test_a_file_that_breaks_off_is_refused(content_type: str, data: st.DataObject) -> None:
+    moves = content_type != "image/jpeg" and data.draw(st.booleans())
+    content = animation(content_type) if moves else picture(content_type)
+
+    assert refusal(content[: data.draw(st.integers(0, len(content) - 1))])
+
+
+@every_type
+@thoroughly
+@given(data=st.data())
+def test_a_damaged_file_is_a_photo_still_or_refused_and_never_a_failure(content_type: str, data: st.DataObject) -> None:
+    content = bytearray(picture(content_type, 12, 9))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(Unfit):
+        assert frames(photo(bytes(content))[1])
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("evil.html", "<script>alert(1)</script>")
+    return file.getvalue()
+
+
+@every_type
+@pytest.mark.parametrize(
+    "behind",
+    [b"<script>alert(1)</script>", b"%PDF-1.7", b"x", zipped(), b"\0\0\0\x18ftypmp42", picture("image/png")],
+    ids=["a script", "a document", "a letter", "an archive", "a video", "another picture"],
+)
+def test_what_goes_on_after_its_end_is_refused(content_type: str, behind: bytes) -> None:
+    assert "goes on after the end" in refusal(picture(content_type) + behind)
+
+
+@every_type
+def test_padding_after_the_end_is_dropped(content_type: str) -> None:
+    original = picture(content_type)
+
+    assert photo(original + b"\0" * 9 + b"\r\n") == photo(original)
+
+
+def test_the_further_pictures_a_camera_appends_are_dropped() -> None:
+    original = picture("image/jpeg")
+
+    assert photo(original + picture("image/jpeg", comment=b"smaller") + b"\0\0" + picture("image/jpeg")) == photo(
+        original
+    )
+    assert refusal(original + picture("image/jpeg") + b"<script>")
+    assert refusal(original + picture("image/jpeg")[:-2])
+
+
+def script_in_a_gif() -> bytes:
+    """A file that browsers once took for a script: its width reads as the beginning of a comment."""
+    return b"GIF89a/*" + picture("image/gif")[8:] + b"*/=1;alert(1)"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"photo",
+        b"<html><script>alert(1)</script></html>",
+        b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+        b"%PDF-1.7\n" + picture("image/jpeg"),
+        zipped(),
+        b"BM" + b"\0" * 100,
+        b"RIFF\x24\0\0\0WAVEfmt ",
+        b"\xff\xd8\xff\xd9",
+        b"GIF89a",
+        b"GIF89a\x01\0\x01\0\0\0\0;",
+        b"\x89PNG\r\n\x1a\n",
+        b"\x89PNG\r\n\x1a\n" + png_chunk(b"IEND", b""),
+        riff(),
+        riff((b"VP8X", b"\x02" + b"\0" * 9)),
+        script_in_a_gif(),
+        b"\n" + picture("image/png"),
+    ],
+)
+def test_what_is_no_photo_is_refused(content: bytes) -> None:
+    assert refusal(content)
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A file that says it is of this size, and holds less."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(b"\0" * 10_000)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*each) for each in parts)
+
+
+def growing_gif() -> bytes:
+    """Its first frame is small, and says so; a later one is not."""
+    small, large = picture("image/gif", 2, 2), encoded(Image.new("L", (9000, 9000)), "image/gif")
+    return small[:-1] + large[large.index(b",\0\0\0\0") :]
+
+
+def resized(content: bytes, at: int, size: bytes) -> bytes:
+    return content[:at] + size + content[at + len(size) :]
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "PNG": lambda: png_of(60_000, 60_000),
+    "PNG just too large": lambda: png_of(10_000, 4_001),
+    "PNG of one row": lambda: png_of(2**31 - 1, 1),
+    "GIF": lambda: resized(picture("image/gif"), 6, b"\xff\xff\xff\xff"),
+    "GIF that grows": growing_gif,
+    "JPEG": lambda: encoded(Image.new("L", (8000, 8000)), "image/jpeg"),
+    "WebP": lambda: encoded(Image.new("RGB", (8000, 8000)), "image/webp", method=0),
+    "WebP without loss": lambda: encoded(Image.new("RGB", (8000, 8000)), "image/webp", lossless=True, method=0),
+    "WebP canvas": lambda: resized(animation("image/webp"), 24, b"\xff\xff\xff\xff\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("make", BOMBS.values(), ids=BOMBS)
+def test_more_than_40_million_pixels_are_refused(make: Callable[[], bytes]) -> None:
+    content = make()
+    assert len(content) < 5_000_000
+    assert refusal(content) == "has more than 40 million pixels"
+
+
+def test_40_million_pixels_are_a_photo() -> None:
+    assert photo(encoded(Image.new("L", (8_000, 5_000)), "image/png"))[0] == "image/png"
+
+
+def test_an_animation_that_goes_on_and_on_is_refused() -> None:
+    still = encoded(Image.new("L", (4000, 4000)), "image/gif")
+    begin = still.index(b",\0\0\0\0")
+    content = still[:begin] + still[begin:-1] * 16 + still[-1:]
+
+    assert len(content) < 5_000_000
+    assert refusal(content).startswith("moves too much")

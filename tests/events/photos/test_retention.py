@@ -1,0 +1,202 @@
+"""What no event has shown for a day is deleted, whatever is killed on the way; what an event shows never is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.events.photos import store
+from holdfast.events.photos.model import upload_name
+from holdfast.events.photos.retention import clear_photos
+from holdfast.events.settings import Settings
+from holdfast.kit.problems import Problem
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import files, presign, states, stored, upload
+from tests.support import Client, Service, running
+
+
+@pytest.fixture
+async def service(anywhere: Settings) -> AsyncIterator[Service]:
+    async with running(anywhere) as service:
+        yield service
+
+
+async def a_day_passes(service: Service) -> None:
+    await service.run_sql(
+        """
+        update photos set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours'
+        """
+    )
+
+
+async def kept(service: Service, *names: str) -> list[bool]:
+    """Whether files are there."""
+    found = store.of(service.database.settings)
+    return [await stored(found, name) is not None for name in names]
+
+
+async def set_photos(client: Client, event: dict[str, int], *keys: str) -> None:
+    response = await client.patch(f"/api/events/{event['id']}", {"event": {"image_keys": list(keys)}})
+    assert response.status_code == 200, response.text
+
+
+async def test_an_upload_that_was_never_attached_is_deleted_after_a_day(service: Service) -> None:
+    ada = await service.organizer()
+    uploaded, awaited = await upload(service, ada), (await presign(ada, picture()))["key"]
+
+    assert await clear_photos(service.database) == 0
+    assert await kept(service, upload_name(uploaded)) == [True]
+    await a_day_passes(service)
+    assert await clear_photos(service.database) == 2
+
+    assert await states(service) == {}
+    assert await kept(service, upload_name(uploaded), upload_name(awaited)) == [False, False]
+
+
+async def test_a_photo_an_event_shows_is_kept_however_long(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event = await ada.create_event(image_keys=[key])
+
+    for _ in range(3):
+        await a_day_passes(service)
+        await clear_photos(service.database)
+
+    assert await kept(service, key) == [True]
+    assert (await service.http.get(event["primary_image_url"])).content == picture()
+
+
+async def test_the_upload_behind_a_photo_is_cleared_away_once_it_cannot_be_written(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    await ada.create_event(image_keys=[key])
+
+    assert await clear_photos(service.database) == 0
+    assert await kept(service, upload_name(key)) == [True]
+    await a_day_passes(service)
+    assert await clear_photos(service.database) == 1
+
+    assert await kept(service, key, upload_name(key)) == [True, False]
+    assert await clear_photos(service.database) == 0
+
+
+async def test_a_photo_taken_off_is_deleted_after_a_day(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event = await ada.create_event(image_keys=[key])
+    await a_day_passes(service)
+
+    await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
+    await clear_photos(service.database)
+    assert await kept(service, key) == [True]
+    await a_day_passes(service)
+    await clear_photos(service.database)
+
+    assert await kept(service, key) == [False]
+    assert await states(service) == {}
+    assert (await service.http.get(event["primary_image_url"])).status_code == 404
+
+
+async def test_a_photo_is_kept_for_as_long_as_one_of_several_events_shows_it(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    one, other = await ada.create_event(image_keys=[key]), await ada.create_event(image_keys=[key])
+
+    for event, remains in ((one, True), (other, False)):
+        await set_photos(ada, event)
+        await a_day_passes(service)
+        await clear_photos(service.database)
+        assert await kept(service, key) == [remains]
+
+
+async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(service: Service) -> None:
+    ada = await service.organizer()
+    for _ in range(5):
+        key = await upload(service, ada)
+        events = [await ada.create_event(image_keys=[key]) for _ in range(4)]
+        await asyncio.gather(*(set_photos(ada, event) for event in events))
+
+    assert await service.run_sql("select count(*) from photos where idle_since is null") == [(0,)]
+
+
+async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event = await ada.create_event(image_keys=[key])
+    await set_photos(ada, event)
+    await a_day_passes(service)
+
+    await set_photos(ada, event, key)
+    await clear_photos(service.database)
+
+    assert await kept(service, key) == [True]
+
+
+async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_next_run(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    event = await ada.create_event(image_keys=[key])
+    await set_photos(ada, event)
+    await a_day_passes(service)
+    # Killed after it had given up the photo, before it deleted the files.
+    await service.run_sql("update photos set state = 'doomed'")
+
+    refusal = await ada.post(f"/api/events/{event['id']}/photos", {"key": key})
+    assert refusal.status_code == 422
+    assert await clear_photos(service.database) == 1
+
+    assert await kept(service, key, upload_name(key)) == [False, False]
+    assert await states(service) == {}
+
+
+async def test_files_written_before_a_process_was_killed_are_deleted_with_their_row(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada)
+    # Killed after it had written the photo, before that was accepted.
+    await store.of(service.database.settings).write(key, picture(), "image/jpeg")
+    await a_day_passes(service)
+
+    await clear_photos(service.database)
+
+    assert await kept(service, key, upload_name(key)) == [False, False]
+
+
+async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Settings) -> None:
+    async with running(in_s3) as service:
+        ada = await service.organizer()
+        key = await upload(service, ada)
+        await a_day_passes(service)
+    async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
+        with pytest.raises(Problem):
+            await clear_photos(service.database)
+        assert await states(service) == {key: "doomed"}
+    async with running(in_s3) as service:
+        assert await clear_photos(service.database) == 1
+        assert await kept(service, upload_name(key)) == [False]
+
+
+async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_upload(settings: Settings) -> None:
+    async with running(settings) as service:
+        ada = await service.organizer()
+        key = await upload(service, ada)
+        half = settings.data_dir / "media" / f"{upload_name(key)}.abcdefgh"
+        half.write_bytes(b"half")
+        await a_day_passes(service)
+
+        await clear_photos(service.database)
+
+        assert files(service, "uploads") == set()
+
+
+async def test_two_runs_at_once_do_each_others_work_and_no_harm(service: Service) -> None:
+    ada = await service.organizer()
+    shown = await upload(service, ada)
+    event = await ada.create_event(image_keys=[shown])
+    for _ in range(6):
+        await upload(service, ada)
+    await a_day_passes(service)
+
+    await asyncio.gather(*(clear_photos(service.database) for _ in range(3)))
+
+    assert await states(service) == {shown: "accepted"}
+    assert (await service.http.get(event["primary_image_url"])).status_code == 200

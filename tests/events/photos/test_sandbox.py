@@ -1,0 +1,165 @@
+"""Files of strangers are looked at in another process, which has little of anything; the service goes on meanwhile."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from holdfast.events.photos import sandbox
+from holdfast.events.photos.container import Unfit
+from holdfast.events.photos.sandbox import AT_ONCE, Photo, look_at
+from holdfast.kit.problems import Problem
+from tests.events.photos.pictures import TYPES, encoded, frames, picture
+from tests.events.photos.steps import upload
+from tests.support import Service
+
+
+@pytest.mark.parametrize("content_type", TYPES)
+async def test_a_photo_comes_back_with_its_type(content_type: str) -> None:
+    original = picture(content_type)
+
+    photo = await look_at(original)
+
+    assert photo.content_type == content_type
+    assert frames(photo.content) == frames(original)
+    assert await look_at(original, content_type) == photo
+
+
+async def test_a_file_of_another_type_than_declared_is_refused() -> None:
+    with pytest.raises(Unfit, match=r"^is image/jpeg, not text/html$"):
+        await look_at(picture("image/jpeg"), "text/html")
+
+
+async def test_why_a_file_is_refused_is_said() -> None:
+    with pytest.raises(Unfit, match=r"^is no JPEG, PNG, WebP or GIF image$"):
+        await look_at(b"<html>")
+
+
+@pytest.mark.parametrize("content_type", ["image/png", "image/webp"])
+async def test_the_memory_it_has_is_enough_for_the_largest_photo(content_type: str) -> None:
+    large = Image.new("RGBA", (8000, 5000))
+    fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
+
+    assert (await look_at(encoded(large, content_type, **fast))).content_type == content_type
+
+
+def test_the_service_itself_never_loads_a_decoder() -> None:
+    loads = "import sys, holdfast.cli; sys.exit(any(name.startswith('PIL') for name in sys.modules))"
+
+    assert subprocess.run([sys.executable, "-c", loads], check=False).returncode == 0
+
+
+def program(lines: str) -> tuple[str, ...]:
+    """A decoder that does something else."""
+    return (sys.executable, "-c", lines)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU])
+async def test_a_file_that_takes_its_decoder_down_is_refused(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "PROGRAM", program(f"import os; os.kill(os.getpid(), {end})"))
+
+    with pytest.raises(Unfit, match="takes too much to decode"):
+        await look_at(picture())
+
+
+async def test_a_file_that_is_never_done_with_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "PROGRAM", program("import signal; signal.pause()"))
+    monkeypatch.setattr(sandbox, "SECONDS", 0.2)
+
+    with pytest.raises(Unfit, match="takes too long to decode"):
+        await look_at(picture())
+
+
+async def test_a_decoder_that_does_not_work_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "PROGRAM", program("import no_such_module"))
+
+    with pytest.raises(RuntimeError, match="no_such_module"):
+        await look_at(picture())
+
+
+async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENTS_SECRET_KEY", "correct horse battery staple and more")
+    monkeypatch.setattr(sandbox, "PROGRAM", program("import os; print('image/png'); print(dict(os.environ))"))
+
+    assert b"correct horse" not in (await look_at(picture())).content
+
+
+@pytest.mark.parametrize(
+    "greedy",
+    [
+        "bytearray(2 << 30)",
+        "import pathlib; pathlib.Path('written').write_bytes(bytes(7_000_000))",
+        "while True: 1",
+    ],
+    ids=["memory", "files", "time"],
+)
+async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    confined = "from holdfast.events.photos import image; image.PROCESSOR_SECONDS = 1; image.confine()"
+    monkeypatch.setattr(sandbox, "PROGRAM", program(f"{confined}\n{greedy}\nprint('image/png')"))
+
+    with pytest.raises((Unfit, RuntimeError), match=r"too much to decode|MemoryError|File too large"):
+        await look_at(picture())
+
+
+async def test_so_many_files_wait_and_more_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "WAITING", 4)
+    small = picture("image/png", 2, 2)
+
+    outcomes = await asyncio.gather(*(look_at(small) for _ in range(AT_ONCE + 4 + 3)), return_exceptions=True)
+
+    assert [each.status for each in outcomes if isinstance(each, Problem)] == [503] * 3
+    assert sum(isinstance(each, Photo) for each in outcomes) == AT_ONCE + 4
+    assert (await look_at(small)).content_type == "image/png"
+
+
+class Gate:
+    """What decoders wait at before they begin."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        os.mkfifo(path)
+        self._held = os.open(path, os.O_RDWR)
+        self.program = program(
+            f"open({str(path)!r}).read(); import runpy; "
+            "runpy.run_module('holdfast.events.photos.image', run_name='__main__')"
+        )
+
+    def open(self) -> None:
+        """Let everyone through who waits, and who comes later."""
+        passage = self.path.with_suffix(".open")
+        passage.touch()
+        passage.replace(self.path)
+        os.close(self._held)
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    gate = Gate(tmp_path / "gate")
+    monkeypatch.setattr(sandbox, "PROGRAM", gate.program)
+    return gate
+
+
+async def test_registrations_are_polled_while_photos_are_looked_at(service: Service, gate: Gate) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    keys = [await upload(service, ada) for _ in range(10)]
+
+    path = f"/api/events/{event['id']}/photos"
+    photos = [asyncio.create_task(ada.post(path, {"key": key})) for key in keys]
+    statuses = [(await ada.get(poll)).status_code for _ in range(100)]
+
+    assert statuses == [200] * 100
+    assert not any(photo.done() for photo in photos)
+    gate.open()
+    assert [(await photo).status_code for photo in photos] == [201] * 10
+    assert set((await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]) == {
+        f"http://events.test/media/{key}" for key in keys
+    }

@@ -1,0 +1,185 @@
+"""A store keeps files by name, and lets a stranger write exactly what was signed: on the disk as in S3.
+
+The S3 here is a real server that checks signatures (rclone). Without it these tests are skipped, but not in CI.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from holdfast.events.photos import store
+from holdfast.events.photos.disk import DiskStore
+from holdfast.events.photos.store import Store
+from holdfast.events.settings import Settings
+from holdfast.kit.problems import Problem
+from tests.events.photos.steps import JPEG, put, stored
+from tests.support import Service, eventually, running
+
+NAME = "uploads/7/abcdefghijklmnopqrstuv.jpg"
+OTHER = "uploads/8/abcdefghijklmnopqrstuv.jpg"
+PHOTO = "photos/7/abcdefghijklmnopqrstuv.jpg"
+
+
+@pytest.fixture
+async def service(anywhere: Settings) -> AsyncIterator[Service]:
+    async with running(anywhere) as service:
+        yield service
+
+
+@pytest.fixture
+async def kept_in(service: Service) -> AsyncIterator[Store]:
+    kept_in = store.of(service.database.settings)
+    yield kept_in
+    await kept_in.delete([NAME, OTHER, PHOTO])
+
+
+async def test_what_was_written_is_read(kept_in: Store) -> None:
+    content = bytes(range(256)) * 1000
+    await kept_in.write(PHOTO, content, JPEG)
+
+    async with kept_in.open(PHOTO) as opened:
+        assert opened
+        assert opened.size == len(content)
+        chunks = [chunk async for chunk in opened.chunks]
+    assert b"".join(chunks) == content
+    assert max(map(len, chunks)) <= store.CHUNK
+    assert await stored(kept_in, PHOTO) == content
+
+
+async def test_reading_may_stop_anywhere(kept_in: Store) -> None:
+    await kept_in.write(PHOTO, b"x" * 300_000, JPEG)
+
+    async with kept_in.open(PHOTO) as opened:
+        assert opened
+        assert await anext(opened.chunks)
+    async with kept_in.open(PHOTO):
+        pass
+
+
+async def test_what_was_never_written_is_not_there(kept_in: Store) -> None:
+    async with kept_in.open(PHOTO) as opened:
+        assert opened is None
+    assert await stored(kept_in, PHOTO) is None
+
+
+async def test_a_file_takes_the_place_of_one_with_its_name(kept_in: Store) -> None:
+    await kept_in.write(PHOTO, b"first", JPEG)
+    await kept_in.write(PHOTO, b"second", JPEG)
+
+    assert await stored(kept_in, PHOTO) == b"second"
+
+
+async def test_a_deleted_file_is_gone_and_others_stay(kept_in: Store) -> None:
+    await kept_in.write(NAME, b"upload", JPEG)
+    await kept_in.write(PHOTO, b"photo", JPEG)
+
+    await kept_in.delete([NAME, OTHER])
+
+    assert await stored(kept_in, NAME) is None
+    assert await stored(kept_in, PHOTO) == b"photo"
+
+
+async def test_what_is_deleted_twice_is_no_fault(kept_in: Store) -> None:
+    await kept_in.delete([PHOTO])
+    await kept_in.delete([PHOTO])
+
+
+async def test_many_write_at_once_and_each_is_there(kept_in: Store) -> None:
+    names = [f"photos/7/{number:022}.jpg" for number in range(20)]
+    await asyncio.gather(*(kept_in.write(name, name.encode(), JPEG) for name in names))
+
+    assert [await stored(kept_in, name) for name in names] == [name.encode() for name in names]
+    await kept_in.delete(names)
+
+
+async def test_an_upload_as_it_was_signed_is_taken(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 900)
+
+    assert (await put(service, url, b"photo")).status_code == 200
+    assert await stored(kept_in, NAME) == b"photo"
+
+
+async def test_an_upload_may_be_repeated(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 900)
+    await put(service, url, b"photo")
+
+    assert (await put(service, url, b"other")).status_code == 200
+    assert await stored(kept_in, NAME) == b"other"
+
+
+async def refused(service: Service, kept_in: Store, url: str, content: bytes = b"photo", kind: str = JPEG) -> None:
+    """Assert that an upload is refused, and that nothing of it is there."""
+    response = await put(service, url, content, kind)
+    assert response.status_code in (400, 403), response.text
+    assert [await stored(kept_in, name) for name in (NAME, OTHER, PHOTO)] == [None, None, None]
+
+
+@pytest.mark.parametrize("content", [b"phot", b"photos", b""])
+async def test_an_upload_of_another_length_is_refused(service: Service, kept_in: Store, content: bytes) -> None:
+    await refused(service, kept_in, await kept_in.upload_url(NAME, JPEG, 5, 900), content)
+
+
+@pytest.mark.parametrize("kind", ["image/png", "text/html", ""])
+async def test_an_upload_of_another_type_is_refused(service: Service, kept_in: Store, kind: str) -> None:
+    await refused(service, kept_in, await kept_in.upload_url(NAME, JPEG, 5, 900), kind=kind)
+
+
+async def test_an_upload_under_another_name_is_refused(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 900)
+
+    await refused(service, kept_in, url.replace(NAME, OTHER))
+    await refused(service, kept_in, url.replace("abcdef", "ABCDEF"))
+
+
+async def test_an_upload_that_is_not_signed_is_refused(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 900)
+    path, signature = url.split("?")[0], url[-64:]
+
+    for forged in (path, url[:-1], url.replace(signature, "0" * 64), url.replace(signature, signature[::-1])):
+        await refused(service, kept_in, forged)
+
+
+async def test_an_upload_is_refused_once_its_address_has_expired(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 1)
+
+    async def has_expired() -> bool:
+        return (await put(service, url, b"photo")).status_code in (400, 403)
+
+    await eventually(has_expired)
+    await kept_in.delete([NAME])
+    await refused(service, kept_in, url)
+
+
+async def test_the_time_of_an_address_cannot_be_put_off(service: Service, kept_in: Store) -> None:
+    url = await kept_in.upload_url(NAME, JPEG, 5, 900)
+    query = urlsplit(url).query
+    for name in ("expires", "X-Amz-Expires"):
+        if f"{name}=" in query:
+            await refused(service, kept_in, url.replace(f"{name}=", f"{name}=9"))
+
+
+async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, kept_in: Store) -> None:
+    if isinstance(kept_in, DiskStore):
+        (service.database.settings.data_dir / "media").write_text("in the way")
+        unreachable: Store = kept_in
+    else:
+        unreachable = store.of(service.database.settings.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"}))
+
+    for call in (
+        unreachable.write(PHOTO, b"photo", JPEG),
+        stored(unreachable, PHOTO),
+    ):
+        with pytest.raises(Problem) as refused:
+            await call
+        assert (refused.value.status, refused.value.retry_after) == (503, 5)
+    if isinstance(kept_in, DiskStore):
+        (service.database.settings.data_dir / "media").unlink()
+
+
+async def test_s3_without_its_client_says_how_to_get_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "holdfast.events.photos.s3", None)
+
+    with pytest.raises(store.NotInstalled, match=r"holdfast\[s3\]"):
+        store.of(settings.model_copy(update={"s3_bucket": "another"}))

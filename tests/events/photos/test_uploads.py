@@ -1,0 +1,163 @@
+"""An upload to this service is taken as it was presigned or not at all, and nobody sees it."""
+
+import asyncio
+import socket
+from urllib.parse import quote
+
+import pytest
+
+from holdfast.events.photos import routes
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import files, presign, put
+from tests.serving import listener, serving
+from tests.support import Service
+
+CONTENT = picture()
+
+
+async def test_an_upload_lies_where_nobody_sees_it(service: Service) -> None:
+    ada = await service.organizer()
+    presigned = await presign(ada, CONTENT)
+    await put(service, presigned["upload_url"], CONTENT)
+
+    upload = presigned["key"].replace("photos/", "uploads/")
+    assert files(service, "uploads") == {upload}
+    for address in (f"/media/{presigned['key']}", f"/media/{upload}", f"/{upload}", presigned["upload_url"]):
+        assert (await service.http.get(address)).status_code in (404, 405)
+
+
+@pytest.mark.parametrize("kind", ["image/png", "image/jpeg; charset=utf-8", "IMAGE/JPEG", "text/html", ""])
+async def test_another_type_than_presigned_is_refused(service: Service, kind: str) -> None:
+    presigned = await presign(await service.organizer(), CONTENT)
+
+    response = await put(service, presigned["upload_url"], CONTENT, kind)
+
+    assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
+    assert "Content-Type: image/jpeg" in response.json()["error"]
+    assert files(service, "uploads") == set()
+
+
+@pytest.mark.parametrize("length", ["0", "1", "5000001", "-1", "9" * 30, "", "many"])
+async def test_another_length_than_presigned_is_refused(service: Service, length: str) -> None:
+    presigned = await presign(await service.organizer(), CONTENT)
+
+    response = await put(service, presigned["upload_url"], CONTENT, **{"Content-Length": length})
+
+    assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
+    assert f"Content-Length: {len(CONTENT)}" in response.json()["error"]
+    assert files(service, "uploads") == set()
+
+
+async def test_what_was_presigned_for_one_key_is_refused_for_another(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    hers, his = await presign(ada, CONTENT), await presign(ben, CONTENT)
+    at, query = his["upload_url"].split("?")[0], hers["upload_url"].split("?")[1]
+
+    response = await put(service, f"{at}?{query}", CONTENT)
+
+    assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
+    assert files(service, "uploads") == set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("../../../etc/passwd", "..%2f..%2fevents.secret", "7/%2e%2e/8/abcdefghijklmnopqrstuv.jpg", "", "7", "7/"),
+        *("7/abcdefghijklmnopqrstuv.svg", "7/abcdefghijklmnopqrstuv.jpg%0a", "7/abcdefghijklmnopqrstuv.jpg%00", "//"),
+        *("photos/7/abcdefghijklmnopqrstuv.jpg", "admin/abcdefghijklmnopqrstuv", "7/x.jpg", "%E2%82%AC/x.jpg"),
+    ],
+)
+async def test_what_is_no_address_of_an_upload_is_not_found(service: Service, path: str) -> None:
+    response = await put(service, f"http://events.test/uploads/{path}?type=a&length=1&expires=1&signature=a", CONTENT)
+
+    assert response.status_code == 404
+    assert files(service, "uploads") == set()
+
+
+@pytest.mark.parametrize("query", ["", "signature=", "signature=" + quote("\u20ac"), "type=image/jpeg&type=a", "a=%ff"])
+async def test_an_address_that_was_never_presigned_is_refused(service: Service, query: str) -> None:
+    response = await put(service, f"http://events.test/uploads/7/abcdefghijklmnopqrstuv.jpg?{query}", CONTENT)
+
+    assert response.status_code in (400, 403, 422)
+    assert files(service, "uploads") == set()
+
+
+async def test_an_upload_is_put_and_nothing_else(service: Service) -> None:
+    presigned = await presign(await service.organizer(), CONTENT)
+
+    for method in ("GET", "POST", "PATCH", "DELETE"):
+        response = await service.http.request(method, presigned["upload_url"], content=CONTENT)
+        assert response.status_code == 405
+        assert response.headers["allow"] == "OPTIONS, PUT"
+
+
+async def test_a_page_of_another_site_may_upload(service: Service) -> None:
+    presigned = await presign(await service.organizer(), CONTENT)
+    asks = {"Origin": "https://ada.example", "Access-Control-Request-Method": "PUT"}
+
+    preflight = await service.http.options(presigned["upload_url"], headers=asks)
+    response = await put(service, presigned["upload_url"], CONTENT, Origin="https://ada.example")
+    refusal = await put(service, presigned["upload_url"], CONTENT, "image/png", Origin="https://ada.example")
+
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-methods"] == "PUT"
+    assert preflight.headers["access-control-allow-headers"] == "content-type"
+    assert {each.headers["access-control-allow-origin"] for each in (preflight, response, refusal)} == {"*"}
+
+
+async def sent(at: socket.socket, request: bytes) -> bytes:
+    """What a server answers to these bytes."""
+    reader, writer = await asyncio.open_connection(*at.getsockname())
+    writer.write(request)
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(service: Service) -> None:
+    presigned = await presign(await service.organizer(), CONTENT)
+    target = presigned["upload_url"].removeprefix("http://events.test")
+    head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\nContent-Type: image/jpeg\r\n"
+    at = listener()
+    async with serving(service.app, at):
+        cut_off = await sent(at, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
+        chunked = await sent(
+            at,
+            f"{head}Transfer-Encoding: chunked\r\n\r\n{len(CONTENT):x}\r\n".encode() + CONTENT + b"\r\n0\r\n\r\n",
+        )
+
+    assert b" 200 " not in cut_off
+    assert chunked.startswith(b"HTTP/1.1 403 ")
+    assert files(service, "uploads") == set()
+
+
+async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "UPLOAD_SECONDS", 0.05)
+    presigned = await presign(await service.organizer(), CONTENT)
+    target = presigned["upload_url"].removeprefix("http://events.test")
+    head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nContent-Type: image/jpeg\r\nContent-Length: {len(CONTENT)}"
+    at = listener()
+    async with serving(service.app, at):
+        reader, writer = await asyncio.open_connection(*at.getsockname())
+        writer.write(f"{head}\r\n\r\n".encode() + CONTENT[:10])
+        answer = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert files(service, "uploads") == set()
+
+
+async def test_of_several_uploads_to_one_address_at_once_a_whole_one_stays(service: Service) -> None:
+    ada = await service.organizer()
+    presigned = await presign(ada, CONTENT)
+    others = [bytes([number]) * len(CONTENT) for number in range(8)]
+
+    await asyncio.gather(*(put(service, presigned["upload_url"], content) for content in others))
+
+    [name] = files(service, "uploads")
+    assert (service.database.settings.data_dir / "media" / name).read_bytes() in others
