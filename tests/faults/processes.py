@@ -27,6 +27,7 @@ class Process:
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
             "API_QUEUE_JOIN_RATE_LIMIT": "1000000",
+            "API_PHOTO_UPLOAD_RATE_LIMIT": "1000000",
             "MCP_RATE_LIMIT": "1000000",
         }
         self._service = service

@@ -67,3 +67,12 @@ def files(service: Service, kind: str = "photos") -> set[str]:
 async def states(service: Service) -> dict[str, str]:
     """The state of every photo, by key."""
     return dict(await service.run_sql("select key, state::text from photos"))  # type: ignore[arg-type]
+
+
+async def a_day_passes(service: Service) -> None:
+    """Make everything a day older that is deleted once it is old enough."""
+    await service.run_sql(
+        """
+        update photos set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours'
+        """
+    )

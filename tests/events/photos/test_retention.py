@@ -11,7 +11,7 @@ from holdfast.events.photos.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.problems import Problem
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import files, presign, states, stored, upload
+from tests.events.photos.steps import a_day_passes, files, presign, states, stored, upload
 from tests.support import Client, Service, running
 
 
@@ -19,14 +19,6 @@ from tests.support import Client, Service, running
 async def service(anywhere: Settings) -> AsyncIterator[Service]:
     async with running(anywhere) as service:
         yield service
-
-
-async def a_day_passes(service: Service) -> None:
-    await service.run_sql(
-        """
-        update photos set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours'
-        """
-    )
 
 
 async def kept(service: Service, *names: str) -> list[bool]:

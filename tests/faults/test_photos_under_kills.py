@@ -1,0 +1,99 @@
+"""Photos come and go while the process is killed: none that was answered for is lost, and no file is forgotten."""
+
+import asyncio
+import contextlib
+import os
+import random
+from pathlib import Path
+
+import httpx2
+
+from holdfast.events.photos.retention import clear_photos
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import a_day_passes, files, states
+from tests.faults.processes import Process, serving
+from tests.support import event_fields, eventually, running, unlimited
+
+KILLS = 20 if "HOLDFAST_SOAK" in os.environ else 3
+BETWEEN = 12
+"""Answers from one kill to the next, on average."""
+
+
+class Organizer:
+    """Somebody who adds photos to an event of its own, and takes some of them off again."""
+
+    def __init__(self, process: Process, number: int) -> None:
+        self.process = process
+        self.number = number
+        self.added: set[str] = set()
+        self.removed: set[str] = set()
+        self.unsure: set[str] = set()
+        self.key = ""
+        self.event = 0
+
+    async def begin(self) -> None:
+        body = {"name": "Ada Events", "email": f"{self.number}@example.com", "slug": f"ada-{self.number}"}
+        async with httpx2.AsyncClient(base_url=self.process.url) as http:
+            registered = (await http.post("/api/organizers/register", json={"organizer": body})).json()["data"]
+            self.key = registered["api_key"]["key"]
+            created = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": self.key})
+            self.event = created.json()["data"]["id"]
+
+    async def go_on(self) -> None:
+        """Add one photo, and perhaps take it off."""
+        content = picture("image/png", 20 + self.number, 20)
+        photos = f"/api/events/{self.event}/photos"
+        async with httpx2.AsyncClient(base_url=self.process.url, headers={"X-API-Key": self.key}, timeout=30) as http:
+            wish = {"content_type": "image/png", "content_length": len(content)}
+            upload = (await http.post("/api/uploads/presign", json=wish)).json()["data"]
+            key = upload["key"]
+            await http.put(upload["upload_url"], content=content, headers={"Content-Type": "image/png"})
+            self.unsure.add(key)
+            assert (await http.post(photos, json={"key": key})).status_code == 201
+            self.added.add(key)
+            self.unsure.discard(key)
+            if random.random() < 0.5:
+                self.unsure.add(key)
+                assert (await http.delete(photos, params={"key": key})).status_code == 200
+                self.removed.add(key)
+                self.unsure.discard(key)
+
+
+async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 1) as (process,):
+        organizers = [Organizer(process, number) for number in range(6)]
+        for each in organizers:
+            await each.begin()
+        over = asyncio.Event()
+
+        def added() -> int:
+            return sum(len(each.added) for each in organizers)
+
+        async def keep_on(organizer: Organizer) -> None:
+            while not over.is_set() and len(organizer.added - organizer.removed) < 40:
+                with contextlib.suppress(httpx2.TransportError):
+                    await organizer.go_on()
+
+        async def kill_now_and_then() -> None:
+            for _ in range(KILLS):
+                wanted = added() + random.randint(1, 2 * BETWEEN)
+                await eventually(lambda wanted=wanted: asyncio.sleep(0, added() >= wanted), seconds=60)
+                process.kill()
+                process.start()
+            over.set()
+
+        await asyncio.gather(kill_now_and_then(), *map(keep_on, organizers))
+
+    async with running(unlimited(database_url, tmp_path)) as service:
+        await a_day_passes(service)
+        await clear_photos(service.database)
+
+        shown = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
+        unsure = {key for each in organizers for key in each.unsure}
+        answered_for = {key for each in organizers for key in each.added - each.removed}
+        assert answered_for - unsure <= shown <= answered_for | unsure
+        assert files(service) == shown
+        assert files(service, "uploads") == set()
+        assert await states(service) == dict.fromkeys(shown, "accepted")
+        for key in shown:
+            assert (await service.http.get(f"/media/{key}")).status_code == 200
