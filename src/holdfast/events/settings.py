@@ -23,8 +23,8 @@ class Settings(kit.Settings):
     secret_key: str = Field(
         "",
         validation_alias="EVENTS_SECRET_KEY",
-        description="What stored secrets are encrypted and uploads signed with, at least 32 characters; empty makes one "
-        "and keeps it in the data directory.",
+        description="What stored secrets are encrypted and uploads signed with, at least 32 characters; empty makes "
+        "one and keeps it in the data directory.",
     )
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."

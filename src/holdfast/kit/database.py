@@ -182,6 +182,13 @@ class Database(Generic[S]):
                     return await self._attempt(work, tenant)
             return await self._attempt(work, tenant)
 
+    async def conclude(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
+        """The last transaction of an operation that makes its transactions itself: what it returns is the answer.
+
+        For a request with an Idempotency-Key the answer is stored with it; see `runner.Once`.
+        """
+        return await self.transact(work)
+
     async def _attempt(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None) -> T:
         async with self.transaction(tenant) as tx:
             answer = await work(tx)

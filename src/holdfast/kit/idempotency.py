@@ -80,6 +80,12 @@ async def once(
     ]
 
 
+async def replay(tx: Tx[Any], request: Request) -> Raw | Problem | None:
+    """How a request was answered when it came before; None when it has not."""
+    known = await _recall(tx, [request])
+    return _replayed(tx.settings.secret, known[request.id], request) if known else None
+
+
 def _replayed(secret: Secret, stored: Stored, request: Request) -> Raw | Problem:
     if stored.print != request.print:
         return IDEMPOTENCY_KEY_REUSED()

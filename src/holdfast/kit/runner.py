@@ -63,11 +63,15 @@ class Runner:
 
         async def alone(tenant: int | None, call: Keyed) -> Any:
             [answer] = await self._transact(operation, lambda tx: run(tx, [call]), tenant)
-            if isinstance(answer, Problem):
-                raise answer
-            return answer
+            return _given(answer)
 
-        submit = self._lanes(operation, run) if operation.many else alone
+        async def in_steps(_: int | None, call: Keyed) -> Any:
+            answer = await self._database.read(lambda tx: idempotency.replay(tx, call.request))
+            if answer is None:
+                return await operation.run(Once(self._database, call.request), call.call.caller, call.call.command)
+            return _given(answer)
+
+        submit = self._lanes(operation, run) if operation.many else in_steps if operation.transacts_itself else alone
 
         async def once(caller: Caller, command: Any, key: str) -> Any:
             request = idempotency.request(operation, caller, command, key)
@@ -124,6 +128,34 @@ class Runner:
             return await run(work)
         async with (self._reads if operation.reads else self._writes).of(tenant):
             return await run(work, tenant)
+
+
+class Once:
+    """The database, for an operation that makes its transactions itself: the one that concludes it is made once."""
+
+    def __init__(self, database: Database[Any], request: idempotency.Request) -> None:
+        self.settings = database.settings
+        self.read, self.transact = database.read, database.transact
+        self._request = request
+
+    async def conclude(self, work: Callable[[Tx[Any]], Awaitable[Any]]) -> Any:
+        """The last transaction, with its answer, or the bytes of the answer it had before."""
+
+        async def once(tx: Tx[Any]) -> Any:
+            async def anew(_: Sequence[int]) -> Sequence[Any]:
+                return [await work(tx)]
+
+            [answer] = await idempotency.once(tx, [self._request], anew)
+            return answer
+
+        return _given(await self.transact(once))
+
+
+def _given(answer: Any) -> Any:
+    """An answer; raised, if it is a `Problem`."""
+    if isinstance(answer, Problem):
+        raise answer
+    return answer
 
 
 class Turns:

@@ -51,7 +51,7 @@ async def create(database: Database, caller: Caller, command: CreateEvent) -> Ev
     `organizer_id`. `pricing_mode` and `currency` can never change.
     """
     await acceptance.accept(database, caller, command.image_keys)
-    return await database.transact(lambda tx: publish(tx, caller, command))
+    return await database.conclude(lambda tx: publish(tx, caller, command))
 
 
 async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from holdfast.events.ids import EventId
 from holdfast.events.settings import Settings
-from holdfast.kit.command import Command, Id, rule
+from holdfast.kit.command import Command, rule
 
 ContentType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
 
@@ -41,7 +42,7 @@ Keys = Annotated[
 
 
 class AddPhoto(Command):
-    event_id: Id
+    event_id: EventId
     url: Annotated[
         Annotated[str, Meta(min_length=1, max_length=2_000)] | None,
         Meta(description="Publicly reachable http or https address on a default port; or else give `key`."),
@@ -54,12 +55,12 @@ class AddPhoto(Command):
 
 
 class SetPrimaryPhoto(Command):
-    event_id: Id
+    event_id: EventId
     key: Annotated[Key, Meta(description="One of the event's `image_keys`.")]
 
 
 class RemovePhoto(Command):
-    event_id: Id
+    event_id: EventId
     key: Annotated[Key, Meta(description="One of the event's `image_keys`.")]
 
 

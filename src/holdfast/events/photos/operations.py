@@ -33,12 +33,16 @@ async def presign(database: Database, caller: Caller, command: PresignUpload) ->
     `image_keys`, or with `add_event_photo`. What no event shows for a day is deleted.
     """
     key = new_key(caller.tenant_id, command.content_type)
-    row = PhotoRow(key, caller.tenant_id, command.content_type, command.content_length)
-    await database.transact(lambda tx: acceptance.expect(tx, row, upload=True))
     upload_url = await store.of(database.settings).upload_url(
         upload_name(key), command.content_type, command.content_length, UPLOAD_SECONDS
     )
-    return Upload(key, command.content_type, command.content_length, UPLOAD_SECONDS, upload_url)
+
+    async def expect(tx: Tx) -> Upload:
+        row = PhotoRow(key, caller.tenant_id, command.content_type, command.content_length)
+        await acceptance.expect(tx, row, upload=True)
+        return Upload(key, command.content_type, command.content_length, UPLOAD_SECONDS, upload_url)
+
+    return await database.conclude(expect)
 
 
 async def add(database: Database, caller: Caller, command: AddPhoto) -> AddedPhoto:
@@ -54,8 +58,12 @@ async def add(database: Database, caller: Caller, command: AddPhoto) -> AddedPho
     else:
         key = str(command.key)
         await acceptance.accept(database, caller, [key], "key")
-    photos = await database.transact(lambda tx: _append(tx, caller, command.event_id, key))
-    return AddedPhoto(key=key, url=urls([key], database.settings)[0], **msgspec.structs.asdict(photos))
+
+    async def append(tx: Tx) -> AddedPhoto:
+        photos = await _append(tx, caller, command.event_id, key)
+        return AddedPhoto(key=key, url=urls([key], tx.settings)[0], **msgspec.structs.asdict(photos))
+
+    return await database.conclude(append)
 
 
 async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> EventPhotos:
