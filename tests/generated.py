@@ -44,6 +44,7 @@ def from_schema(schema: Schema, known: Known, definitions: Schema | None = None)
                 from_schema(schema["items"], known, shared),
                 min_size=schema.get("minItems", 0),
                 max_size=min(4, schema["maxItems"]),
+                unique=schema.get("uniqueItems", False),
             )
         case _:
             return _objects(schema, known, shared)

@@ -13,25 +13,32 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.settings import Settings
 from holdfast.kit.idempotency import forget_answers
 from holdfast.kit.operation import Operation
+from tests.events.photos.pictures import picture
+from tests.events.photos.site import site_of
+from tests.events.photos.steps import accepted, files, key_of
 from tests.support import Client, Service, event_fields, eventually, running, unlimited
 
 REPEATABLE = [each for each in OPERATIONS if each.repeatable]
+PHOTO, OTHER_PHOTO = key_of(1, "a"), key_of(1, "b")
 OTHERWISE: dict[str, dict[str, Any]] = {
     "create_event": {"title": "Portraits"},
     "create_api_key": {"name": "Another"},
     "create_registration": {"email": "ben@example.com"},
+    "add_event_photo": {"key": OTHER_PHOTO},
+    "presign_upload": {"content_type": "image/png"},
 }
 """What makes another request of it, for each operation that takes the header."""
 
 of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[each.name for each in REPEATABLE])
 
 COUNT: LiteralString = """
-    select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations)
+    select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations),
+           (select count(*) from photos), (select count(*) from event_photos)
 """
 
 
 class Scene:
-    """An organizer with an event, and requests that create something."""
+    """An organizer with an event and photos, and requests that create something."""
 
     def __init__(self, service: Service, ada: Client, event_id: int) -> None:
         self.service = service
@@ -43,35 +50,43 @@ class Scene:
             "create_event": event_fields(datetime="2031-05-01T18:00:00Z"),
             "create_api_key": {"name": "One more"},
             "create_registration": {"event_id": self.event_id, "email": "ann@example.com"},
+            "add_event_photo": {"key": PHOTO},
+            "presign_upload": {"content_type": "image/jpeg", "content_length": 1000},
         }
-        return {str(operation.body): {**acceptable[operation.name], **fields}}
+        content = {**acceptable[operation.name], **fields}
+        return {operation.body: content} if operation.body else content
+
+    def path(self, operation: Operation) -> str:
+        return operation.path.format(event_id=self.event_id)
 
     async def send(
-        self, operation: Operation, key: str, client: Client | None = None, **fields: Any
+        self, operation: Operation, key: str, client: Client | None = None, /, **fields: Any
     ) -> httpx2.Response:
         body = self.body(operation, **fields)
-        return await (client or self.ada).post(operation.path, body, headers={"Idempotency-Key": key})
+        return await (client or self.ada).post(self.path(operation), body, headers={"Idempotency-Key": key})
 
     async def create(self, key: str, client: Client | None = None, **fields: Any) -> httpx2.Response:
         """Create an event with a key."""
         return await self.send(CREATE_EVENT, key, client, **fields)
 
     async def count(self) -> tuple[int, ...]:
-        """Events, API keys and registrations there are."""
+        """Events, API keys, registrations, photos, and photos shown there are."""
         return (await self.service.run_sql(COUNT))[0]
 
     async def stored(self) -> int:
         return (await self.service.run_sql("select count(*) from idempotency_answers"))[0][0]
 
 
-CREATE_EVENT, CREATE_REGISTRATION = (
-    next(each for each in OPERATIONS if each.name == name) for name in ("create_event", "create_registration")
+CREATE_EVENT, CREATE_REGISTRATION, ADD_PHOTO = (
+    next(each for each in OPERATIONS if each.name == name)
+    for name in ("create_event", "create_registration", "add_event_photo")
 )
 
 
 @pytest.fixture
 async def scene(service: Service) -> Scene:
     ada = await service.organizer()
+    await accepted(service, PHOTO, OTHER_PHOTO)
     return Scene(service, ada, (await ada.create_event())["id"])
 
 
@@ -112,6 +127,18 @@ async def test_another_request_with_the_same_key_is_refused_and_not_done(scene: 
     assert code(refused) == (422, "idempotency_key_reused")
     assert await scene.count() == before
     assert (await scene.send(operation, "K")).content == first.content
+
+
+async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: Scene) -> None:
+    async with site_of(scene.service) as site:
+        source = {"url": site.has("/a.jpg", picture()), "key": None}
+        first = await scene.send(ADD_PHOTO, "K", **source)
+        there = await scene.count(), files(scene.service)
+        again = await scene.send(ADD_PHOTO, "K", **source)
+
+        assert (first.status_code, again.content) == (201, first.content)
+        assert site.asked == 1
+        assert (await scene.count(), files(scene.service)) == there
 
 
 async def test_the_same_request_to_another_address_is_another_request(scene: Scene) -> None:
@@ -249,7 +276,8 @@ async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Se
         )
 
     assert {each.status_code for each in answers} == {operation.status}
-    created = 1 if operation is CREATE_REGISTRATION else 7
+    # The same person is registered once, and the same photo shown once, under whatever key.
+    created = 1 if operation in (CREATE_REGISTRATION, ADD_PHOTO) else 7
     assert sum(await scene.count()) - sum(before) == created
     assert len({each.content for each in answers}) == created
 
@@ -390,7 +418,7 @@ async def test_a_header_that_holds_no_key_is_refused(scene: Scene, operation: Op
     body = scene.body(operation)
     headers = [(b"x-api-key", str(scene.ada.key).encode()), (b"idempotency-key", key)]
 
-    refused = await scene.service.http.post(operation.path, json=body, headers=headers)
+    refused = await scene.service.http.post(scene.path(operation), json=body, headers=headers)
 
     assert code(refused) == (400, "bad_request")
     assert await scene.count() == before

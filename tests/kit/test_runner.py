@@ -1,9 +1,10 @@
-"""Operations run alone in a transaction, or together with everyone else who waits."""
+"""Operations run alone in a transaction, together with everyone else who waits, or in steps of their own."""
 
 import asyncio
 from collections.abc import Sequence
 
 import msgspec
+import psycopg
 import pytest
 
 from holdfast.events.settings import Settings
@@ -47,10 +48,14 @@ async def is_in_a_transaction(tx: Tx[Settings], caller: Caller, command: Look) -
 async def put_between(database: Database[Settings], caller: Caller, command: Put) -> int:
     """Put two books on the shelf, one after the other, as if something were asked elsewhere in between."""
     await database.transact(lambda tx: put(tx, caller, command))
-    if command.pages > 500:
-        raise NOT_FOUND("It does not fit.")
-    await database.transact(lambda tx: put(tx, caller, command))
-    return command.pages
+
+    async def put_another(tx: Tx[Settings]) -> int:
+        pages = await put(tx, caller, command)
+        if pages > 500:
+            raise NOT_FOUND("It does not fit.")
+        return pages
+
+    return await database.conclude(put_another)
 
 
 PUT = Operation("put_book", "POST /books", put, body="book")
@@ -142,6 +147,75 @@ async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
     with pytest.raises(Problem, match="used before"):
         await once(NOBODY, Put(pages=0), "K")
     assert await shelf(service) == [7]
+
+
+async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
+    runner: Runner, service: Service
+) -> None:
+    once = runner.once(PUT_BETWEEN)
+
+    first = await once(NOBODY, Put(pages=7), "K")
+    again = await once(NOBODY, Put(pages=7), "K")
+
+    assert msgspec.json.encode(first) == msgspec.json.encode(again) == b"7"
+    with pytest.raises(Problem, match="used before"):
+        await once(NOBODY, Put(pages=8), "K")
+    assert await shelf(service) == [7, 7]
+
+
+async def test_a_call_in_steps_that_is_refused_at_last_is_done_when_it_comes_again_with_its_key(
+    runner: Runner, service: Service
+) -> None:
+    once = runner.once(PUT_BETWEEN)
+    for _ in range(2):
+        with pytest.raises(Problem, match="does not fit"):
+            await once(NOBODY, Put(pages=501), "K")
+    assert await shelf(service) == [501, 501]
+
+    assert await once(NOBODY, Put(pages=7), "K") == 7
+
+    assert await shelf(service) == [7, 7, 501, 501]
+
+
+async def test_the_last_step_of_a_call_is_stored_with_its_answer_or_not_at_all(
+    runner: Runner, service: Service
+) -> None:
+    once = runner.once(PUT_BETWEEN)
+    await service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await once(NOBODY, Put(pages=7), "K")
+    assert await shelf(service) == [7]
+
+    await service.run_sql("alter table idempotency_answers drop constraint full_disk")
+    assert await once(NOBODY, Put(pages=7), "K") == 7
+
+    assert await shelf(service) == [7, 7, 7]
+
+
+@pytest.mark.parametrize("pages", [(7, 7), (7, 8)], ids=["the same", "another"])
+async def test_of_processes_that_are_at_a_call_in_steps_at_once_one_concludes_it(
+    runner: Runner, service: Service, pages: tuple[int, int]
+) -> None:
+    both_are_at_it = asyncio.Barrier(2)
+
+    async def put_together(database: Database[Settings], caller: Caller, command: Put) -> int:
+        await both_are_at_it.wait()
+        return await database.conclude(lambda tx: put(tx, caller, command))
+
+    operation = Operation("put_book", "POST /books", put_together, body="book")
+    processes = [Runner((operation,), service.database).once(operation) for _ in pages]
+    outcomes = await asyncio.gather(
+        *(once(NOBODY, Put(pages=each), "K") for once, each in zip(processes, pages, strict=True)),
+        return_exceptions=True,
+    )
+
+    [stored] = await shelf(service)
+    for each, outcome in zip(pages, outcomes, strict=True):
+        if each == stored:
+            assert msgspec.json.encode(outcome) == str(stored).encode()
+        else:
+            assert isinstance(outcome, Problem)
+            assert "used before" in str(outcome)
 
 
 async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_takes_no_other_with_it(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.api import OPERATIONS
+from tests.events.photos.steps import accepted, key_of
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import Client, Service, event_fields, queue_fields
 
@@ -16,6 +17,9 @@ both_eras = pytest.mark.parametrize("version", ERAS)
 
 ANN = "annannan"
 """The handle of Ann, who is registered for event 1; those of other people are random."""
+
+PHOTOS = FIRST, SECOND, SPARE = [key_of(1, letter) for letter in "abc"]
+"""The keys of photos: event 1 shows the first two, no event the third."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "list_organizers": {},
@@ -29,6 +33,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "update_event": {"event_id": 2, "price": 1800},
     "cancel_event": {"event_id": 2},
     "get_price_history": {"event_id": 2},
+    "add_event_photo": {"event_id": 1, "key": SPARE},
+    "set_primary_photo": {"event_id": 1, "key": SECOND},
+    "remove_event_photo": {"event_id": 1, "key": SECOND},
+    "presign_upload": {"content_type": "image/png", "content_length": 1000},
     "list_registrations": {},
     "create_registration": {"event_id": 2, "email": "ben@example.com"},
     "get_registration": {"event_id": 1, "user_id": ANN},
@@ -43,12 +51,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 async def furnished(service: Service) -> Client:
-    """An organizer for whom all of them are accepted: event 1 is free, the price of 2 moves, keys 1 and 2, queue 1,
-    and Ann.
+    """An organizer for whom all of them are accepted: event 1 is free and has photos, the price of 2 moves; keys 1
+    and 2, queue 1, and Ann.
     """
     ada = await service.organizer()
     await ada.create_queue()
-    await ada.create_event()
+    await accepted(service, *PHOTOS)
+    await ada.create_event(image_keys=[FIRST, SECOND])
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
     await ada.register(1, email="ann@example.com")

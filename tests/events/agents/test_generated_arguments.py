@@ -16,23 +16,34 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from tests.events.agents.samples import ANN, TOOLS, furnished
+from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnished
+from tests.events.photos.steps import key_of
 from tests.events.scene import KINDS, LEAKS
 from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
 from tests.support import running, scratch_database, unlimited
 
-# What is cancelled is of little use to other tools.
-every_tool = pytest.mark.parametrize("tool", sorted(TOOLS, key="cancel_event".__eq__))
+# What is cancelled, or has no photos left, is of little use to other tools.
+LAST = ("remove_event_photo", "cancel_event")
+every_tool = pytest.mark.parametrize("tool", sorted(TOOLS, key=lambda tool: LAST.index(tool) if tool in LAST else -1))
 
 PEOPLE = st.sampled_from([ANN, "abcdefgh", "22222222"])
 EMAILS = st.sampled_from(["ann@example.com", "ANN@example.com", "new@example.com", "ö@ü.example", "'@\".--;"])
 CURRENCIES = st.sampled_from(["USD", "JPY", "XXX", "ZZZ"])
+KEYS = st.sampled_from([*PHOTOS, key_of(1, "d"), key_of(2, "a"), "../photos/1/a.jpg"])
+ADDRESSES = st.sampled_from(["http://127.0.0.1/a.jpg", "https://[::1]/", "http://a:b@example.com/", "ftp://a/", "//a"])
 KNOWN = {"a-z2-7": PEOPLE, "@": EMAILS, "A-Z": CURRENCIES}
 
 
 def known(schema: Schema) -> st.SearchStrategy[str] | None:
-    """Handles, addresses and currencies, told by the patterns that they have."""
+    """Handles, addresses and currencies, told by the patterns that they have; keys and URLs, by their bounds."""
+    match schema:
+        case {"minLength": 1, "maxLength": 300} if "pattern" not in schema:
+            return KEYS
+        case {"minLength": 1, "maxLength": 2000}:
+            return ADDRESSES
+        case _:
+            pass
     return next((texts for sign, texts in KNOWN.items() if sign in schema.get("pattern", "")), None)
 
 

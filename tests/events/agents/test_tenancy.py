@@ -12,6 +12,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import ERAS, TOOLS, agent, both_eras, everything
 from tests.events.oauth.authorization_server import authorization_server
+from tests.events.photos.steps import accepted, key_of, upload
 from tests.kit.mcp.wire import Agent, told
 from tests.support import Client, Service, event_fields, queue_fields, running
 
@@ -35,6 +36,10 @@ CHANGES: list[dict[str, Any]] = [
     *({"pricing_mode": "free"}, {"image_keys": ["mine"]}, {"datetime": "2031-01-01T00:00:00Z"}),
 ]
 PACES: list[dict[str, Any]] = [{}, {"title": "Mine now"}, {"active": False}, {"release_rate": 1}, {"max_queue_size": 1}]
+FETCHED = "http://127.0.0.1/a.jpg"
+"""The address of a photo, were it public."""
+
+UPLOAD: dict[str, Any] = {"content_type": "image/jpeg", "content_length": 1000}
 MOVES: list[dict[str, Any]] = [{}, {"status": "registered"}, {"status": "waitlisted"}, {"amount_paid": 0}]
 
 Probe = tuple[str, list[dict[str, Any]]]
@@ -42,7 +47,9 @@ Probe = tuple[str, list[dict[str, Any]]]
 
 
 class Organizer:
-    """An organizer and what belongs to it: a key, a queue, events in every state, people in every state."""
+    """An organizer and what belongs to it: a key, a queue, events in every state, photos in every state, people in
+    every state.
+    """
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -51,10 +58,11 @@ class Organizer:
         self.queue = 0
         self.events: list[int] = []
         self.people: list[str] = []
+        self.photos: list[str] = []
 
     async def furnish(self, service: Service, *people: str) -> None:
         """An event with one seat and one place to wait, one that is cancelled, and one that is past, where Pat waits
-        to be settled.
+        to be settled. The first shows a photo, another is shown by none, and one has only been uploaded.
         """
         made = await self.client.post("/api/keys", {"api_key": {"name": f"Box office of {self.client.slug}"}})
         self.key = made.json()["data"]["id"]
@@ -66,6 +74,10 @@ class Organizer:
             )
             self.events.append(event["id"])
         first, cancelled, past = self.events
+        shown, spare = (key_of(self.id, letter) for letter in "ab")
+        await accepted(service, shown, spare)
+        self.photos = [shown, spare, await upload(service, self.client)]
+        await self.client.patch(f"/api/events/{first}", {"event": {"image_keys": [shown]}})
         for name in people:
             poll = await self.client.register(first, email=f"{name}@example.com")
             self.people.append(poll.rpartition("/")[2])
@@ -118,18 +130,41 @@ class Scene:
             ("not_found", [{**nothing, "user_id": who} for who in (ann, ben, STRANGER)]),
             at_hers,
         ]
+        mine = {"event_id": eve.events[0]}
+        keys = [*ada.photos, key_of(ada.id, "z"), key_of(NOBODYS, "z")]
+        sources = [*({"key": key} for key in (*keys, *eve.photos)), {"url": FETCHED}]
+        photos: list[Probe] = [
+            *(("forbidden", [{"event_id": id, "key": key} for key in (*keys, *eve.photos)]) for id in ada.events),
+            ("not_found", [{**nothing, "key": key} for key in (*keys, *eve.photos)]),
+        ]
         return {
             "create_api_key": [("forbidden", [{"name": "Mine now", "user_id": id} for id in either])],
             "revoke_api_key": [("forbidden", [{"id": ada.key}]), ("not_found", [{"id": NOBODYS}])],
-            "create_event": [("forbidden", [event_fields(organizer_id=id) for id in either])],
+            "create_event": [
+                ("forbidden", [event_fields(organizer_id=id) for id in either]),
+                ("validation_failed", [event_fields(image_keys=[key]) for key in keys]),
+            ],
             "get_event": [*named, ("not_found", [nothing])],
             "update_event": [
                 *(("forbidden", [{"event_id": id, **change} for change in changes]) for id in ada.events),
-                ("forbidden", [{"event_id": eve.events[0], "organizer_id": id} for id in either]),
+                ("forbidden", [{**mine, "organizer_id": id} for id in either]),
+                ("validation_failed", [{**mine, "image_keys": [key]} for key in keys]),
+                ("validation_failed", [{**mine, "image_keys": [eve.photos[0], key]} for key in keys]),
                 ("not_found", [{**nothing, **change} for change in changes]),
             ],
             "cancel_event": [*named, ("not_found", [nothing])],
             "get_price_history": [*named, ("not_found", [nothing])],
+            "add_event_photo": [
+                *(("forbidden", [{"event_id": id, **source} for source in sources]) for id in ada.events),
+                ("not_found", [{**nothing, **source} for source in sources]),
+                ("validation_failed", [{**mine, "key": key} for key in keys]),
+            ],
+            "set_primary_photo": [*photos, ("validation_failed", [{**mine, "key": key} for key in keys])],
+            "remove_event_photo": [*photos, ("not_found", [{**mine, "key": key} for key in keys])],
+            "presign_upload": [
+                ("validation_failed", [{**UPLOAD, "key": key} for key in keys]),
+                ("validation_failed", [{**UPLOAD, "organizer_id": id} for id in either]),
+            ],
             "create_registration": [
                 *(("forbidden", [{"event_id": id, **guest} for guest in guests]) for id in ada.events),
                 ("not_found", [{**nothing, **guest} for guest in guests]),
@@ -173,6 +208,8 @@ def shown(result: dict[str, Any]) -> str:
 def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
     """What an agent reads of a refusal, but for what it has asked for itself."""
     text: str = result["content"][0]["text"]
+    for key in (arguments.get("key", "key"), *arguments.get("image_keys", ())):
+        text = text.replace(key, "key")
     for name in ("user_id", "event_id", "queue_id", "id"):
         text = text.replace(str(arguments.get(name, name)), name)
     return text
@@ -222,8 +259,22 @@ async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) ->
         shown(await ada.call(tool, queue_id=theirs.queue))
     for tool in ("get_registration", "update_registration", "delete_registration"):
         shown(await ada.call(tool, **who))
+    [first, *_], [public, spare, uploaded] = theirs.events, theirs.photos
+    for key in (spare, uploaded):
+        shown(await ada.call("add_event_photo", event_id=first, key=key))
+    shown(await ada.call("set_primary_photo", event_id=first, key=uploaded))
+    shown(await ada.call("remove_event_photo", event_id=first, key=public))
     for tool, arguments in (("revoke_api_key", {"id": theirs.key}), ("cancel_event", {"event_id": theirs.events[0]})):
         shown(await ada.call(tool, **arguments))
+
+
+async def test_an_upload_belongs_to_who_asked_for_it_whatever_it_is_called(scene: Scene) -> None:
+    eve = scene.agent()
+
+    for filename in (*scene.ada.photos, f"../{scene.ada.id}/a.jpg"):
+        wanted = (await eve.call("presign_upload", **UPLOAD, filename=filename))["structuredContent"]
+        assert wanted["key"].startswith(f"photos/{scene.eve.id}/")
+        assert f"/{scene.ada.id}/" not in wanted["upload_url"]
 
 
 async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scene: Scene) -> None:

@@ -13,6 +13,8 @@ from holdfast.events import jobs
 from holdfast.events.events import recurrence
 from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import continue_series, following, occurrence_to_show
+from holdfast.events.photos.retention import clear_photos
+from tests.events.photos.steps import a_day_passes, photo, upload
 from tests.support import Client, Service, eventually
 
 EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
@@ -159,8 +161,10 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
         "latitude": 48.8566,
         "longitude": 2.3522,
     }
-    event = await ada.create_event(datetime=EVENING.isoformat(), recurrence_frequency="weeks", **fields)
-    await service.run_sql("update events set image_keys = '{a/1.png,a/2.png}'")
+    keys = [await upload(service, ada) for _ in range(2)]
+    event = await ada.create_event(
+        datetime=EVENING.isoformat(), recurrence_frequency="weeks", image_keys=keys, **fields
+    )
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()
 
@@ -172,6 +176,8 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
     assert (next_one["datetime"], next_one["registration_count"]) == ("2027-02-14T18:30:00Z", 0)
     assert {name: next_one[name] for name in fields if name != "currency"} | {"currency": "EUR"} == fields
     assert next_one["current_price"] == 2500
+    assert len(next_one["image_urls"]) == 2
+    assert (next_one["image_urls"], next_one["primary_image_url"]) == (event["image_urls"], event["primary_image_url"])
     assert next_one["public_url"] == event["public_url"].replace(f"/{was}", f"/{following_id}")
     assert (await ada.get(poll)).json()["data"]["status"] == "registered"
     [first] = (await ada.get(f"/api/events/{following_id}/price_history")).json()["data"]
@@ -192,8 +198,7 @@ SAME = {
 
 async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: Service) -> None:
     ada = await service.organizer()
-    await past(service, ada, pricing_mode="fixed", price=5)
-    await service.run_sql("update events set image_keys = '{a/1.png}'")
+    await past(service, ada, pricing_mode="fixed", price=5, image_keys=[await upload(service, ada)])
     await goes_on(service)
 
     [(was,), (is_now,)] = await service.run_sql("select to_json(events) from events order by id")
@@ -201,6 +206,20 @@ async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: 
     assert set(was) == OWN | SAME
     assert {name: is_now[name] for name in SAME} == {name: was[name] for name in SAME}
     assert is_now["follows_id"] == was["id"]
+
+
+async def test_a_photo_is_kept_for_the_occurrence_ahead_when_the_past_one_shows_it_no_more(service: Service) -> None:
+    ada = await service.organizer()
+    was = await past(service, ada, image_keys=[await upload(service, ada)])
+    await goes_on(service)
+
+    await ada.patch(f"/api/events/{was['id']}", {"event": {"image_keys": []}})
+    await a_day_passes(service)
+    await clear_photos(service.database)
+
+    before, ahead = await all_events(ada)
+    assert (before["image_urls"], ahead["image_urls"]) == ([], was["image_urls"])
+    assert await photo(service, ahead["primary_image_url"])
 
 
 async def test_a_moving_price_counts_from_the_day_its_occurrence_was_created(service: Service) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.events.photos.store import Store
+from holdfast.events.photos.store import Store, of
 from tests.events.photos.pictures import picture
 from tests.support import Client, Service
 
@@ -36,6 +36,27 @@ async def upload(service: Service, client: Client, content: bytes | None = None,
     response = await put(service, presigned["upload_url"], content, content_type)
     assert response.status_code == 200, response.text
     return presigned["key"]
+
+
+def key_of(organizer_id: int, letter: str) -> str:
+    """A key that one knows before there is a photo."""
+    return f"photos/{organizer_id}/{letter * 22}.jpg"
+
+
+async def accepted(service: Service, *keys: str) -> None:
+    """See that there are photos with these keys, which no event shows yet."""
+    for key in keys:
+        await of(service.database.settings).write(key, picture(), JPEG)
+    await service.run_sql(
+        """
+        insert into photos (key, organizer_id, state, content_type, content_length)
+        select key, split_part(key, '/', 2)::bigint, 'accepted', %(content_type)s, %(length)s
+          from unnest(%(keys)s::text[]) as key
+        """,
+        keys=list(keys),
+        content_type=JPEG,
+        length=len(picture()),
+    )
 
 
 async def photo(service: Service, url: str) -> bytes:

@@ -44,9 +44,10 @@ async def test_a_copy_of_an_event_shows_its_photos_too(service: Service) -> None
     await service.run_sql(
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
-                            price, recurrence_frequency, recurrence_interval, image_keys)
+                            price, recurrence_frequency, recurrence_interval, recurs_from, image_keys)
         select organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
-               price, recurrence_frequency, recurrence_interval, image_keys from events where id = %(id)s
+               price, recurrence_frequency, recurrence_interval, recurs_from, image_keys
+          from events where id = %(id)s
         """,
         id=event["id"],
     )
