@@ -16,7 +16,7 @@ from holdfast.kit.operation import Operation
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
 from tests.events.photos.steps import accepted, files, key_of
-from tests.support import Client, Service, event_fields, eventually, running, unlimited
+from tests.support import Client, Service, event_fields, eventually, queue_fields, running, unlimited
 
 REPEATABLE = [each for each in OPERATIONS if each.repeatable]
 PHOTO, OTHER_PHOTO = key_of(1, "a"), key_of(1, "b")
@@ -26,6 +26,8 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "create_registration": {"email": "ben@example.com"},
     "add_event_photo": {"key": OTHER_PHOTO},
     "presign_upload": {"content_type": "image/png"},
+    "create_queue": {"title": "Summer sale"},
+    "join_queue": {"visitor_id": "ben"},
 }
 """What makes another request of it, for each operation that takes the header."""
 
@@ -33,17 +35,22 @@ of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[each.name for ea
 
 COUNT: LiteralString = """
     select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations),
-           (select count(*) from photos), (select count(*) from event_photos)
+           (select count(*) from photos), (select count(*) from event_photos), (select count(*) from queues),
+           (select count(*) from queue_visitors)
 """
 
 
 class Scene:
-    """An organizer with an event and photos, and requests that create something."""
+    """An organizer with an event, photos and a queue, and requests that create something."""
 
-    def __init__(self, service: Service, ada: Client, event_id: int) -> None:
+    def __init__(self, service: Service, ada: Client, event_id: int, queue_id: int) -> None:
         self.service = service
         self.ada = ada
         self.event_id = event_id
+        self.queue_id = queue_id
+
+    def path(self, operation: Operation) -> str:
+        return operation.path.format(queue_id=self.queue_id)
 
     def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
         acceptable: Mapping[str, dict[str, Any]] = {
@@ -52,12 +59,14 @@ class Scene:
             "create_registration": {"event_id": self.event_id, "email": "ann@example.com"},
             "add_event_photo": {"key": PHOTO},
             "presign_upload": {"content_type": "image/jpeg", "content_length": 1000},
+            "create_queue": queue_fields(),
+            "join_queue": {"visitor_id": "ann"},
         }
         content = {**acceptable[operation.name], **fields}
         return {operation.body: content} if operation.body else content
 
     def path(self, operation: Operation) -> str:
-        return operation.path.format(event_id=self.event_id)
+        return operation.path.format(event_id=self.event_id, queue_id=self.queue_id)
 
     async def send(
         self, operation: Operation, key: str, client: Client | None = None, /, **fields: Any
@@ -70,7 +79,7 @@ class Scene:
         return await self.send(CREATE_EVENT, key, client, **fields)
 
     async def count(self) -> tuple[int, ...]:
-        """Events, API keys, registrations, photos, and photos shown there are."""
+        """Events, API keys, registrations, photos, photos shown, queues and visitors there are."""
         return (await self.service.run_sql(COUNT))[0]
 
     async def stored(self) -> int:
@@ -87,7 +96,7 @@ CREATE_EVENT, CREATE_REGISTRATION, ADD_PHOTO = (
 async def scene(service: Service) -> Scene:
     ada = await service.organizer()
     await accepted(service, PHOTO, OTHER_PHOTO)
-    return Scene(service, ada, (await ada.create_event())["id"])
+    return Scene(service, ada, (await ada.create_event())["id"], (await ada.create_queue())["id"])
 
 
 def code(response: httpx2.Response) -> tuple[int, str]:
@@ -276,8 +285,8 @@ async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Se
         )
 
     assert {each.status_code for each in answers} == {operation.status}
-    # The same person is registered once, and the same photo shown once, under whatever key.
-    created = 1 if operation in (CREATE_REGISTRATION, ADD_PHOTO) else 7
+    # The same person is registered once, the same photo shown once, the same visitor waits once, under whatever key.
+    created = 1 if operation.name in {"create_registration", "add_event_photo", "join_queue"} else 7
     assert sum(await scene.count()) - sum(before) == created
     assert len({each.content for each in answers}) == created
 

@@ -337,5 +337,7 @@ async def test_nobody_waits_longer_than_was_told_though_releases_come_late(
 
     told = {status["position"]: status["estimated_wait_seconds"] for status in statuses}
     for ticket, at in await log(line):
-        # The last tick was at `line.now`, which is `passed` seconds after all were told.
-        assert passed - (line.now - at) <= told[ticket] + max(late) + 0.5
+        # The last tick was at `line.now`, which is `passed` seconds after all were told. A long delay stays in the
+        # line for good, since an interval must lie between a release and the one `release_rate` later.
+        rounds = 1 + told[ticket] // 60
+        assert passed - (line.now - at) <= told[ticket] + rounds * max(late) + 0.5
