@@ -11,8 +11,8 @@ help: ## Say what each target does
 run: .venv/.run ## Start everything on the embedded database and print addresses and keys
 	@.venv/bin/holdfast up
 
-test: .venv/.dev ## Run every test
-	@$(PYTEST) $(ARGS)
+test: .venv/.dev ## Run every test, on all cores; with ARGS="..." what they name
+	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile)
 
 soak: .venv/.dev ## Run the long versions of the fault tests
 	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/inventory/test_ledger_under_kills.py $(ARGS)

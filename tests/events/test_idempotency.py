@@ -49,9 +49,6 @@ class Scene:
         self.event_id = event_id
         self.queue_id = queue_id
 
-    def path(self, operation: Operation) -> str:
-        return operation.path.format(queue_id=self.queue_id)
-
     def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
         acceptable: Mapping[str, dict[str, Any]] = {
             "create_event": event_fields(datetime="2031-05-01T18:00:00Z"),

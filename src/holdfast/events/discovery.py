@@ -92,6 +92,7 @@ def _limits(settings: Settings) -> dict[str, str]:
         "registrations_per_minute": str(settings.registrations_per_minute),
         "organizers_per_hour": str(settings.organizers_per_hour),
         "photos_per_minute": str(settings.photos_per_minute),
+        "joins_per_minute": str(settings.joins_per_minute),
     }
 
 
