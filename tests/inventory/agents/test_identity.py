@@ -135,7 +135,7 @@ async def test_a_body_that_is_no_json_object_is_an_invalid_request(scene: Scene,
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
-@pytest.mark.parametrize("key", [mint(), "ss_live_123", "hf_", "é" * 46, "x" * 100_000, "a.b.c"])
+@pytest.mark.parametrize("key", ["hf_" + "x" * 43, "ss_live_123", "hf_", "é" * 46, "x" * 100_000, "a.b.c"])
 async def test_a_key_that_is_not_one_is_refused_with_a_challenge(scene: Scene, key: str) -> None:
     response = await scene.identify({"type": "service_auth", "api_key": key})
 
