@@ -252,3 +252,10 @@ async def test_where_tenants_are_walled_off_each_shares_its_runs_with_nobody_els
     sizes = await asyncio.gather(*(come(tenant, 10) for tenant in (1, 1, 1, 2, 2)))
 
     assert [set(each) for each in sizes] == [{3}, {3}, {3}, {2}, {2}]
+
+
+async def test_where_tenants_are_walled_off_nothing_makes_its_transactions_itself(service: Service) -> None:
+    service.database.tenancy = "select %(tenant)s"
+
+    with pytest.raises(AssertionError, match="put_two_books: where row-level security guards, take a tx"):
+        Runner((PUT_BETWEEN,), service.database)

@@ -85,6 +85,8 @@ class Runner:
         if operation.many:
             return self._together(operation)
         if operation.transacts_itself:
+            # Its transactions would not enter the tenant, and so see everybody's rows.
+            assert self._database.tenancy is None, f"{operation.name}: where row-level security guards, take a tx"
             return partial(operation.run, self._database)
         return self._alone(operation)
 

@@ -13,6 +13,7 @@ from holdfast.events.events.model import (
     UpdateEvent,
     present,
 )
+from holdfast.events.organizers.operations import owner
 from holdfast.events.photos import acceptance
 from holdfast.events.pricing.changes import begin, reprice
 from holdfast.events.pricing.model import Reason, misfits
@@ -56,7 +57,7 @@ async def create(database: Database, caller: Caller, command: CreateEvent) -> Ev
 
 async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     """Create an event whose photos are accepted."""
-    organizer_id = _organizer(caller, command.organizer_id)
+    organizer_id = owner(caller, command.organizer_id)
     if unknown := await acceptance.unknown(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
     current_price = None if command.pricing_mode == "free" else command.price
@@ -84,7 +85,7 @@ async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
     if command.organizer_id is not UNSET:
-        after.organizer_id = _organizer(caller, command.organizer_id)
+        after.organizer_id = owner(caller, command.organizer_id)
     added = [key for key in after.image_keys if key not in before.image_keys]
     errors = _refused_changes(command, before, after)
     if unknown := await acceptance.unknown(tx, caller, after.organizer_id, added):
@@ -120,17 +121,6 @@ def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow
     if not caller.may_access(row.organizer_id):
         raise FORBIDDEN(f"Event {event_id} belongs to another organizer.")
     return row
-
-
-def _organizer(caller: Caller, organizer_id: int | None) -> int:
-    """Whose event it becomes: the key's organizer, or the one an admin key names."""
-    if caller.tenant_id is None:
-        if organizer_id is None:
-            raise invalid({"organizer_id": ["is required with an admin key"]})
-        return organizer_id
-    if organizer_id not in (None, caller.tenant_id):
-        raise FORBIDDEN("An organizer key works on events of its own organizer only.")
-    return caller.tenant_id
 
 
 def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) -> Errors:

@@ -10,7 +10,7 @@ from holdfast.events.organizers.model import Authentication, Organizer, Register
 from holdfast.events.settings import Tx
 from holdfast.events.users.model import User, canonical, new_public_ids
 from holdfast.kit.operation import Caller, Page, Paged, page
-from holdfast.kit.problems import SERVICE_UNAVAILABLE, invalid
+from holdfast.kit.problems import FORBIDDEN, SERVICE_UNAVAILABLE, invalid
 
 HEADER = "X-API-Key"
 
@@ -46,6 +46,17 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
         key,
         Organizer(id, command.name, email, "organizer", command.slug, tx.settings.base_url + path, path),
     )
+
+
+def owner(caller: Caller, organizer_id: int | None) -> int:
+    """Whose something becomes: the key's organizer, or the one an admin key names."""
+    if caller.tenant_id is None:
+        if organizer_id is None:
+            raise invalid({"organizer_id": ["is required with an admin key"]})
+        return organizer_id
+    if organizer_id not in (None, caller.tenant_id):
+        raise FORBIDDEN("An organizer key works for its own organizer only.")
+    return caller.tenant_id
 
 
 async def list(tx: Tx, caller: Caller, command: Paged) -> Page[User]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.events.organizers.operations import owner
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import line, passes, sql
 from holdfast.events.queues.model import (
@@ -58,7 +59,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     Send visitors to `waiting_room_url`, or show `embed_url` in an iframe: when it is their turn they are sent on to
     `target_url` with a token. An admin key names the organizer in `organizer_id`.
     """
-    organizer_id = _organizer(caller, command.organizer_id)
+    organizer_id = owner(caller, command.organizer_id)
     id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": ["no organizer has this id"]})
@@ -139,17 +140,6 @@ def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow
     if not caller.may_access(row.organizer_id):
         raise FORBIDDEN(f"Queue {queue_id} belongs to another organizer.")
     return row
-
-
-def _organizer(caller: Caller, organizer_id: int | None) -> int:
-    """Whose queue it becomes: the key's organizer, or the one an admin key names."""
-    if caller.tenant_id is None:
-        if organizer_id is None:
-            raise invalid({"organizer_id": ["is required with an admin key"]})
-        return organizer_id
-    if organizer_id not in (None, caller.tenant_id):
-        raise FORBIDDEN("An organizer key works on queues of its own organizer only.")
-    return caller.tenant_id
 
 
 def _visible(call: Call[GetStatus], standing: Standing | None) -> Standing | Problem:
