@@ -1,4 +1,7 @@
-"""The table in `requirements.md`, and the mark that ties a test to a row of it."""
+"""The table in `requirements.md`, and the mark that ties a test to a row of it.
+
+`python -m tests.contract.requirements` prints each promise with the tests that hold us to it.
+"""
 
 import ast
 import re
@@ -7,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 TABLE = Path(__file__).with_name("requirements.md")
-ROW = re.compile(r"^\| (?!id )(?P<id>[a-z][\w.-]+) \| (?P<sentence>.+?) \|(?P<tests>.*)\|$")
+ROW = re.compile(r"^\| (?!id )(?P<id>[a-z][\w.-]+) \| (?P<sentence>[^|]+) \|$")
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -19,10 +22,10 @@ def requirement(*ids: str) -> Callable[[F], F]:
     return lambda test: test
 
 
-def promised() -> dict[str, set[str]]:
-    """The tests that the table names for each id."""
+def promised() -> dict[str, str]:
+    """The sentence of each promise, by its id."""
     rows = (ROW.match(line) for line in TABLE.read_text(encoding="utf-8").splitlines())
-    return {row["id"]: set(re.findall(r"`([^`]+)`", row["tests"])) for row in rows if row}
+    return {row["id"]: row["sentence"] for row in rows if row}
 
 
 def declared() -> dict[str, set[str]]:
@@ -41,20 +44,13 @@ def declared() -> dict[str, set[str]]:
     return tests
 
 
-def rewrite() -> None:
-    """Fill the last column of the table from the tests."""
+def coverage() -> dict[str, list[str]]:
+    """The tests that hold us to each promise, by its id."""
     tests = declared()
-
-    def filled(line: str) -> str:
-        row = ROW.match(line)
-        if not row:
-            return line
-        names = " ".join(f"`{test}`" for test, ids in tests.items() if row["id"] in ids)
-        return f"| {row['id']} | {row['sentence']} | {names} |"
-
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
-    TABLE.write_text("\n".join(filled(line) for line in lines) + "\n", encoding="utf-8")
+    return {id: [test for test, ids in tests.items() if id in ids] for id in promised()}
 
 
 if __name__ == "__main__":
-    rewrite()
+    sentences = promised()
+    for id, tests in coverage().items():
+        print(f"{id}: {sentences[id]}", *tests, sep="\n    ")
