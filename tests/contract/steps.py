@@ -1,9 +1,12 @@
-"""What several tests do: fill an event, read how people fared, see an event refused."""
+"""What several tests do: fill an event, read how people fared, see an event refused, wait in a queue."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.contract.shapes import Registration, failing_fields, one
+import msgspec
+
+from holdfast.events.queues import release
+from tests.contract.shapes import Accepted, Registration, failing_fields, one
 from tests.support import Client, Service, event_fields
 
 FOUR = ("ann", "bob", "cal", "dee")
@@ -32,3 +35,16 @@ async def statuses(client: Client, polls: list[str]) -> list[str]:
 def handle_in(poll: str) -> str:
     """The public id at the end of an address to poll."""
     return poll.rpartition("/")[2]
+
+
+async def join(client: Client, queue: dict[str, Any], visitor: str) -> str:
+    """Let a visitor join; where to poll."""
+    answer = await client.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
+    assert answer.status_code == 202, answer.text
+    return msgspec.convert(answer.json(), Accepted).next.url
+
+
+async def minute(service: Service) -> None:
+    """Let a minute pass, at the end of which somebody is released."""
+    await service.run_sql("update queues set paced_at = paced_at - interval '1 minute'")
+    await release.release(service.database)

@@ -1,0 +1,95 @@
+"""Whose a queue is: its organizer and admins work with it, and nobody else sees or changes it."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.requirements import requirement
+from tests.contract.shapes import Queue, failing_fields, listed, one, page, refusal
+from tests.contract.steps import join
+from tests.support import Service, queue_fields
+
+
+@requirement("queues.create.organizer", "auth.admin-organizer-id")
+async def test_an_admin_names_the_organizer_of_a_queue(service: Service) -> None:
+    ada, admin = await service.organizer(), await service.admin()
+
+    queue = await admin.create_queue(organizer_id=ada.id)
+
+    assert queue["organizer_id"] == ada.id
+    for organizer in ({}, {"organizer_id": None}, {"organizer_id": 4711}):
+        body = {"queue_event": queue_fields(**organizer)}
+        assert failing_fields(await admin.post("/api/queues", body)) == {"organizer_id"}
+
+
+@requirement("queues.create.organizer", "auth.organizer-scope")
+async def test_an_organizer_creates_queues_of_its_own_only(service: Service) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+
+    assert (await ada.create_queue(organizer_id=ada.id))["organizer_id"] == ada.id
+    refused = await eve.post("/api/queues", {"queue_event": queue_fields(organizer_id=ada.id)})
+    assert refusal(refused) == (403, "forbidden")
+
+
+@requirement("queues.list")
+async def test_an_organizer_lists_its_own_queues_and_an_admin_all(service: Service) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+    mine = [await ada.create_queue(title=f"Sale {number}") for number in range(3)]
+    other = await eve.create_queue()
+
+    assert [each.id for each in listed(await ada.get("/api/queues"), Queue)] == [each["id"] for each in mine]
+    everything = listed(await (await service.admin()).get("/api/queues"), Queue)
+    assert [each.id for each in everything] == [*(each["id"] for each in mine), other["id"]]
+    [second], where = page(await ada.get("/api/queues?offset=1&limit=1"), Queue)
+    assert (second.id, where.count, where.offset, where.limit, where.has_more) == (mine[1]["id"], 1, 1, 1, True)
+
+
+@requirement("queues.update")
+async def test_a_queue_stays_with_its_organizer(service: Service) -> None:
+    ada, admin = await service.organizer(), await service.admin()
+    queue = await ada.create_queue()
+
+    for client in (ada, admin):
+        body = {"queue_event": {"organizer_id": ada.id}}
+        assert failing_fields(await client.patch(f"/api/queues/{queue['id']}", body)) == {"organizer_id"}
+
+
+@requirement("auth.organizer-scope")
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("PATCH", "", {"queue_event": {"title": "Mine now"}}),
+        ("PATCH", "", {"queue_event": {"active": False}}),
+        ("DELETE", "", None),
+        ("POST", "/join", {"visitor_id": "eve"}),
+        ("POST", "/join", {"visitor_id": "ann"}),
+        ("GET", "/status/ann", None),
+        ("GET", "/status/eve", None),
+    ],
+)
+async def test_nothing_of_a_queue_of_another_organizer_can_be_seen_or_changed(
+    service: Service, method: str, path: str, body: Any
+) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+    queue = await ada.create_queue()
+    await join(ada, queue, "ann")
+    before = (await ada.get("/api/queues")).json()
+
+    response = await eve.request(method, f"/api/queues/{queue['id']}{path}", body)
+
+    assert refusal(response) == (403, "forbidden")
+    assert (await ada.get("/api/queues")).json() == before
+    assert (await eve.get("/api/queues")).json()["data"] == []
+
+
+@requirement("auth.admin")
+async def test_an_admin_works_with_queues_of_any_organizer(service: Service) -> None:
+    ada, admin = await service.organizer(), await service.admin()
+    queue = await ada.create_queue()
+    path = f"/api/queues/{queue['id']}"
+
+    poll = await join(admin, queue, "ann")
+    assert (await admin.get(poll)).json()["position"] == 1
+    assert one(await admin.patch(path, {"queue_event": {"title": "Winter sale"}}), Queue).queue_length == 1
+    assert (await admin.delete(path)).status_code == 204
