@@ -1,0 +1,36 @@
+"""Series of events: the dates they take place on, and letting one go on."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.events.events.model import Frequency
+from holdfast.events.events.recurrence import continue_series, following
+from tests.support import Client, Service
+
+EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
+
+
+def dates(start: datetime, frequency: Frequency, interval: int, count: int) -> list[str]:
+    """The days of so many occurrences after the first."""
+    found: list[datetime] = [start]
+    while len(found) <= count:
+        date = following(start, frequency, interval, found[-1])
+        assert date
+        assert date.timetz() == start.timetz()
+        found.append(date)
+    return [f"{date:%Y-%m-%d}" for date in found[1:]]
+
+
+async def goes_on(service: Service, now: datetime | None = None) -> int:
+    """Continue what has passed by then; how many events had."""
+    return await service.database.transact(lambda tx: continue_series(tx, now))
+
+
+async def all_events(client: Client) -> list[dict[str, Any]]:
+    return (await client.get("/api/events")).json()["data"]
+
+
+async def past(service: Service, ada: Client, **fields: Any) -> dict[str, Any]:
+    """A weekly event that took place yesterday, and has not been continued."""
+    [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
+    return await ada.create_event(**{"recurrence_frequency": "weeks", "datetime": yesterday.isoformat(), **fields})
