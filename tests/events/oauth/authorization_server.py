@@ -10,6 +10,7 @@ from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from joserfc.jwa import JWS_ALGORITHMS
-from joserfc.jwk import ECKey, Key
+from joserfc.jwk import ECKey, Key, RSAKey
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -41,6 +42,11 @@ def new_key(**parameters: Any) -> ECKey:
     """A private key with an id of its own; a parameter that is None is left out."""
     described: Any = _without_nones({"use": "sig", "alg": "ES256", "kid": f"key-{next(_numbers)}", **parameters})
     return ECKey.generate_key("P-256", described)
+
+
+@cache
+def rsa_key(size: int = 2048) -> RSAKey:
+    return RSAKey.generate_key(size, {"kid": f"rsa-{size}"})
 
 
 def encoded(part: Any) -> str:
