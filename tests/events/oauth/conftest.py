@@ -42,3 +42,10 @@ def with_issuer(settings: Settings, server: AuthorizationServer) -> Settings:
 async def scene(with_issuer: Settings, server: AuthorizationServer) -> AsyncIterator[Scene]:
     async with furnished(with_issuer, server) as scene:
         yield scene
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered, and the server may be asked at any time."""
+    monkeypatch.setattr(module, "REMEMBERED", -1.0)
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)

@@ -1,4 +1,4 @@
-"""What operators say of subjects on the command line; `test_subjects.py` has what comes of it."""
+"""What operators say of subjects on the command line; `test_subjects_by_hand.py` has what comes of it."""
 
 import re
 

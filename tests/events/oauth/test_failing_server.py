@@ -1,0 +1,102 @@
+"""While the authorization server fails, the last good keys serve for some time, and nothing is called wrong unasked."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.events.oauth import issuer as module
+from holdfast.events.oauth import jwks
+from holdfast.events.oauth.issuer import Issuer
+from tests.events.oauth.authorization_server import AuthorizationServer, new_key
+from tests.events.oauth.failures import FAILURES
+from tests.events.oauth.outcomes import is_unavailable, refusal
+from tests.support import eventually
+
+
+@pytest.mark.parametrize("failure", ["it never answers", "it answers 500", "its keys are no keys"])
+async def test_the_last_good_keys_stay_good_while_the_server_fails(
+    server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    await issuer.verify(server.token())
+    monkeypatch.setattr(jwks, "TIMEOUT", 0.3)
+    await FAILURES[failure][0](server)
+
+    with capture_logs() as logs:
+        assert await issuer.verify(server.token(sub="ben"))
+
+        async def has_failed() -> bool:
+            return bool(logs)
+
+        await eventually(has_failed)
+    assert await issuer.verify(server.token(sub="cal"))
+    assert "signature" in await refusal(issuer, server.token(key=new_key(), header={"kid": server.keys[0].kid}))
+
+
+async def test_a_key_nobody_can_be_asked_about_is_not_called_wrong(
+    server: AuthorizationServer, issuer: Issuer, impatient: None
+) -> None:
+    await issuer.verify(server.token())
+    server.rotate()
+    server.fail()
+    token = server.token()
+
+    await is_unavailable(issuer, token)
+    server.recover()
+    assert await issuer.verify(token)
+
+
+async def test_the_last_good_keys_are_not_good_for_ever(
+    server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = server.token()
+    await issuer.verify(token)
+    server.fail()
+    monkeypatch.setattr(module, "LAST_GOOD", -1.0)
+
+    await is_unavailable(issuer, token)
+
+
+async def test_a_server_that_fails_is_left_alone_for_a_while(server: AuthorizationServer, issuer: Issuer) -> None:
+    server.fail()
+    for _ in range(5):
+        await is_unavailable(issuer, server.token())
+    asked = server.asked.total()
+    server.recover()
+
+    await is_unavailable(issuer, server.token())
+    assert server.asked.total() == asked <= 2
+
+
+async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
+    server: AuthorizationServer, issuer: Issuer
+) -> None:
+    server.fall_silent()
+
+    async def is_asked() -> bool:
+        return server.asked.total() > 0
+
+    leaving, waiting = [asyncio.create_task(issuer.verify(server.token())) for _ in range(2)]
+    await eventually(is_asked)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    server.recover()
+
+    assert (await waiting).subject == "ann"
+    assert server.readings == 1
+
+
+async def test_a_reading_that_is_given_up_leaves_nothing_behind(server: AuthorizationServer, issuer: Issuer) -> None:
+    server.fall_silent()
+
+    async def is_asked() -> bool:
+        return server.asked.total() > 0
+
+    before = asyncio.all_tasks()
+    waiting = asyncio.create_task(is_unavailable(issuer, server.token()))
+    await eventually(is_asked)
+    issuer.close()
+    await waiting
+
+    ours = {task for task in asyncio.all_tasks() - before if task.get_name().startswith("keys of")}
+    assert ours == set()

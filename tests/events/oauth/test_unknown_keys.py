@@ -1,0 +1,119 @@
+"""Keys nobody knows yet: when the authorization server is asked for them, and how few keys and requests that takes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.events.oauth import issuer as module
+from holdfast.events.oauth import jwks
+from holdfast.events.oauth.access_token import ALGORITHMS
+from holdfast.events.oauth.issuer import Issuer
+from tests.events.oauth.authorization_server import AuthorizationServer, new_key
+from tests.events.oauth.outcomes import is_not_believed, is_unavailable, refusal
+
+HOUR = 3600.0
+
+
+async def test_made_up_keys_make_nobody_ask_the_server(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await issuer.verify(server.token())
+    strangers = [new_key() for _ in range(10)]
+    made_up = [server.token(key=key, header={"kid": kid}) for key in strangers for kid in (key.kid, None)]
+
+    await asyncio.gather(*(is_unavailable(issuer, token) for token in made_up))
+    assert server.readings == 1
+
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    refused = await asyncio.gather(*(refusal(issuer, token) for token in made_up))
+    assert all("key is not known" in each for each in refused)
+    assert server.readings == 2
+    monkeypatch.setattr(module, "COOL_DOWN", HOUR)
+    await asyncio.gather(*(is_unavailable(issuer, token) for token in made_up))
+    assert server.readings == 2
+
+
+async def test_a_new_key_is_not_called_invalid_because_the_server_was_just_asked(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await issuer.verify(server.token())
+    server.keys.insert(0, new_key())
+    token = server.token()
+
+    for _ in range(3):
+        assert 1 <= await is_unavailable(issuer, token) <= module.COOL_DOWN
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    assert await issuer.verify(token)
+    assert server.readings == 2
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that has an entry for every key that a signature was tried with."""
+    tried: list[str] = []
+    algorithm = type(ALGORITHMS["ES256"])
+    verify = algorithm.verify
+
+    def counting(self: Any, message: bytes, signature: bytes, key: Any) -> bool:
+        tried.append(key.kid)
+        return verify(self, message, signature, key)
+
+    monkeypatch.setattr(algorithm, "verify", counting)
+    return tried
+
+
+async def test_a_forged_token_is_tried_with_each_key_once(
+    server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.keys += [new_key() for _ in range(4)]
+    await issuer.verify(server.token())
+    tried.clear()
+    forged = server.token(key=new_key(), header={"kid": None})
+
+    await is_unavailable(issuer, forged)
+    assert len(tried) == 5
+    tried.clear()
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)  # now the server is asked, and has the same keys
+    await refusal(issuer, forged)
+    assert len(tried) == 5
+    assert server.readings == 2
+
+
+async def test_only_so_many_keys_are_used(server: AuthorizationServer, issuer: Issuer, tried: list[str]) -> None:
+    used = [new_key() for _ in range(jwks.MOST)]
+    surplus = new_key()
+    encrypting = [{**new_key().as_dict(private=False), "use": "enc"} for _ in range(jwks.MOST)]
+    server.jwks = [{}, *encrypting, *(key.as_dict(private=False) for key in (*used, surplus))]
+
+    with capture_logs() as logs:
+        await issuer.verify(server.token(key=used[-1]))
+    assert [entry["event"] for entry in logs] == ["the authorization server has more keys than are used"]
+    await is_not_believed(issuer, server.token(key=surplus))
+    tried.clear()
+    await is_not_believed(issuer, server.token(key=new_key(), header={"kid": None}))
+    assert len(tried) == jwks.MOST
+
+
+async def test_a_wrong_signature_by_a_known_key_makes_nobody_ask_the_server(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await issuer.verify(server.token())
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+
+    assert "signature" in await refusal(issuer, server.token(key=new_key(), header={"kid": server.keys[0].kid}))
+    assert server.readings == 1
+
+
+async def test_tokens_that_are_not_for_us_make_nobody_ask_the_server(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await issuer.verify(server.token())
+    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    stranger = new_key()
+
+    claims: list[dict[str, Any]] = [{"iss": "https://else.example"}, {"aud": "https://else.example"}, {"exp": 1}]
+    for each in claims:
+        assert await refusal(issuer, server.token(key=stranger, **each))
+    assert server.readings == 1
