@@ -97,3 +97,14 @@ async def a_day_passes(service: Service) -> None:
         update photos set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours'
         """
     )
+
+
+async def add(client: Client, event: dict[str, Any], **source: Any) -> httpx2.Response:
+    return await client.post(f"/api/events/{event['id']}/photos", source)
+
+
+async def nothing_is_left(service: Service, client: Client, event: dict[str, Any]) -> None:
+    """Assert that an event shows no photo, and that none is kept."""
+    assert (await client.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"] == []
+    assert await states(service) == {}
+    assert files(service) == set()

@@ -1,0 +1,81 @@
+"""How many photos an event shows, an organizer keeps unused, and a key adds in a minute."""
+
+from typing import Any
+
+from holdfast.events.photos.model import MOST, MOST_IDLE
+from holdfast.events.settings import Settings
+from tests.events.photos.pictures import picture
+from tests.events.photos.site import Site
+from tests.events.photos.steps import add, files, upload
+from tests.support import Client, Service, running
+
+
+async def full_event(service: Service, client: Client) -> dict[str, Any]:
+    """An event with as many photos as it may have."""
+    event = await client.create_event(image_keys=[await upload(service, client)])
+    await service.run_sql(
+        """
+        with made as (
+            insert into photos (key, organizer_id, state, content_type, content_length)
+            select format('photos/%%s/%%s.png', organizer_id, lpad(number::text, 22, '0')), organizer_id, 'accepted',
+                   'image/png', 1
+              from events, generate_series(2, %(most)s) as number where id = %(id)s
+            returning key)
+        select count(*) from made
+        """,
+        id=event["id"],
+        most=MOST,
+    )
+    await service.run_sql(
+        """
+        update events set image_keys = (select array_agg(key) from photos where organizer_id = events.organizer_id)
+         where id = %(id)s
+        """,
+        id=event["id"],
+    )
+    return event
+
+
+async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) -> None:
+    ada = await service.organizer()
+    event = await full_event(service, ada)
+
+    for source in ({"url": site.has("/a.jpg", picture())}, {"key": await upload(service, ada)}):
+        refusal = await add(ada, event, **source)
+        assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_photos")
+    assert site.asked == 0
+
+
+async def test_whoever_has_too_many_photos_that_no_event_shows_adds_none(service: Service, site: Site) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await service.run_sql(
+        """
+        insert into photos (key, organizer_id, content_type, content_length)
+        select format('photos/%%s/%%s.png', %(id)s::bigint, lpad(number::text, 22, '0')), %(id)s, 'image/png', 1
+          from generate_series(1, %(count)s) as number
+        """,
+        id=ada.id,
+        count=MOST_IDLE,
+    )
+
+    refusal = await add(ada, event, url=site.has("/a.jpg", picture()))
+
+    assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_uploads")
+    assert files(service) == set()
+
+
+async def test_a_key_adds_so_many_photos_a_minute_and_is_told_to_wait(settings: Settings) -> None:
+    few = settings.model_copy(update={"photos_per_minute": 2})
+    async with running(few) as service:
+        ada, ben = await service.organizer(), await service.organizer()
+        event, his = await ada.create_event(), await ben.create_event()
+        statuses = [(await add(ada, event, url="nothing")).status_code for _ in range(2)]
+
+        refusal = await add(ada, event, url="nothing")
+
+        assert statuses == [422, 422]
+        assert (refusal.status_code, refusal.json()["code"]) == (429, "rate_limited")
+        assert 1 <= int(refusal.headers["Retry-After"]) <= 60
+        assert (await add(ben, his, url="nothing")).status_code == 422
+        assert (await ada.post("/api/uploads/presign", {"content_type": "image/png", "content_length": 1})).is_success

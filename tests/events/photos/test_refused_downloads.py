@@ -1,0 +1,101 @@
+"""A photo is downloaded from public addresses alone; what is no photo is refused with a reason and leaves nothing."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast.events.photos.model import LARGEST
+from tests.events.photos.pictures import picture
+from tests.events.photos.site import Site
+from tests.events.photos.steps import add, failing, nothing_is_left
+from tests.outside import redirects, says
+from tests.support import Service
+
+HOSTILE = (
+    *("127.0.0.1", "localhost", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"),
+    *("10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "2130706433", "127.1"),
+)
+
+
+@pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
+async def test_nothing_inside_is_reached(
+    service: Service, site: Site, redirected: bool, subtests: pytest.Subtests
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    for host in HOSTILE:
+        with subtests.test(host=host):
+            target = f"http://{host}/secret.jpg"
+            url = site.has("/away", redirects(target)) if redirected else target
+
+            [said] = failing(await add(ada, event, url=url))["url"]
+
+            assert said in ("leads to an address that is not public", "names a host that cannot be found")
+    assert site.asked == len(HOSTILE) * redirected
+    await nothing_is_left(service, ada, event)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://example.com/a.jpg", "must begin with http:// or https:// and a host"),
+        ("http://ada:secret@example.com/a.jpg", "must not carry a user name or password"),
+        ("http://example.com:8080/a.jpg", "must use the default port, 80 for http or 443 for https"),
+    ],
+)
+async def test_why_an_address_is_refused_is_said(service: Service, url: str, said: str) -> None:
+    ada = await service.organizer()
+
+    assert failing(await add(ada, await ada.create_event(), url=url)) == {"url": [said]}
+
+
+async def endless(writer: asyncio.StreamWriter, _: str) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\n\r\n\xff\xd8\xff")
+    while not writer.is_closing():
+        writer.write(b"\0" * 100_000)
+        await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (says("404 Not Found\r\nContent-Length: 0"), "is answered with status 404"),
+        (says(f"200 OK\r\nContent-Length: {LARGEST + 1}"), "holds more than 5000000 bytes"),
+        (endless, "holds more than 5000000 bytes"),
+        (says("200 OK\r\nContent-Length: 9", b"\xff\xd8\xff"), "broke off"),
+        (says("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2", b"\x1f\x8b"), "is answered in compressed form"),
+        (redirects("/a", "/b", "/c", "/d"), "redirects more than 3 times"),
+        (says("200 OK\r\nContent-Length: 0"), "is no JPEG, PNG, WebP or GIF image"),
+    ],
+    ids=["missing", "too large", "endless", "shorter than said", "compressed", "in a circle", "empty"],
+)
+async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, script: Any, said: str) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    for path in ("/a", "/b", "/c", "/d"):
+        url = site.has(path, script)
+
+    assert failing(await add(ada, event, url=url))["url"][0].startswith(said)
+    await nothing_is_left(service, ada, event)
+
+
+@pytest.mark.parametrize(
+    ("content", "declared", "said"),
+    [
+        (b"<html>not found</html>", "text/html", "is no JPEG, PNG, WebP or GIF image"),
+        (b"<svg onload='alert(1)'/>", "image/svg+xml", "is no JPEG, PNG, WebP or GIF image"),
+        (picture("image/png"), "image/jpeg", "is image/png, not image/jpeg"),
+        (picture("image/jpeg"), "text/html", "is image/jpeg, not text/html"),
+        (picture("image/jpeg")[:-9], "image/jpeg", "breaks off before its end"),
+        (picture("image/jpeg") + b"PK\3\4", "image/jpeg", "goes on after the end of the image"),
+    ],
+)
+async def test_what_is_no_photo_is_refused(
+    service: Service, site: Site, content: bytes, declared: str, said: str
+) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    assert failing(await add(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(said)
+    await nothing_is_left(service, ada, event)
