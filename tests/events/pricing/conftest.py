@@ -1,0 +1,11 @@
+"""Fixtures of the tests of prices."""
+
+import pytest
+
+from tests.events.pricing.sale import Sale, opened
+from tests.support import Service
+
+
+@pytest.fixture
+async def sale(service: Service) -> Sale:
+    return await opened(service)
