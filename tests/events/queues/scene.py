@@ -101,3 +101,18 @@ async def open_line(service: Service, ada: Client | None = None, **fields: Any) 
     line = Line(service, ada, (await ada.create_queue(**fields))["id"])
     line.now = await line.clock()
     return line
+
+
+Released = list[tuple[int, float]]
+"""Tickets and the second in which they were released."""
+
+
+async def log(line: Line) -> Released:
+    rows = await line.service.run_sql(
+        """
+        select first_ticket, last_ticket, extract(epoch from released_at)::float8
+          from queue_releases where queue_id = %(id)s order by last_ticket
+        """,
+        id=line.id,
+    )
+    return [(ticket, at) for first, last, at in rows for ticket in range(first, last + 1)]

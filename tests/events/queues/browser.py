@@ -1,0 +1,43 @@
+"""A browser that looks at the waiting-room page, and what the page says to it."""
+
+import re
+
+import httpx2
+
+from tests.events.queues.scene import Line
+
+
+class Browser:
+    """Somebody who looks at a page and keeps its cookies."""
+
+    def __init__(self, line: Line, path: str | None = None) -> None:
+        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(line.service.app), base_url="http://events.test")
+        self.path = path or f"/queues/{line.id}"
+
+    async def look(self, method: str = "GET") -> httpx2.Response:
+        return await self.http.request(method, self.path)
+
+    async def state(self) -> str:
+        return state(await self.look())
+
+    async def line_up(self) -> httpx2.Response:
+        """Come, and look again once there is a cookie."""
+        assert await self.state() == "arriving"
+        return await self.look()
+
+    @property
+    def cookie(self) -> tuple[str, str]:
+        [(name, value)] = dict(self.http.cookies).items()
+        return name, value
+
+
+def state(page: httpx2.Response) -> str:
+    found = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
+    assert found, page.text
+    return found[1]
+
+
+def position(page: httpx2.Response) -> int:
+    found = re.search(r'id="position"[^>]*>([\d,]+)<', page.text)
+    assert found, page.text
+    return int(found[1].replace(",", ""))

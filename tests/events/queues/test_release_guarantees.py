@@ -1,0 +1,100 @@
+"""Whatever happens, the rate and the order are kept, and nobody waits longer than was told."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from holdfast.events.queues import release
+from tests.events.queues.scene import Released, log, open_line
+from tests.support import Service
+
+
+def most_in_a_window(released: Released, seconds: float) -> int:
+    """The greatest number released in any half-open window of this length."""
+    times = [at for _, at in released]
+    return max((sum(at <= other < at + seconds for other in times) for at in times), default=0)
+
+
+Step = tuple[str, float]
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("tick"), st.floats(0.01, 2)),
+        st.tuples(st.just("tick"), st.floats(0.01, 2)),
+        st.tuples(st.just("sleep"), st.floats(0.1, 30)),
+        st.tuples(st.just("join"), st.integers(1, 40)),
+        st.tuples(st.just("pause"), st.just(0)),
+        st.tuples(st.just("resume"), st.just(0)),
+    ),
+    min_size=5,
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("rate", [7, 60, 600, 6000])
+@hypothesis(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps)
+async def test_whatever_happens_the_rate_is_kept_the_order_is_kept_and_no_position_rises(
+    service: Service, rate: int, steps: Sequence[Step]
+) -> None:
+    line = await open_line(service, release_rate=rate)
+    joined: list[str] = []
+    seen: dict[str, int] = {}
+    for step, amount in [("join", 5), *steps]:
+        match step:
+            case "tick":
+                await line.tick(amount)
+            case "sleep":
+                await line.pass_time(amount)
+            case "join":
+                names = [f"visitor{number}" for number in range(len(joined), len(joined) + int(amount))]
+                answers = await asyncio.gather(*(line.ask_to_join(name) for name in names))
+                if answers[0].status_code == 202:
+                    joined += names
+            case _:
+                await line.change(active=step == "resume")
+        for name in {*joined[:3], *joined[-3:]}:
+            position = await line.position(name) or 0
+            assert position <= seen.get(name, position)
+            seen[name] = position
+
+    released = await log(line)
+    assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
+    assert await line.length() == len(joined) - len(released)
+    assert most_in_a_window(released, 60) <= rate
+    # In shorter windows there is at most what the catch-up allows.
+    for seconds in (1, 5, 20):
+        step = 60 / rate
+        assert most_in_a_window(released, seconds) <= (seconds + release.CATCH_UP) / step + 2
+
+
+@hypothesis(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rate=st.sampled_from([2, 6, 40, 60, 90, 600, 6000]),
+    late=st.lists(st.floats(0, 0.9), min_size=10, max_size=40),
+    waiting=st.integers(1, 60),
+)
+async def test_nobody_waits_longer_than_was_told_though_releases_come_late(
+    service: Service, rate: int, late: Sequence[float], waiting: int
+) -> None:
+    line = await open_line(service, release_rate=rate)
+    await asyncio.gather(*(line.ask_to_join(f"visitor{number}") for number in range(waiting)))
+    statuses = await asyncio.gather(*(line.status(f"visitor{number}") for number in range(waiting)))
+    await line.pass_time(0)
+    passed = 0.0
+    for delay in late:
+        # A process comes when somebody is due, and some time later.
+        wait = await service.database.read(release.seconds_to_next)
+        passed += wait + delay
+        await line.tick(wait + delay)
+
+    told = {status["position"]: status["estimated_wait_seconds"] for status in statuses}
+    for ticket, at in await log(line):
+        # The last tick was at `line.now`, which is `passed` seconds after all were told. A long delay stays in the
+        # line for good, since an interval must lie between a release and the one `release_rate` later.
+        rounds = 1 + told[ticket] // 60
+        assert passed - (line.now - at) <= told[ticket] + rounds * max(late) + 0.5

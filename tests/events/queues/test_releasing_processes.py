@@ -1,0 +1,75 @@
+"""Processes that release at the same time release nobody twice, lose nobody, and come when somebody is due."""
+
+import asyncio
+import contextlib
+
+from holdfast.events.queues import release
+from tests.events.queues.scene import log, open_line
+from tests.support import Service, eventually
+
+
+async def test_a_queue_that_others_hold_is_waited_for_and_keeps_no_other_waiting(service: Service) -> None:
+    busy, free = await open_line(service), await open_line(service)
+    for line in (busy, free):
+        await line.join("ann")
+        await line.pass_time(1)
+
+    async with service.database.pool.connection() as connection, connection.transaction():
+        await connection.execute("select from queues where id = %s for update", [busy.id])
+        assert await release.release(service.database) == 1
+        assert (await free.position("ann"), await busy.length()) == (None, 1)
+    assert await release.release(service.database) == 1
+
+
+async def test_processes_that_release_at_once_release_nobody_twice(service: Service) -> None:
+    line = await open_line(service, release_rate=600)
+    await line.join(*(f"visitor{number}" for number in range(60)))
+    for _ in range(40):
+        await line.pass_time(0.1)
+        await asyncio.gather(*(release.release(service.database) for _ in range(4)))
+
+    released = await log(line)
+    assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
+    assert len(released) == 60 - await line.length()
+    assert 39 <= len(released) <= 41
+
+
+async def test_joining_and_releasing_at_once_lose_nobody(service: Service) -> None:
+    line = await open_line(service, release_rate=6000)
+    began = asyncio.get_running_loop().time()
+
+    async def release_meanwhile() -> None:
+        while asyncio.get_running_loop().time() < began + 1.5:
+            await release.release(service.database)
+
+    visitors = [f"visitor{number}" for number in range(200)]
+    answers, *_ = await asyncio.gather(
+        asyncio.gather(*(line.ask_to_join(visitor) for visitor in visitors)), release_meanwhile(), release_meanwhile()
+    )
+
+    released = await log(line)
+    assert {answer.status_code for answer in answers} == {202}
+    assert await service.run_sql("select count(distinct ticket), max(ticket) from queue_visitors") == [(200, 200)]
+    assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
+    assert len(released) + await line.length() == 200
+    assert 0 < len(released) <= 100 * (asyncio.get_running_loop().time() - began)
+
+
+async def test_the_loop_releases_as_soon_as_somebody_is_due(service: Service) -> None:
+    line = await open_line(service, release_rate=1200)
+    loop = asyncio.create_task(release.run(service.database))
+    try:
+        await line.join("ann", "ben", "cal")
+
+        async def nobody_waits() -> bool:
+            return await line.length() == 0
+
+        await eventually(nobody_waits)
+    finally:
+        loop.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loop
+    released = await log(line)
+    assert [ticket for ticket, _ in released] == [1, 2, 3]
+    ((began,),) = await service.run_sql("select extract(epoch from min(joined_at))::float8 from queue_visitors")
+    assert [at >= began + 0.05 * ticket for ticket, at in released] == [True] * 3

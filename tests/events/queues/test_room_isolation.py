@@ -1,0 +1,61 @@
+"""The waiting-room page keeps its cookie to itself, is framed only where it may be, and runs no foreign code."""
+
+import re
+from html import unescape
+
+from holdfast.events.settings import Settings
+from tests.events.queues.browser import Browser, state
+from tests.events.queues.scene import Line, open_line
+from tests.support import Service, running
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"base_url": "https://events.test"})) as service:
+        line = await open_line(service)
+        page = await service.http.get(f"/queues/{line.id}")
+        framed = await service.http.get(f"/queues/{line.id}/embed")
+
+    name, *attributes = page.headers["set-cookie"].split("; ")
+    assert name.startswith(f"__Host-waiting_room_{line.id}=")
+    assert attributes == ["Path=/", "Max-Age=2592000", "HttpOnly", "Secure", "SameSite=Lax"]
+    name, *attributes = framed.headers["set-cookie"].split("; ")
+    assert name.startswith(f"__Host-framed_waiting_room_{line.id}=")
+    assert attributes == ["Path=/", "Max-Age=2592000", "HttpOnly", "Secure", "SameSite=None", "Partitioned"]
+
+
+async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_code(line: Line) -> None:
+    page = await line.service.http.get(f"/queues/{line.id}")
+    framed = await line.service.http.get(f"/queues/{line.id}/embed")
+
+    for response, ancestors in ((page, "'none'"), (framed, "*")):
+        policy = dict(each.strip().split(" ", 1) for each in response.headers["content-security-policy"].split(";"))
+        assert policy["frame-ancestors"] == ancestors
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == "'self'"
+        assert not re.search(r"<style|<script(?! src)|style=|\son\w+=|https?://(?!www\.w3\.org)", response.text)
+    assert page.headers["x-frame-options"] == "DENY"
+    assert "x-frame-options" not in framed.headers
+
+
+async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: Line) -> None:
+    browser = Browser(line, f"/queues/{line.id}/embed")
+    await browser.line_up()
+    await line.tick()
+
+    page = await browser.look()
+
+    assert (page.status_code, state(page)) == (200, "released")
+    link = re.search(r'<a [^>]*href="(https://shop\.example/sale\?queue_token=([^"]+))" target="_top"', page.text)
+    assert link
+    assert (await line.verify(link[2])).json()["valid"] is True
+    assert 'data-origin="https://shop.example"' in page.text
+
+
+async def test_what_an_organizer_wrote_is_shown_as_text(service: Service) -> None:
+    line = await open_line(service, title="<b>Sale</b>", description='<script>alert("1")</script> & more')
+
+    page = await Browser(line).line_up()
+
+    assert "<b>" not in page.text
+    assert "<script>alert" not in page.text
+    assert '<script>alert("1")</script> & more' in unescape(page.text)
