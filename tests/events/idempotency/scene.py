@@ -1,0 +1,86 @@
+"""An organizer with an event, photos and a queue, and requests that create something and carry a key."""
+
+from collections.abc import Mapping
+from typing import Any, LiteralString
+
+import httpx2
+import pytest
+
+from holdfast.events.api import OPERATIONS
+from holdfast.kit.operation import Operation
+from tests.events.photos.steps import key_of
+from tests.support import Client, Service, event_fields, queue_fields
+
+REPEATABLE = [each for each in OPERATIONS if each.repeatable]
+PHOTO, OTHER_PHOTO = key_of(1, "a"), key_of(1, "b")
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "create_event": {"title": "Portraits"},
+    "create_api_key": {"name": "Another"},
+    "create_registration": {"email": "ben@example.com"},
+    "add_event_photo": {"key": OTHER_PHOTO},
+    "presign_upload": {"content_type": "image/png"},
+    "create_queue": {"title": "Summer sale"},
+    "join_queue": {"visitor_id": "ben"},
+}
+"""What makes another request of it, for each operation that takes the header."""
+
+of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[each.name for each in REPEATABLE])
+
+COUNT: LiteralString = """
+    select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations),
+           (select count(*) from photos), (select count(*) from event_photos), (select count(*) from queues),
+           (select count(*) from queue_visitors)
+"""
+
+
+class Scene:
+    """An organizer with an event, photos and a queue, and requests that create something."""
+
+    def __init__(self, service: Service, ada: Client, event_id: int, queue_id: int) -> None:
+        self.service = service
+        self.ada = ada
+        self.event_id = event_id
+        self.queue_id = queue_id
+
+    def body(self, operation: Operation, **fields: Any) -> dict[str, Any]:
+        acceptable: Mapping[str, dict[str, Any]] = {
+            "create_event": event_fields(datetime="2031-05-01T18:00:00Z"),
+            "create_api_key": {"name": "One more"},
+            "create_registration": {"event_id": self.event_id, "email": "ann@example.com"},
+            "add_event_photo": {"key": PHOTO},
+            "presign_upload": {"content_type": "image/jpeg", "content_length": 1000},
+            "create_queue": queue_fields(),
+            "join_queue": {"visitor_id": "ann"},
+        }
+        content = {**acceptable[operation.name], **fields}
+        return {operation.body: content} if operation.body else content
+
+    def path(self, operation: Operation) -> str:
+        return operation.path.format(event_id=self.event_id, queue_id=self.queue_id)
+
+    async def send(
+        self, operation: Operation, key: str, client: Client | None = None, /, **fields: Any
+    ) -> httpx2.Response:
+        body = self.body(operation, **fields)
+        return await (client or self.ada).post(self.path(operation), body, headers={"Idempotency-Key": key})
+
+    async def create(self, key: str, client: Client | None = None, **fields: Any) -> httpx2.Response:
+        """Create an event with a key."""
+        return await self.send(CREATE_EVENT, key, client, **fields)
+
+    async def count(self) -> tuple[int, ...]:
+        """Events, API keys, registrations, photos, photos shown, queues and visitors there are."""
+        return (await self.service.run_sql(COUNT))[0]
+
+    async def stored(self) -> int:
+        return (await self.service.run_sql("select count(*) from idempotency_answers"))[0][0]
+
+
+CREATE_EVENT, CREATE_REGISTRATION, ADD_PHOTO = (
+    next(each for each in OPERATIONS if each.name == name)
+    for name in ("create_event", "create_registration", "add_event_photo")
+)
+
+
+def code(response: httpx2.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]

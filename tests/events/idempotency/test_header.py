@@ -1,0 +1,48 @@
+"""The header `Idempotency-Key`: which texts it may hold, and which operations take it."""
+
+import pytest
+
+from holdfast.kit.operation import Operation
+from tests.events.idempotency.scene import REPEATABLE, Scene, code, of_each
+from tests.support import Service
+
+
+@pytest.mark.parametrize("key", [b"", b"  ", b"\xe9", b"a\tb", "schlüssel".encode(), b"k" * 256])
+@of_each
+async def test_a_header_that_holds_no_key_is_refused(scene: Scene, operation: Operation, key: bytes) -> None:
+    before = await scene.count()
+    body = scene.body(operation)
+    headers = [(b"x-api-key", str(scene.ada.key).encode()), (b"idempotency-key", key)]
+
+    refused = await scene.service.http.post(scene.path(operation), json=body, headers=headers)
+
+    assert code(refused) == (400, "bad_request")
+    assert await scene.count() == before
+
+
+@pytest.mark.parametrize("key", ["k" * 255, "order 17 / seat 4", "5f1c6e0e-2f0f-4f5c-9f1a-8f4a1d3b2c10"])
+async def test_any_printable_text_is_a_key(scene: Scene, key: str) -> None:
+    assert (await scene.create(key)).content == (await scene.create(key)).content
+
+
+async def test_what_creates_nothing_does_not_mind_the_header(scene: Scene) -> None:
+    address = f"/api/events/{scene.event_id}"
+    for title in ("Portraits", "Landscapes"):
+        changed = await scene.ada.patch(address, {"event": {"title": title}}, headers={"Idempotency-Key": ""})
+        assert changed.json()["data"]["title"] == title
+
+    assert (await scene.ada.get(address, headers={"Idempotency-Key": ""})).status_code == 200
+    assert await scene.stored() == 0
+
+
+async def test_the_documents_name_the_header_where_it_is_taken(service: Service) -> None:
+    spec = (await service.http.get("/openapi.json")).json()
+
+    named = {
+        entry["operationId"]
+        for methods in spec["paths"].values()
+        for entry in methods.values()
+        if any(each["name"] == "Idempotency-Key" and each["in"] == "header" for each in entry["parameters"])
+    }
+
+    assert named == {each.name for each in REPEATABLE}

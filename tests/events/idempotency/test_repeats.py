@@ -1,0 +1,141 @@
+"""A request that creates something is done once and answered as before; one that was refused may be corrected."""
+
+from holdfast.kit.operation import Operation
+from tests.events.idempotency.scene import (
+    ADD_PHOTO,
+    CREATE_EVENT,
+    CREATE_REGISTRATION,
+    OTHERWISE,
+    REPEATABLE,
+    Scene,
+    code,
+    of_each,
+)
+from tests.events.photos.pictures import picture
+from tests.events.photos.site import site_of
+from tests.events.photos.steps import files
+
+
+def test_every_operation_that_takes_the_header_is_tried_here() -> None:
+    assert {each.name for each in REPEATABLE} == set(OTHERWISE)
+
+
+# Again
+
+
+@of_each
+async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
+    scene: Scene, operation: Operation
+) -> None:
+    first = await scene.send(operation, "K")
+    after_one = await scene.count()
+    again = [await scene.send(operation, "K") for _ in range(3)]
+
+    assert first.status_code == operation.status
+    assert {(each.status_code, each.content, each.headers["content-type"]) for each in again} == {
+        (first.status_code, first.content, first.headers["content-type"])
+    }
+    assert await scene.count() == after_one
+    assert sum(after_one) == sum(await scene.count())
+
+
+@of_each
+async def test_another_request_with_the_same_key_is_refused_and_not_done(scene: Scene, operation: Operation) -> None:
+    first = await scene.send(operation, "K")
+    before = await scene.count()
+
+    refused = await scene.send(operation, "K", **OTHERWISE[operation.name])
+
+    assert code(refused) == (422, "idempotency_key_reused")
+    assert await scene.count() == before
+    assert (await scene.send(operation, "K")).content == first.content
+
+
+async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: Scene) -> None:
+    async with site_of(scene.service) as site:
+        source = {"url": site.has("/a.jpg", picture()), "key": None}
+        first = await scene.send(ADD_PHOTO, "K", **source)
+        there = await scene.count(), files(scene.service)
+        again = await scene.send(ADD_PHOTO, "K", **source)
+
+        assert (first.status_code, again.content) == (201, first.content)
+        assert site.asked == 1
+        assert (await scene.count(), files(scene.service)) == there
+
+
+async def test_the_same_request_to_another_address_is_another_request(scene: Scene) -> None:
+    await scene.create("K")
+    key = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}}, headers={"Idempotency-Key": "K"})
+
+    assert code(key) == (422, "idempotency_key_reused")
+
+
+async def test_the_way_a_body_is_written_does_not_make_another_request_of_it(scene: Scene) -> None:
+    first = await scene.ada.post("/api/keys", {"api_key": {"name": "x"}}, headers={"Idempotency-Key": "K"})
+    again = await scene.ada.request(
+        "POST",
+        "/api/keys",
+        content=b'{ "api_key" : {"user_id": null,\n "name": "\\u0078"} }',
+        headers={"Idempotency-Key": " K ", "Content-Type": "application/json"},
+    )
+
+    assert again.content == first.content
+
+
+async def test_other_keys_and_no_key_are_other_requests(scene: Scene) -> None:
+    answers = [await scene.create(key) for key in ("K", "k", "K2")]
+    answers.append(await scene.ada.post("/api/events", scene.body(CREATE_EVENT)))
+
+    assert len({each.json()["data"]["id"] for each in answers}) == 4
+
+
+async def test_a_request_without_a_key_is_not_remembered(scene: Scene) -> None:
+    await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
+    await scene.ada.register(scene.event_id, email="ann@example.com")
+
+    assert await scene.stored() == 0
+
+
+async def test_what_was_created_may_change_and_the_answer_stays(scene: Scene) -> None:
+    first = await scene.create("K")
+    address = f"/api/events/{first.json()['data']['id']}"
+    await scene.ada.patch(address, {"event": {"title": "Portraits"}})
+    await scene.ada.delete(address)
+
+    assert (await scene.create("K")).content == first.content
+
+
+# What is not kept
+
+
+async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(scene: Scene) -> None:
+    assert code(await scene.create("K", title="")) == (422, "validation_failed")
+    assert code(await scene.create("K", capacity=0)) == (422, "validation_failed")
+    assert code(await scene.create("K", organizer_id=4711)) == (403, "forbidden")
+    assert await scene.stored() == 0
+
+    assert (await scene.create("K")).status_code == 201
+
+
+async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_same_key(scene: Scene) -> None:
+    event = await scene.ada.create_event(capacity=1)
+    poll = await scene.ada.register(event["id"], email="first@example.com")
+    await scene.service.settle()
+
+    assert code(await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])) == (422, "event_full")
+    await scene.ada.delete(poll)
+
+    assert (await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])).status_code == 202
+
+
+async def test_work_and_answer_are_stored_together_or_not_at_all(scene: Scene) -> None:
+    before = await scene.count()
+    await scene.service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
+
+    for operation in REPEATABLE:
+        assert code(await scene.send(operation, "K")) == (500, "internal_error")
+
+    assert await scene.count() == before
+    await scene.service.run_sql("alter table idempotency_answers drop constraint full_disk")
+    for operation in REPEATABLE:
+        assert (await scene.send(operation, operation.name)).status_code == operation.status

@@ -1,0 +1,91 @@
+"""Of requests with the same key that come at once, in one process or in several, one is served."""
+
+import asyncio
+import contextlib
+
+from holdfast.events.settings import Settings
+from holdfast.kit.operation import Operation
+from tests.events.idempotency.scene import CREATE_REGISTRATION, Scene, of_each
+from tests.support import Client, eventually, running
+
+
+@of_each
+async def test_of_many_who_ask_at_once_one_is_served_and_all_are_answered_alike(
+    scene: Scene, operation: Operation
+) -> None:
+    before = await scene.count()
+
+    answers = await asyncio.gather(*(scene.send(operation, "K") for _ in range(20)))
+
+    assert {(each.status_code, each.content) for each in answers} == {(operation.status, answers[0].content)}
+    assert sum(await scene.count()) - sum(before) == 1
+
+
+@of_each
+async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Settings, operation: Operation) -> None:
+    before = await scene.count()
+    async with contextlib.AsyncExitStack() as stack:
+        others = [await stack.enter_async_context(running(settings)) for _ in range(3)]
+        clients = [Client(each.http, scene.ada.key) for each in others]
+        answers = await asyncio.gather(
+            *(scene.send(operation, f"K{number % 7}", client) for number in range(21) for client in clients)
+        )
+
+    assert {each.status_code for each in answers} == {operation.status}
+    # The same person is registered once, the same photo shown once, the same visitor waits once, under whatever key.
+    created = 1 if operation.name in {"create_registration", "add_event_photo", "join_queue"} else 7
+    assert sum(await scene.count()) - sum(before) == created
+    assert len({each.content for each in answers}) == created
+
+
+async def test_a_request_waits_for_the_same_one_in_another_process_and_runs_when_that_one_failed(
+    scene: Scene, settings: Settings
+) -> None:
+    """The other process has done the work, and dies before it commits."""
+    async with running(settings) as other:
+        async with scene.service.database.transaction() as tx:
+            # Nobody else gets past the list of organizers now.
+            await tx.value("select 1 from users for update")
+            first = asyncio.create_task(scene.create("K", Client(other.http, scene.ada.key)))
+            await eventually(lambda: scene.service.run_sql("select from pg_locks where not granted"))
+            second = asyncio.create_task(scene.create("K"))
+            await eventually(
+                lambda: scene.service.run_sql("select from pg_locks where locktype = 'advisory' and not granted")
+            )
+            await tx.value(
+                """
+                select pg_terminate_backend(pid) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock' and wait_event <> 'advisory'
+                """
+            )
+            assert (await first).status_code == 503
+        answer = await second
+
+    assert answer.status_code == 201
+    assert (await scene.count())[0] == 2
+
+
+async def test_registrations_with_and_without_keys_share_the_service_and_each_gets_its_own_answer(
+    scene: Scene,
+) -> None:
+    """New ones, repeated ones, misused keys and refusals, all at once."""
+    await scene.send(CREATE_REGISTRATION, "old", email="old@example.com")
+    fresh = [scene.send(CREATE_REGISTRATION, f"new{n}", email=f"n{n}@example.com") for n in range(10)]
+    twice = [scene.send(CREATE_REGISTRATION, "new0", email="n0@example.com") for _ in range(5)]
+    old = [scene.send(CREATE_REGISTRATION, "old", email="old@example.com") for _ in range(5)]
+    misused = [scene.send(CREATE_REGISTRATION, "old", email="new@example.com") for _ in range(5)]
+    nowhere = [scene.send(CREATE_REGISTRATION, f"lost{n}", event_id=4711) for n in range(5)]
+    without = [scene.ada.register(scene.event_id, email=f"w{n}@example.com") for n in range(10)]
+
+    answers = await asyncio.gather(*fresh, *twice, *old, *misused, *nowhere)
+    polls = await asyncio.gather(*without)
+
+    statuses = [each.status_code for each in answers]
+    assert statuses == [202] * 20 + [422] * 5 + [404] * 5
+    assert len({each.content for each in answers[:10]}) == 10
+    assert {each.content for each in answers[10:15]} == {answers[0].content}
+    assert len({each.content for each in answers[15:20]}) == 1
+    assert {each.json()["code"] for each in answers[20:25]} == {"idempotency_key_reused"}
+    assert len(set(polls)) == 10
+    assert (await scene.count())[2] == 21
+    assert await scene.stored() == 11
