@@ -1,0 +1,98 @@
+"""Streams of both eras live until the key, its scope, the process or the client goes."""
+
+import asyncio
+
+import pytest
+
+from holdfast.kit import streams
+from holdfast.kit.mcp import Change
+from tests.kit.mcp.notifications import LISTED, UPDATED
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, Stream
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats come at once."""
+    monkeypatch.setattr(streams, "HEARTBEAT", 0.01)
+
+
+async def opened_by(agent: Agent) -> Stream:
+    """A stream of the agent's era that tells everything, begun."""
+    stream = await (
+        agent.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1"])
+        if agent.version == STATELESS
+        else agent.get()
+    )
+    await stream.event()
+    return stream
+
+
+async def test_a_revoked_key_hears_nothing_more(kitchen: Kitchen, agent: Agent, old: Agent) -> None:
+    stream = await opened_by(agent)
+
+    await kitchen.revoke(agent)
+    await old.call("fill_jar", jar_id=1, grams=1)
+
+    assert await stream.event() == {}
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_revoked_key_loses_its_stream_even_when_nothing_happens(kitchen: Kitchen, agent: Agent) -> None:
+    stream = await opened_by(agent)
+
+    await kitchen.revoke(agent)
+
+    async with asyncio.timeout(10):
+        while event := await stream.event():
+            assert event == {":": ""}
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_stream_that_has_nothing_to_say_says_that_it_lives(agent: Agent) -> None:
+    stream = await opened_by(agent)
+
+    assert await stream.event() == {":": ""}
+    await stream.exchange.leave()
+
+
+async def test_a_scope_that_is_taken_away_is_felt_at_once(kitchen: Kitchen, agent: Agent) -> None:
+    stream = await opened_by(agent)
+
+    await kitchen.strip(agent)
+    kitchen.pantry.feed.publish(1, Change(["jar://1"], listed=True))
+    kitchen.pantry.service.streams.close()
+
+    ending = await stream.event()
+    assert UPDATED not in str(ending)
+    assert LISTED not in str(ending)
+
+
+async def test_when_the_process_stops_subscriptions_are_answered(kitchen: Kitchen, new: Agent) -> None:
+    stream = await opened_by(new)
+
+    kitchen.pantry.service.streams.close()
+
+    meta = {"io.modelcontextprotocol/subscriptionId": 1}
+    assert await stream.message() == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {"resultType": "complete", "_meta": meta},
+    }
+    assert await stream.event() == {}
+
+
+async def test_when_the_process_stops_other_streams_just_end(kitchen: Kitchen, old: Agent) -> None:
+    stream = await opened_by(old)
+
+    kitchen.pantry.service.streams.close()
+
+    assert await stream.event() == {}
+
+
+async def test_a_client_that_goes_away_leaves_nothing_behind(kitchen: Kitchen, agent: Agent) -> None:
+    stream = await opened_by(agent)
+    assert kitchen.pantry.feed.is_heard
+
+    await stream.exchange.leave()
+
+    assert not kitchen.pantry.feed.is_heard

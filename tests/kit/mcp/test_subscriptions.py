@@ -1,0 +1,94 @@
+"""Subscriptions, the streams of 2026-07-28: what they grant, and that they tell no more than that."""
+
+from typing import Any
+
+from holdfast.kit.mcp import Change
+from tests.kit.mcp.notifications import LISTED
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen
+
+
+def subscribed(method: str, id: int, **params: Any) -> dict[str, Any]:
+    meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
+    return {"jsonrpc": "2.0", "method": method, "params": {**params, **meta}}
+
+
+async def test_a_subscription_begins_with_what_it_grants(new: Agent) -> None:
+    stream = await new.listen(
+        toolsListChanged=True,
+        promptsListChanged=True,
+        resourcesListChanged=True,
+        resourceSubscriptions=["jar://1", "nothing://1"],
+    )
+
+    assert stream.status == 200
+    assert stream.headers["content-type"] == "text/event-stream"
+    granted = {"resourcesListChanged": True, "resourceSubscriptions": ["jar://1"]}
+    assert await stream.message() == subscribed("notifications/subscriptions/acknowledged", 1, notifications=granted)
+    await stream.exchange.leave()
+
+
+async def test_a_subscription_tells_what_was_asked_for_and_no_more(kitchen: Kitchen, new: Agent) -> None:
+    jar, both = await new.listen(resourceSubscriptions=["jar://2"]), await new.listen(resourcesListChanged=True)
+    for stream in (jar, both):
+        await stream.message()
+
+    kitchen.pantry.feed.publish(1, Change(["jar://1"], listed=True))
+    kitchen.pantry.feed.publish(2, Change(["jar://2"]))
+
+    assert await jar.event() | {"data": ""} == {"data": ""}  # no position: such streams are not resumed
+    assert await both.message() == subscribed(LISTED, 2)
+    for stream in (jar, both):
+        await stream.exchange.leave()
+
+
+async def test_every_message_of_a_subscription_names_it(new: Agent) -> None:
+    message = new.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["jar://2"]}}, id="mine")
+    stream = await new.open("POST", body=message)
+    await stream.message()
+
+    await new.call("fill_jar", jar_id=2, grams=1)
+
+    told = await stream.message()
+    assert told["params"] == {"uri": "jar://2", "_meta": {"io.modelcontextprotocol/subscriptionId": "mine"}}
+    await stream.exchange.leave()
+
+
+async def test_a_subscription_that_has_missed_something_hears_of_all_it_follows(kitchen: Kitchen, new: Agent) -> None:
+    stream = await new.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "jar://2"])
+    await stream.message()
+
+    kitchen.pantry.feed.restart(1_000)
+
+    assert [(await stream.message())["params"].get("uri") for _ in range(3)] == ["jar://1", "jar://2", None]
+    await stream.exchange.leave()
+
+
+async def test_a_subscription_grants_what_its_caller_may_read(kitchen: Kitchen) -> None:
+    nobody = await kitchen.agent(version=STATELESS)
+
+    stream = await nobody.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "pantry://rules"])
+
+    granted = (await stream.message())["params"]["notifications"]
+    assert granted == {"resourceSubscriptions": ["pantry://rules"]}
+    await stream.exchange.leave()
+
+
+async def test_a_subscription_says_what_it_wants(new: Agent) -> None:
+    filters: list[Any] = [None, [], {"resourceSubscriptions": 5}]
+    wrong: list[dict[str, Any]] = [{}, *({"notifications": each} for each in filters)]
+    for params in wrong:
+        assert (await new.error("subscriptions/listen", params, status=400))["code"] == -32602
+
+
+async def test_a_subscription_is_for_those_who_take_events(new: Agent) -> None:
+    message = new.request("subscriptions/listen", {"notifications": {}})
+    headers = [header for header in new.headers(message) if header[0] != b"accept"]
+
+    response = await new.post(message, [*headers, (b"accept", b"application/json")])
+
+    assert response.status_code == 406
+    assert response.json()["code"] == "not_acceptable"
+
+
+async def test_subscriptions_are_of_2026(old: Agent) -> None:
+    assert (await old.error("subscriptions/listen", {"notifications": {}}))["code"] == -32601
