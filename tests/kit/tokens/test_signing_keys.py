@@ -1,0 +1,123 @@
+"""The keys that sign: shared by all processes, published before they sign, kept until all they signed has expired."""
+
+import asyncio
+import contextlib
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.kit import tokens
+from holdfast.kit.secrets import Secret
+from holdfast.kit.signing import PUBLISHED, SIGNS_AFTER, InvalidToken
+from holdfast.kit.tokens import KEYS, Tokens
+from tests.kit.tokens.tickets import (
+    ISSUER,
+    TICKET,
+    Signing,
+    age,
+    claims_of,
+    process,
+    published,
+    refusal,
+    run_sql,
+    signed_with,
+    stored,
+)
+
+
+async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(database: Signing, database_url: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        each = [Tokens(await stack.enter_async_context(process(database_url)), issuer=ISSUER) for _ in range(5)]
+        signed = await asyncio.gather(*(signer.sign(TICKET, "ada", seat="7") for signer in each for _ in range(3)))
+
+        assert await run_sql(database, "select count(*) from signing_keys") == [(1,)]
+        for signer in each:
+            for one in signed:
+                await signer.verify(one.token, TICKET)
+
+
+async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> None:
+    old = signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
+    await age(database, 3600)
+    assert await database.transact(KEYS.rotate) == 1
+
+    fresh = Tokens(database, ISSUER)
+    new, _ = published(await fresh.jwks())
+    assert new != old
+    assert signed_with((await fresh.sign(TICKET, "ada", seat="7")).token) == old
+
+    await age(database, SIGNS_AFTER)
+    assert signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
+
+
+async def test_a_key_signs_only_when_whoever_remembers_the_set_without_it_has_forgotten_it() -> None:
+    assert SIGNS_AFTER > PUBLISHED + tokens.REMEMBERED
+
+
+async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Signing) -> None:
+    assert SIGNS_AFTER + tokens.REMEMBERED + tokens.LONGEST + tokens.LEEWAY < 86_400
+    token = (await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token
+    await database.transact(KEYS.rotate)
+    await age(database, 86_400 - 60)
+    assert await database.transact(KEYS.rotate) == 1
+    await Tokens(database, ISSUER).verify(token, TICKET)
+
+    await age(database, 120)
+    assert await database.transact(KEYS.rotate) == 2
+    assert "unknown key" in await refusal(Tokens(database, ISSUER), token)
+    assert len(published(await Tokens(database, ISSUER).jwks())) == 3
+
+
+async def test_the_only_key_signs_however_young_or_old_it_is(database: Signing) -> None:
+    only = published(await Tokens(database, ISSUER).jwks())
+    await age(database, 10**8)
+
+    assert [signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
+
+
+async def test_a_key_made_a_moment_ago_is_known_without_waiting(
+    database: Signing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = Tokens(database, ISSUER), Tokens(database, ISSUER)
+    await here.jwks()
+    await run_sql(database, "delete from signing_keys")
+    token = (await there.sign(TICKET, "ada", seat="7")).token
+    monkeypatch.setattr(tokens, "REMEMBERED", 3600)
+
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(InvalidToken):
+                assert (await here.verify(token, TICKET)).seat == "7"
+                break
+
+
+async def test_a_deleted_key_ends_what_it_signed_even_where_that_is_remembered(
+    database: Signing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer = Tokens(database, ISSUER)
+    token = (await signer.sign(TICKET, "ada", seat="7")).token
+    await signer.verify(token, TICKET)
+    await run_sql(database, "delete from signing_keys")
+    monkeypatch.setattr(tokens, "REMEMBERED", -1)
+
+    assert "unknown key" in await refusal(signer, token)
+
+
+async def test_keys_sealed_under_another_secret_are_left_alone_and_replaced(
+    database: Signing, database_url: str
+) -> None:
+    token = (await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token
+    async with process(database_url, Secret(b"another secret of thirty-two char")) as other:
+        with capture_logs() as logs:
+            await claims_of(Tokens(other, ISSUER))
+            assert "unknown key" in await refusal(Tokens(other, ISSUER), token)
+
+    assert {entry["event"] for entry in logs} == {"a signing key was sealed under another secret key"}
+    assert (await Tokens(database, ISSUER).verify(token, TICKET)).seat == "7"
+
+
+async def test_the_database_holds_no_key_in_the_clear(database: Signing) -> None:
+    key = await stored(database, Tokens(database, ISSUER))
+    ((row,),) = await run_sql(database, "select convert_from(sealed, 'utf8') || kid from signing_keys")
+
+    assert str(key.as_dict(private=True)["d"]) not in row
