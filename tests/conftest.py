@@ -10,11 +10,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from holdfast.cli import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
-from tests.support import Service, made_template, running, scratch_database, unlimited
+from tests.support import Service, drop_used, running, scratch_database, template_database, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 
@@ -28,7 +29,7 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def template_url(data_dir: Path) -> str:
+def template_url(data_dir: Path) -> Iterator[str]:
     """A migrated database that tests are cloned from. `HOLDFAST_TEST_DATABASE_URL` names another server for it."""
     server = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
     if server is None:
@@ -36,7 +37,10 @@ def template_url(data_dir: Path) -> str:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
-    return made_template(server, "holdfast_template", EVENTS)
+    with template_database(server, "holdfast_template", EVENTS) as url:
+        yield url
+    with psycopg.connect(make_conninfo(server, dbname="postgres"), autocommit=True) as connection:
+        drop_used(connection)
 
 
 @pytest.fixture

@@ -8,19 +8,20 @@ import pytest
 from holdfast.cli import INVENTORY
 from holdfast.inventory.settings import Settings
 from tests.inventory.support import Inventory, Shop, running, unlimited
-from tests.support import made_template, scratch_database
+from tests.support import scratch_database, template_database
 
 
 @pytest.fixture(scope="session")
-def inventory_template(template_url: str) -> str:
+def inventory_template(template_url: str) -> Iterator[str]:
     """A migrated database of the inventory service that tests are cloned from, beside the events service's."""
-    return made_template(template_url, "inventory_template", INVENTORY)
+    with template_database(template_url, "inventory_template", INVENTORY) as url:
+        yield url
 
 
 @pytest.fixture
 def inventory_url(inventory_template: str) -> Iterator[str]:
     """A database of this test's own."""
-    with scratch_database(inventory_template, "inventory", "template inventory_template") as url:
+    with scratch_database(inventory_template, "inventory") as url:
         yield url
 
 

@@ -36,7 +36,7 @@ def rpc(http: httpx2.Client, method: str, **params: Any) -> dict[str, Any]:
 def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A furnished shop, asked by its agent. What has happened to its books by the end is right."""
     data: Path = tmp_path_factory.mktemp("data")
-    with scratch_database(inventory_template, "generated_inventory", "template inventory_template") as url:
+    with scratch_database(inventory_template, "generated_inventory") as url:
 
         async def furnish() -> str:
             async with running(unlimited(url, data)) as inventory:
