@@ -18,6 +18,8 @@ from holdfast.kit import embedded
 from tests.support import Service, drop_used, running, scratch_database, template_database, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
+# Tests start hundreds of processes, each of which would compile every module anew.
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 
 @pytest.fixture(scope="session")
