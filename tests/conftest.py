@@ -22,6 +22,11 @@ os.environ.setdefault("COLUMNS", "200")
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """A directory for the embedded PostgreSQL of the whole run."""
