@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, field_validator
 
+from holdfast.events.outbound import Outbound
 from holdfast.kit import database, secrets
 from holdfast.kit import settings as kit
-from holdfast.kit.outbound import Outbound
 
 
 class Settings(kit.Settings):

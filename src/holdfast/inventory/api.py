@@ -6,6 +6,7 @@ They are tools of the agent endpoint, `/mcp`. What storefronts and agents withou
 from holdfast.inventory import discovery, jobs
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
+from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.live import Live
 from holdfast.inventory.availability.storefront import Storefront
@@ -23,7 +24,6 @@ from holdfast.kit.limits import Limits
 from holdfast.kit.operation import ADDS, OVERWRITES, READS, REWRITES, SETS, Operation
 from holdfast.kit.service import Service
 from holdfast.kit.streams import Streams
-from holdfast.kit.tokens import Tokens
 
 VERSION = "1.0.0"
 

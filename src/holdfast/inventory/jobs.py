@@ -1,8 +1,8 @@
 """Everything the inventory service does by itself."""
 
+from holdfast.inventory.agents.tokens import KEYS
 from holdfast.inventory.stock import expiry, idempotency
 from holdfast.kit.jobs import Periodic
-from holdfast.kit.tokens import KEYS
 
 LOOPS = (expiry.run,)
 

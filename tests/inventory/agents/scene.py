@@ -12,6 +12,7 @@ from msgspec import Struct
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.agents.routes import routes
+from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import TENANCY, Database, Settings, Tx
 from holdfast.inventory.shops import operations as shops
@@ -21,7 +22,6 @@ from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Caller, Operation
 from holdfast.kit.service import Service
-from holdfast.kit.tokens import Tokens
 
 DOMAIN = "ada.myshopify.com"
 BASE_URL = "http://inventory.test"

@@ -9,12 +9,12 @@ import httpx2
 import pytest
 
 from holdfast.inventory.agents.credentials import Credentials
+from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit import keys
 from holdfast.kit.keys import KeyRing
-from holdfast.kit.tokens import Tokens
 from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, running
 
 

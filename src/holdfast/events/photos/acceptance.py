@@ -6,6 +6,7 @@ leaves a file behind that nobody knows of.
 
 from collections.abc import Sequence
 
+from holdfast.events.outbound import Refused
 from holdfast.events.photos import sandbox, sql, store
 from holdfast.events.photos.container import Unfit
 from holdfast.events.photos.model import EXTENSIONS, LARGEST, PhotoRow, new_key, upload_name
@@ -13,7 +14,6 @@ from holdfast.events.photos.sandbox import Photo
 from holdfast.events.problems import TOO_MANY_UPLOADS
 from holdfast.events.settings import Database, Tx
 from holdfast.kit.operation import Caller
-from holdfast.kit.outbound import Refused
 from holdfast.kit.problems import invalid
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}

@@ -17,12 +17,12 @@ from holdfast.inventory.agents.model import (
     Registration,
     in_order,
 )
+from holdfast.inventory.agents.tokens import Kind, Tokens
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
 from holdfast.kit.keys import PREFIX, KeyRing, digest
 from holdfast.kit.operation import Caller
 from holdfast.kit.problems import INVALID_API_KEY, Problem
 from holdfast.kit.signing import InvalidToken
-from holdfast.kit.tokens import Kind, Tokens
 
 
 class Credentials:

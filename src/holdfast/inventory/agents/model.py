@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.agents.tokens import Claims
 from holdfast.inventory.problems import (
     INVALID_REQUEST,
     INVALID_TARGET,
@@ -12,7 +13,6 @@ from holdfast.inventory.problems import (
 )
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.command import Timestamp
-from holdfast.kit.tokens import Claims
 
 SERVICE_AUTH = "service_auth"
 BEARER = "Bearer"

@@ -7,9 +7,9 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet
 
-from holdfast.kit import tokens
-from holdfast.kit.tokens import Tokens
-from tests.kit.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
+from holdfast.inventory.agents import tokens
+from holdfast.inventory.agents.tokens import Tokens
+from tests.inventory.agents.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
 
 
 async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:

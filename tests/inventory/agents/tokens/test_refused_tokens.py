@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey
 
-from holdfast.kit import tokens
-from holdfast.kit.tokens import Kind, Tokens
-from tests.kit.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
+from holdfast.inventory.agents import tokens
+from holdfast.inventory.agents.tokens import Kind, Tokens
+from tests.inventory.agents.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:

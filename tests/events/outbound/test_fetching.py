@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.kit import outbound
-from holdfast.kit.outbound import Fetched, Outbound, Refused
+from holdfast.events import outbound
+from holdfast.events.outbound import Fetched, Outbound, Refused
 from holdfast.kit.problems import Problem
 from tests.outside import LOCAL, Script, ok, reaching, refusal, says, serving
 

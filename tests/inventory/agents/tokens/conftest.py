@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.kit.tokens.tickets import TABLE, Signing, process, run_sql
+from tests.inventory.agents.tokens.tickets import TABLE, Signing, process, run_sql
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import contextlib
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.kit import tokens
+from holdfast.inventory.agents import tokens
+from holdfast.inventory.agents.tokens import KEYS, Tokens
 from holdfast.kit.secrets import Secret
 from holdfast.kit.signing import PUBLISHED, SIGNS_AFTER, InvalidToken
-from holdfast.kit.tokens import KEYS, Tokens
-from tests.kit.tokens.tickets import (
+from tests.inventory.agents.tokens.tickets import (
     ISSUER,
     TICKET,
     Signing,

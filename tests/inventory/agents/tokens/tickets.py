@@ -10,10 +10,10 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey
 
+from holdfast.inventory.agents.tokens import Claims, Kind, Tokens
 from holdfast.kit.database import Database
 from holdfast.kit.secrets import Secret
 from holdfast.kit.signing import InvalidToken
-from holdfast.kit.tokens import Claims, Kind, Tokens
 
 ISSUER = "https://example.com"
 SECRET = Secret(b"a secret of thirty-two characters")
