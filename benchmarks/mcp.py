@@ -27,6 +27,7 @@ def main(
     """Measure tools/call."""
     environment = {
         **os.environ,
+        "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
         "INVENTORY_DATABASE_URL": embedded.database_url(embedded.scratch_directory(), "inventory"),
         "MCP_RATE_LIMIT": "1000000000",
     }

@@ -28,7 +28,12 @@ def main(
 ) -> None:
     """Measure joins and status polls."""
     url = embedded.database_url(embedded.scratch_directory(), "events")
-    environment = {**os.environ, "EVENTS_DATABASE_URL": url, "API_QUEUE_JOIN_RATE_LIMIT": "1000000000"}
+    environment = {
+        **os.environ,
+        "EVENTS_DATABASE_URL": url,
+        "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
+        "API_QUEUE_JOIN_RATE_LIMIT": "1000000000",
+    }
     subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
     table = Table(title=f"Waiting rooms: {requests:,} a run, best of {rounds}, 64 connections")
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
+from holdfast.events.product import EVENTS
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
@@ -31,7 +32,12 @@ def main(
 ) -> None:
     """Measure intake, settlement, 202 to visible, and polls."""
     url = embedded.database_url(embedded.scratch_directory(), "events")
-    environment = {**os.environ, "EVENTS_DATABASE_URL": url, "API_REGISTRATION_RATE_LIMIT": "1000000000"}
+    environment = {
+        **os.environ,
+        "EVENTS_DATABASE_URL": url,
+        "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
+        "API_REGISTRATION_RATE_LIMIT": "1000000000",
+    }
     subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
     measure(environment, url, requests, rounds, pace)
 
@@ -124,7 +130,7 @@ def _public_ids(url: str) -> list[str]:
     async def read() -> list[str]:
         database = Database(url, None, size=3, name="bench")
         async with database.pool:
-            rows = await database.read(lambda tx: tx.tuples("select public_id from users where role = 'user'"))
+            rows = await database.read(lambda reader: reader.tuples("select public_id from users where role = 'user'"))
         return [id for (id,) in rows]
 
     return asyncio.run(read())
@@ -132,7 +138,8 @@ def _public_ids(url: str) -> list[str]:
 
 async def _settle(url: str) -> tuple[float, int]:
     """Settle everything that was accepted; the seconds it took and how many there were."""
-    database = Database(url, Settings(), size=3, name="bench")  # pyright: ignore[reportCallIssue]
+    settings = Settings(database_url=url)  # pyright: ignore[reportCallIssue]
+    database = EVENTS.database(settings)
     async with database.pool:
         started = time.perf_counter()
         settled = await settlement.settle(database)

@@ -39,6 +39,7 @@ def main(
     url = embedded.database_url(directory, "inventory")
     environment = {
         **os.environ,
+        "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
         "INVENTORY_DATABASE_URL": url,
         "EVENTS_DATABASE_URL": embedded.database_url(directory, "bare"),
         "MCP_RATE_LIMIT": "1000000000",

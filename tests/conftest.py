@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from holdfast.cli import EVENTS
+from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit import embedded
 from tests.support import Service, drop_used, running, scratch_database, template_database, unlimited

@@ -14,11 +14,12 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.cli import EVENTS
 from holdfast.events import api
 from holdfast.events.keys.operations import mint
+from holdfast.events.product import EVENTS
 from holdfast.events.registrations import settlement
-from holdfast.events.settings import Database, Settings
+from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
 from holdfast.kit.process import Product
 from holdfast.kit.rest import Table
 
@@ -117,7 +118,7 @@ class Service:
 async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]:
     """The service under these settings, without background work."""
     database = EVENTS.database(settings)
-    app = api.service(settings, database).app(background=False)
+    app = api.service(database).app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),
@@ -159,7 +160,7 @@ def queue_fields(**fields: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def template_database(server_url: str, purpose: str, product: Product[Any]) -> Generator[str]:
+def template_database(server_url: str, purpose: str, product: Product[Any, Any]) -> Generator[str]:
     """A migrated database of a service, on the server of another one, for as long as the block lasts."""
     with scratch_database(server_url, purpose, "template template1") as url:
         product.migrate(url)

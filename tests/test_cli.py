@@ -16,10 +16,17 @@ from psycopg.conninfo import make_conninfo
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
 from tests.support import event_fields
 
+SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
+
 
 def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [HOLDFAST, *words], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+        [HOLDFAST, *words],
+        env={**os.environ, **SECRET, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -127,7 +134,7 @@ async def sell_one_seat(process: Process) -> dict[str, Any]:
 
 async def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
     worker = await asyncio.create_subprocess_exec(
-        HOLDFAST, "events", "worker", env={**os.environ, "EVENTS_DATABASE_URL": database_url}
+        HOLDFAST, "events", "worker", env={**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url}
     )
     with serving(database_url, tmp_path, 1, "--no-background") as (doors,):
         answer = await sell_one_seat(doors)
@@ -151,3 +158,11 @@ def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> No
     with serving(database_url, tmp_path, 1) as (process,):
         assert httpx2.get(f"{process.url}/readyz").status_code == 200
         assert process.stop() == 143
+
+
+def test_a_database_that_is_named_without_the_secret_of_its_contents_is_refused(database_url: str) -> None:
+    refused = holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=database_url, EVENTS_SECRET_KEY="")
+
+    assert refused.returncode == 1
+    assert "EVENTS_SECRET_KEY" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from holdfast.kit import mcp
+from holdfast.kit import mcp, modes
+from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
-from holdfast.kit.database import Tx
-from holdfast.kit.operation import READS, Caller, Operation
-from holdfast.kit.problems import Kind
+from holdfast.kit.database import Reader
+from holdfast.kit.operation import READS, Operation
+from holdfast.kit.problems import ProblemType
 
-INTENDED = Kind("intended", 409, "This tool intentionally returns an error for testing.", "Expect it.")
+INTENDED = ProblemType("intended", 409, "This tool intentionally returns an error for testing.", "Expect it.")
 
 
 class Ask(Command):
@@ -25,27 +26,27 @@ class Said(Struct):
     text: str
 
 
-async def say(tx: Tx[Any], caller: Caller, command: Ask) -> Said:
+async def say(reader: Reader[Any], caller: Caller, command: Ask) -> Said:
     """Say something."""
     return Said("This is a simple text response for testing.")
 
 
-async def fail(tx: Tx[Any], caller: Caller, command: Ask) -> Said:
+async def fail(reader: Reader[Any], caller: Caller, command: Ask) -> Said:
     """Always refuse."""
     raise INTENDED()
 
 
-async def read(tx: Tx[Any], caller: Caller, command: ReadTemplate) -> Said:
+async def read(reader: Reader[Any], caller: Caller, command: ReadTemplate) -> Said:
     """Read what stands at an address."""
     return Said(f"Data for {command.id}")
 
 
 OPERATIONS = (
-    Operation("test_simple_text", None, say, READS),
-    Operation("test_logging_tool", None, say, READS),
-    Operation("test_streaming_elicitation", None, say, READS),
-    Operation("test_error_handling", None, fail, READS),
-    Operation("read_template", None, read, READS),
+    Operation("test_simple_text", None, modes.read(say), READS),
+    Operation("test_logging_tool", None, modes.read(say), READS),
+    Operation("test_streaming_elicitation", None, modes.read(say), READS),
+    Operation("test_error_handling", None, modes.read(fail), READS),
+    Operation("read_template", None, modes.read(read), READS),
 )
 DOCUMENTS = tuple(
     mcp.Document(mcp.Entry(f"test://{name}", name, name, "A text for tests.", "text/plain"), "Hello.")

@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager
 
 from starlette.types import ASGIApp
 
-from holdfast.cli import EVENTS, INVENTORY
+from holdfast.events.product import EVENTS
+from holdfast.inventory.product import INVENTORY
 from holdfast.kit import embedded
 from tests import support as events_support
 from tests.conformance import fixtures

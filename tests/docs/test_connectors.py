@@ -69,7 +69,7 @@ class Shop:
 
     async def key(self) -> RSAKey:
         ((sealed,),) = await self.line.service.run_sql("select sealed from queue_signing_keys")
-        return RSAKey.import_key(json.loads(self.line.service.database.settings.secret.unseal(sealed)))
+        return RSAKey.import_key(json.loads(self.line.service.database.resources.secret.unseal(sealed)))
 
 
 @pytest.fixture

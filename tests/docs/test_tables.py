@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 from pydantic.fields import FieldInfo
 
-from holdfast.cli import EVENTS, INVENTORY
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
 from holdfast.events.problems import ALL as OF_EVENTS
+from holdfast.events.product import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
+from holdfast.inventory.product import INVENTORY
 from holdfast.kit.operation import Operations
-from holdfast.kit.problems import EVERYWHERE, Kind
+from holdfast.kit.problems import EVERYWHERE, ProblemType
 from holdfast.kit.process import Product
 from holdfast.kit.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
-OWN_NAMES = {"database_url", "base_url"}
+OWN_NAMES = {"database_url", "base_url", "secret_key"}
 
 
 def table(page: str, heading: str) -> list[str]:
@@ -35,7 +36,7 @@ def shown(field: FieldInfo) -> str:
 @pytest.mark.parametrize(
     ("heading", "kinds"), [("Both services", EVERYWHERE), ("Inventory", OF_INVENTORY), ("Events", OF_EVENTS)]
 )
-def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str, kinds: Sequence[Kind]) -> None:
+def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str, kinds: Sequence[ProblemType]) -> None:
     in_order = sorted(kinds, key=lambda kind: (kind.status, kind.code))
     assert table("problems.md", heading) == [
         f"| `{kind.code}` | {kind.status} | {kind.meaning} | {kind.hint} |" for kind in in_order
@@ -48,7 +49,9 @@ def test_settings_lists_the_variables_of_both_services() -> None:
 
 
 @pytest.mark.parametrize(("heading", "product"), [("Inventory", INVENTORY), ("Events", EVENTS)])
-def test_settings_lists_every_variable_with_its_default_and_description(heading: str, product: Product[Any]) -> None:
+def test_settings_lists_every_variable_with_its_default_and_description(
+    heading: str, product: Product[Any, Any]
+) -> None:
     fields = product.settings.model_fields
     own = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
     assert table("settings.md", heading) == [shown(fields[name]) for name in own]

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from holdfast.cli import EVENTS
+from holdfast.events.product import EVENTS
 from holdfast.kit.operation import Operation
 from tests.events.scene import (
     DEEP,

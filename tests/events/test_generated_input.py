@@ -49,6 +49,7 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         environment = {
             **os.environ,
             "EVENTS_DATABASE_URL": url,
+            "EVENTS_SECRET_KEY": "a secret that only these tests use",
             "HOLDFAST_DATA_DIR": str(tmp_path_factory.mktemp("data")),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_PHOTO_UPLOAD_RATE_LIMIT": "1000000",

@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx2
 
+from holdfast.kit.secrets import secret
+
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
 
@@ -23,6 +25,8 @@ class Process:
         self._environment = {
             **os.environ,
             f"{service.upper()}_DATABASE_URL": database_url,
+            # The one that services in the test's own process use too.
+            f"{service.upper()}_SECRET_KEY": secret("", data_dir / f"{service}.secret").value.decode(),
             "HOLDFAST_DATA_DIR": str(data_dir),
             "API_REGISTRATION_RATE_LIMIT": "1000000",
             "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",

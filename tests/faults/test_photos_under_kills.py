@@ -8,7 +8,8 @@ from pathlib import Path
 
 import httpx2
 
-from holdfast.events.photos.retention import clear_photos
+from holdfast.events.images.retention import clear_photos
+from holdfast.kit.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, states
 from tests.faults.processes import Process, serving
@@ -86,7 +87,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
 
     async with running(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
-        await clear_photos(service.database)
+        await clear_photos(Steps(service.database))
 
         shown = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
         unsure = {key for each in organizers for key in each.unsure}

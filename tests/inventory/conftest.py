@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import INVENTORY
+from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
 from tests.inventory.support import Inventory, Shop, running, unlimited
 from tests.support import scratch_database, template_database

@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx2
 
-from holdfast.cli import INVENTORY
 from holdfast.inventory.api import OPERATIONS
-from holdfast.inventory.settings import Database, Settings
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.resources import Database, build
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock import audit
@@ -24,7 +25,7 @@ PACKS = [
 ]
 TABLES = (
     "shops shared_inventories api_keys agent_registrations pools variants members ledger holds hold_lines "
-    "idempotency_keys"
+    "idempotency_answers"
 ).split()
 TOOLS = {operation.name: operation for operation in OPERATIONS}
 
@@ -109,7 +110,7 @@ class Shop:
         return await self.http.get(f"/storefront/availability?{self.signed()}", headers=headers)
 
     def signed(self) -> str:
-        return proxy.sign(self.domain, self.settings.client_secrets[0], time.time())
+        return proxy.sign(self.domain, client_secret(self.settings), time.time())
 
 
 class Inventory:
@@ -119,7 +120,7 @@ class Inventory:
         self.app = app
         self.http = http
         self.database = database
-        self.settings = database.settings
+        self.settings = database.resources.settings
 
     async def shop(self, *scopes: str) -> Shop:
         """A new shop; its key has all scopes unless some are named."""
@@ -156,12 +157,17 @@ class Inventory:
 async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
     """The service under these settings."""
     database = INVENTORY.database(settings)
-    app = INVENTORY.build(settings, database).app(background=background)
+    app = INVENTORY.build(database).app(background=background)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=settings.base_url) as http,
     ):
         yield Inventory(app, http, database)
+
+
+def client_secret(settings: Settings) -> bytes:
+    """The secret with which the storefront platform signs requests, under these settings."""
+    return build(settings).client_secrets[0]
 
 
 def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.kit.mcp.tools import definition
 from tests.generated import fits
 from tests.inventory.samples import ARGUMENTS, furnished
@@ -56,7 +57,7 @@ async def shop(inventory: Inventory) -> Shop:
 
 
 def schema(tool: str) -> dict[str, Any]:
-    return definition(TOOLS[tool])["inputSchema"]
+    return definition(TOOLS[tool], IDEMPOTENCY.reused)["inputSchema"]
 
 
 def errors(response: httpx2.Response) -> dict[str, list[str]]:
@@ -79,7 +80,7 @@ def test_there_are_sample_arguments_for_every_tool() -> None:
 async def test_what_is_accepted_is_accepted(shop: Shop, tool: str) -> None:
     answer = await shop.call(tool, **ARGUMENTS[tool])
 
-    assert fits(definition(TOOLS[tool])["outputSchema"], answer)
+    assert fits(definition(TOOLS[tool], IDEMPOTENCY.reused)["outputSchema"], answer)
 
 
 @every_tool

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from holdfast.kit.secrets import secret
 from tests.faults.processes import Process, serving
 from tests.inventory.support import SINGLE
 from tests.test_cli import holdfast
@@ -22,7 +23,11 @@ class Operator:
     """Who has the command line, the database and the data directory."""
 
     def __init__(self, url: str, data_dir: Path) -> None:
-        self.environment = {"INVENTORY_DATABASE_URL": url, "HOLDFAST_DATA_DIR": str(data_dir)}
+        self.environment = {
+            "INVENTORY_DATABASE_URL": url,
+            "INVENTORY_SECRET_KEY": secret("", data_dir / "inventory.secret").value.decode(),
+            "HOLDFAST_DATA_DIR": str(data_dir),
+        }
 
     def run(self, *words: str, status: int = 0) -> str:
         """What a command of the inventory service prints: its results, or its complaint."""

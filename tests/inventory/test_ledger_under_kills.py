@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.cli import INVENTORY
+from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit

@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.cli import INVENTORY
+from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
 from tests.faults.processes import Process, serving
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
 
 STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
 
@@ -77,7 +77,7 @@ async def far(inventory_url: str, settings: Settings, tmp_path: Path) -> AsyncIt
     async with database.pool:
         shop, key = await database.transact(lambda tx: shops.add(tx, "far.myshopify.com"))
     with serving(inventory_url, tmp_path, 2, service="inventory") as (here, there):
-        far = Far(here, there, key, shop.domain, settings.client_secrets[0])
+        far = Far(here, there, key, shop.domain, client_secret(settings))
         async with far.http:
             yield far
 

@@ -13,15 +13,17 @@ import pytest
 
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.availability import sql as availability
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Tx
+from holdfast.kit.caller import system
 from holdfast.kit.command import check
-from holdfast.kit.operation import Call, Caller, Operation
+from holdfast.kit.modes import Batch, Batched, Call
+from holdfast.kit.operation import Operation
 from holdfast.kit.problems import Problem
 from tests.inventory.samples import ARGUMENTS, furnished
 from tests.inventory.support import SINGLE, Inventory, Shop
 
 TABLES = (
-    "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_keys "
+    "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_answers "
     "api_keys agent_registrations"
 ).split()
 
@@ -67,13 +69,14 @@ async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing
 ) -> None:
     """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
     before = await everything(inventory, ada)
-    pretender = Caller(0, ada.id)
+    pretender = system(ada.id)
     command = check(operation.command, ARGUMENTS[operation.name])
 
     async def work(tx: Tx) -> Any:
-        if operation.many:
-            return await operation.run(tx, [Call(pretender, command)])
-        return await operation.run(tx, pretender, command)
+        function = operation.run.function
+        if isinstance(operation.run, Batched):
+            return await function(tx, Batch(ada.id, [Call(pretender, command)]))
+        return await function(tx, pretender, command)
 
     try:
         answer = msgspec.json.encode(await inventory.database.transact(work, ben.id), enc_hook=str).decode()

@@ -1,6 +1,7 @@
 """Two boxes in a table, for tests that need something to fight over."""
 
-from holdfast.events.settings import Settings
+from typing import Any
+
 from holdfast.kit.database import Tx
 from tests.support import Service
 
@@ -14,5 +15,5 @@ async def contents(service: Service) -> list[int]:
     return [content for (content,) in await service.run_sql("select content from boxes order by id")]
 
 
-async def put(tx: Tx[Settings], box: int) -> None:
+async def put(tx: Tx[Any], box: int) -> None:
     await tx.value("update boxes set content = content + 1 where id = %(box)s returning id", {"box": box})

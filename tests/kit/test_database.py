@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from psycopg import InternalError, errors
 
 from holdfast.events.settings import Settings
-from holdfast.kit.database import ATTEMPTS, Database, Tx
+from holdfast.kit.database import ATTEMPTS, Database, Reader, Tx
 from holdfast.kit.problems import NOT_FOUND, Problem
 from tests.kit.boxes import contents, put
 from tests.support import Service, eventually
@@ -18,7 +19,7 @@ async def test_the_loser_of_a_deadlock_is_run_again_whole(boxes: Service) -> Non
     both_hold_one = asyncio.Barrier(2)
     runs: list[tuple[int, int]] = []
 
-    async def fill(tx: Tx[Settings], first: int, second: int) -> str:
+    async def fill(tx: Tx[Any], first: int, second: int) -> str:
         runs.append((first, second))
         await tx.run("set local deadlock_timeout = '10ms'")
         await put(tx, first)
@@ -42,7 +43,7 @@ async def test_a_transaction_that_cannot_be_serialized_is_run_again_and_sees_wha
     both_have_read = asyncio.Barrier(2)
     seen: list[int] = []
 
-    async def fill(tx: Tx[Settings]) -> None:
+    async def fill(tx: Tx[Any]) -> None:
         await tx.run("set transaction isolation level repeatable read")
         seen.append(await tx.value("select content from boxes where id = 1"))
         if len(seen) <= 2:
@@ -59,7 +60,7 @@ async def test_a_transaction_that_cannot_be_serialized_is_run_again_and_sees_wha
 async def test_a_transaction_that_loses_every_time_is_given_up(boxes: Service) -> None:
     runs = 0
 
-    async def lose(tx: Tx[Settings]) -> None:
+    async def lose(tx: Tx[Any]) -> None:
         nonlocal runs
         runs += 1
         await tx.run("set transaction isolation level repeatable read")
@@ -78,7 +79,7 @@ async def test_a_transaction_that_loses_every_time_is_given_up(boxes: Service) -
 async def test_other_errors_are_not_run_again(boxes: Service) -> None:
     runs = 0
 
-    async def repeat_an_id(tx: Tx[Settings]) -> None:
+    async def repeat_an_id(tx: Tx[Any]) -> None:
         nonlocal runs
         runs += 1
         await put(tx, 2)
@@ -94,7 +95,7 @@ async def test_other_errors_are_not_run_again(boxes: Service) -> None:
 async def test_a_problem_rolls_back_everything_its_transaction_did(boxes: Service) -> None:
     refusal = NOT_FOUND("There is no box 3.")
 
-    async def look_for_a_third(tx: Tx[Settings]) -> None:
+    async def look_for_a_third(tx: Tx[Any]) -> None:
         await put(tx, 1)
         raise refusal
 
@@ -106,7 +107,7 @@ async def test_a_problem_rolls_back_everything_its_transaction_did(boxes: Servic
 
 
 async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: Service) -> None:
-    async def fill(tx: Tx[Settings], last: int) -> None:
+    async def fill(tx: Tx[Any], last: int) -> None:
         await put(tx, 1)
         await put(tx, 2)
         await tx.run("insert into boxes values (%(last)s)", {"last": last})
@@ -119,16 +120,16 @@ async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: S
 
 
 async def test_a_read_keeps_no_transaction_open_between_its_statements(boxes: Service) -> None:
-    async def read(tx: Tx[Settings]) -> tuple[int, int]:
-        before = await tx.value("select content from boxes where id = 1")
+    async def read(reader: Reader[Any]) -> tuple[int, int]:
+        before = await reader.value("select content from boxes where id = 1")
         await boxes.run_sql("update boxes set content = 5 where id = 1")
-        return before, await tx.value("select content from boxes where id = 1")
+        return before, await reader.value("select content from boxes where id = 1")
 
     assert await boxes.database.read(read) == (0, 5)
 
 
 async def test_a_connection_lost_in_the_middle_is_unavailable_and_nothing_is_stored(boxes: Service) -> None:
-    async def lose_the_connection(tx: Tx[Settings]) -> None:
+    async def lose_the_connection(tx: Tx[Any]) -> None:
         await put(tx, 1)
         await tx.run("select pg_terminate_backend(pg_backend_pid())")
 
@@ -142,7 +143,7 @@ async def test_a_connection_lost_in_the_middle_is_unavailable_and_nothing_is_sto
 
 
 @pytest.fixture
-async def unreachable(settings: Settings) -> AsyncIterator[Database[Settings]]:
+async def unreachable(settings: Settings) -> AsyncIterator[Database[Any]]:
     """A database at an address where nobody answers."""
     database = Database("postgresql://127.0.0.1:1/nothing", settings, size=3, name="unreachable")
     # Long enough for a connection to be refused; patience is not what is tested here.
@@ -152,7 +153,7 @@ async def unreachable(settings: Settings) -> AsyncIterator[Database[Settings]]:
     await database.close()
 
 
-async def test_an_unreachable_database_is_unavailable(unreachable: Database[Settings]) -> None:
+async def test_an_unreachable_database_is_unavailable(unreachable: Database[Any]) -> None:
     for ask in (unreachable.transact, unreachable.read):
         with pytest.raises(Problem) as refusal:
             await ask(lambda tx: tx.value("select 1"))
@@ -171,11 +172,11 @@ async def test_a_database_that_was_closed_is_unavailable(settings: Settings) -> 
 
 
 async def test_sessions_bound_statements_and_idle_transactions(service: Service) -> None:
-    async def limits(tx: Tx[Settings]) -> tuple[str, str, str]:
+    async def limits(reader: Reader[Any]) -> tuple[str, str, str]:
         return (
-            await tx.value("show idle_in_transaction_session_timeout"),
-            await tx.value("show statement_timeout"),
-            await tx.value("show timezone"),
+            await reader.value("show idle_in_transaction_session_timeout"),
+            await reader.value("show statement_timeout"),
+            await reader.value("show timezone"),
         )
 
     assert await service.database.read(limits) == ("10s", "30s", "UTC")
@@ -185,7 +186,7 @@ async def test_a_process_that_stalls_in_a_transaction_loses_its_locks(service: S
     held = asyncio.Event()
     cut_off = asyncio.Event()
 
-    async def stall(tx: Tx[Settings]) -> None:
+    async def stall(tx: Tx[Any]) -> None:
         await tx.run("set local idle_in_transaction_session_timeout = '50ms'")
         await tx.value("select pg_advisory_xact_lock(4711)")
         held.set()
@@ -206,7 +207,7 @@ async def test_a_process_that_stalls_in_a_transaction_loses_its_locks(service: S
 
 
 async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> None:
-    async def dawdle(tx: Tx[Settings]) -> None:
+    async def dawdle(tx: Tx[Any]) -> None:
         await tx.run("set local statement_timeout = '20ms'")
         await tx.value("select pg_sleep(10)")
 
@@ -217,7 +218,7 @@ async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> N
 
 
 async def test_a_failure_that_was_swallowed_is_no_commit(boxes: Service) -> None:
-    async def fill(tx: Tx[Settings]) -> None:
+    async def fill(tx: Tx[Any]) -> None:
         await put(tx, 1)
         with contextlib.suppress(errors.UniqueViolation):
             await tx.value("insert into boxes values (1) returning 1")
@@ -229,7 +230,7 @@ async def test_a_failure_that_was_swallowed_is_no_commit(boxes: Service) -> None
 
 
 async def test_a_failure_that_nobody_read_undoes_everything_and_quotes_no_row(boxes: Service) -> None:
-    async def fill(tx: Tx[Settings]) -> None:
+    async def fill(tx: Tx[Any]) -> None:
         await put(tx, 1)
         await tx.run("insert into boxes values (1)")
 

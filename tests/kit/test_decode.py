@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from holdfast.kit import decode
-from holdfast.kit.decode import MAX_BODY
+from holdfast.kit import handler, rest
+from holdfast.kit.handler import MAX_BODY
 from tests.kit.wire import Message, code, errors, straight, with_key
 from tests.support import Client, Service
 
@@ -195,7 +195,7 @@ async def test_a_length_that_is_no_length_is_refused(service: Service, ada: Clie
 async def test_a_body_that_never_arrives_is_given_up_on(
     service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch, begun: list[Message]
 ) -> None:
-    monkeypatch.setattr(decode, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(handler, "BODY_SECONDS", 0.05)
 
     response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=begun)
 
@@ -267,4 +267,4 @@ async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pyt
     ],
 )
 def test_what_is_escaped_within_a_part_of_a_path_belongs_to_that_part(raw: bytes, parts: list[str]) -> None:
-    assert decode.segments({"path": unquote(raw.decode()), "raw_path": raw}) == parts
+    assert rest.segments({"path": unquote(raw.decode()), "raw_path": raw}) == parts

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from holdfast.events.settings import Database, Tx
+from holdfast.events.resources import Steps, Tx
 from holdfast.kit import jobs
-from holdfast.kit.jobs import Periodic
+from holdfast.kit.jobs import Periodic, in_transaction
 from tests.support import Service
 
 EVERY_SECOND = "* * * * * *"
@@ -17,8 +17,8 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
     async def in_a_transaction(tx: Tx) -> int:
         return done("tx", await tx.value("select now()") == await tx.value("select now()"))
 
-    async def in_steps(database: Database) -> int:
-        before, after = [await database.read(lambda tx: tx.value("select now()")) for _ in range(2)]
+    async def in_steps(steps: Steps) -> int:
+        before, after = [await steps.read(lambda reader: reader.value("select now()")) for _ in range(2)]
         return done("steps", before == after)
 
     def done(name: str, same_moment: bool) -> int:
@@ -27,8 +27,8 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
             both.set()
         return 1
 
-    periodic = (Periodic(EVERY_SECOND, in_a_transaction), Periodic(EVERY_SECOND, in_steps))
-    working = asyncio.create_task(jobs.work(service.database, periodic))
+    periodic = (Periodic(EVERY_SECOND, in_transaction(in_a_transaction)), Periodic(EVERY_SECOND, in_steps))
+    working = asyncio.create_task(jobs.work(service.database, (), periodic))
     async with asyncio.timeout(20):
         await both.wait()
     working.cancel()

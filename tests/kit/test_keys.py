@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.events.keys.operations import find_callers
-from holdfast.events.settings import Settings, Tx
+from holdfast.events.keys.operations import find_callers, masked
+from holdfast.events.resources import Reader
+from holdfast.events.settings import Settings
 from holdfast.kit import keys
-from holdfast.kit.keys import KeyRing, digest, masked, mint
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import Caller
+from holdfast.kit.keys import KeyRing, digest, mint
 from holdfast.kit.problems import Problem
 from tests.support import Client, Service, running
 
@@ -28,9 +29,9 @@ class Lookups:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def find(self, tx: Tx, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    async def find(self, reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
         self.sizes.append(len(hashes))
-        return await find_callers(tx, hashes)
+        return await find_callers(reader, hashes)
 
 
 async def new_key(client: Client, name: str = "One more") -> tuple[int, str]:
@@ -50,7 +51,7 @@ async def code_of(ring: KeyRing, key: str | None) -> str:
 async def is_listening(service: Service) -> None:
     """Wait until the service hears notifications."""
     heard = asyncio.Event()
-    with service.database.hearing("test", lambda _: heard.set()):
+    with service.database.listen("test", lambda _: heard.set()):
         async with asyncio.timeout(5):
             while not heard.is_set():
                 await service.database.transact(lambda tx: tx.notify("test"))
@@ -213,7 +214,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
         assert response.json()["code"] == "invalid_api_key"
 
 
-async def test_a_revocation_that_is_heard_during_a_look_up_is_not_undone_by_it(
+async def test_a_revocation_that_has_readers_during_a_look_up_is_not_undone_by_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys, "TTL", HOUR)
@@ -222,14 +223,14 @@ async def test_a_revocation_that_is_heard_during_a_look_up_is_not_undone_by_it(
     id, secret = await new_key(ada)
     looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def find(tx: Tx, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-        found = await find_callers(tx, hashes)
+    async def find(reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+        found = await find_callers(reader, hashes)
         looked_up.set()
         await go_on.wait()
         return found
 
     ring = KeyRing(service.database, find)
-    with ring.hearing(), service.database.hearing(keys.CHANNEL, lambda _: revoked.set()):
+    with ring.forgetting(), service.database.listen(keys.CHANNEL, lambda _: revoked.set()):
         async with asyncio.timeout(5):
             during = asyncio.create_task(ring.caller(secret))
             await looked_up.wait()

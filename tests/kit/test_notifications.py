@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ async def listening(settings: Settings, *channels: str) -> AsyncGenerator[list[H
     heard: list[Heard] = [asyncio.Queue() for _ in channels]
     with contextlib.ExitStack() as stack:
         for channel, queue in zip(channels, heard, strict=True):
-            stack.enter_context(database.hearing(channel, queue.put_nowait))
+            stack.enter_context(database.listen(channel, queue.put_nowait))
         await database.open()
         try:
             assert [await next_of(queue) for queue in heard] == [""] * len(channels)
@@ -57,7 +58,7 @@ async def test_a_notification_reaches_every_listener_of_every_process_after_the_
     async with listening(settings, "doors", "doors") as one, listening(settings, "doors") as other:
         everyone = [*one, *other]
 
-        async def work(tx: Tx[Settings]) -> list[bool]:
+        async def work(tx: Tx[Any]) -> list[bool]:
             await tx.notify("doors", "open the first")
             await tx.notify("doors", "")
             await tx.value("select pg_sleep(0.05)")
@@ -71,11 +72,11 @@ async def test_a_notification_reaches_every_listener_of_every_process_after_the_
 async def test_the_process_that_notifies_has_heard_it_before_it_answers(service: Service) -> None:
     heard: list[str] = []
 
-    async def work(tx: Tx[Settings]) -> list[str]:
+    async def work(tx: Tx[Any]) -> list[str]:
         await tx.notify("doors", "open")
         return list(heard)
 
-    with service.database.hearing("doors", heard.append):
+    with service.database.listen("doors", heard.append):
         before_the_commit = await service.database.transact(work)
 
         assert "open" not in before_the_commit
@@ -85,7 +86,7 @@ async def test_the_process_that_notifies_has_heard_it_before_it_answers(service:
 async def test_a_transaction_that_is_run_again_notifies_once(boxes: Service, settings: Settings) -> None:
     runs = 0
 
-    async def lose_once(tx: Tx[Settings]) -> None:
+    async def lose_once(tx: Tx[Any]) -> None:
         nonlocal runs
         runs += 1
         await tx.run("set transaction isolation level repeatable read")
@@ -111,13 +112,13 @@ async def test_a_notification_stays_on_its_own_channel(service: Service, setting
 
 
 async def test_nobody_hears_of_a_transaction_that_was_rolled_back(service: Service, settings: Settings) -> None:
-    async def change_of_mind(tx: Tx[Settings]) -> None:
+    async def change_of_mind(tx: Tx[Any]) -> None:
         await tx.notify("doors", "never mind")
         raise NOT_FOUND()
 
     mine: list[str] = []
     async with listening(settings, "doors") as (heard,):
-        with service.database.hearing("doors", mine.append):
+        with service.database.listen("doors", mine.append):
             with pytest.raises(Problem):
                 await service.database.transact(change_of_mind)
             await tell(service, "doors", "open")
@@ -128,7 +129,7 @@ async def test_nobody_hears_of_a_transaction_that_was_rolled_back(service: Servi
 
 async def test_whoever_has_stopped_listening_hears_nothing_more(service: Service) -> None:
     heard: list[str] = []
-    with service.database.hearing("doors", heard.append):
+    with service.database.listen("doors", heard.append):
         await tell(service, "doors", "one")
     until_then = list(heard)
     await tell(service, "doors", "two")
@@ -163,14 +164,14 @@ async def test_a_listener_that_fails_deafens_nobody_and_fails_no_transaction(
     def fail(payload: str) -> None:
         raise ValueError(f"cannot read {payload}")
 
-    async def work(tx: Tx[Settings]) -> str:
+    async def work(tx: Tx[Any]) -> str:
         await put(tx, 1)
         await tx.notify("doors", "open")
         return "put"
 
     database = Database(settings.database_url, settings, size=3, name="tests")
     heard: Heard = asyncio.Queue()
-    with database.hearing("doors", fail), database.hearing("doors", heard.put_nowait):
+    with database.listen("doors", fail), database.listen("doors", heard.put_nowait):
         await database.open()
         try:
             assert await next_of(heard) == ""

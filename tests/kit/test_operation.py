@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from holdfast.kit.caller import NOBODY, Caller, api_key
 from holdfast.kit.command import Command, Id, check
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.operation import NOBODY, READS, Call, Caller, Operation, Page, Paged, page
-from holdfast.kit.problems import Problem
+from holdfast.kit.database import Reader, Tx
+from holdfast.kit.modes import Batch, Batched, Single, Stepwise, batched, read, single, steps
+from holdfast.kit.operation import Operation
+from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.problems import Problem, ProblemType, refuses
+from holdfast.kit.steps import Concluded, Steps
+
+BROKEN = ProblemType("lamp_broken", 409, "The lamp is broken.", "Repair it first.")
 
 
 class Lamp(Struct):
@@ -22,7 +28,7 @@ class FindLamp(Command):
     lamp: Id
 
 
-async def find(tx: Tx[None], caller: Caller, command: FindLamp) -> Lamp:
+async def find(reader: Reader[None], caller: Caller, command: FindLamp) -> Lamp:
     """Find a lamp.
 
     Only in rooms of one's own.
@@ -30,27 +36,31 @@ async def find(tx: Tx[None], caller: Caller, command: FindLamp) -> Lamp:
     return Lamp(command.lamp)
 
 
-async def switch(tx: Tx[None], calls: Sequence[Call[FindLamp]]) -> Sequence[Lamp | Problem]:
+async def switch(tx: Tx[None], batch: Batch[FindLamp]) -> Sequence[Lamp | Problem]:
     """Switch lamps."""
-    return [Lamp(call.command.lamp) for call in calls]
+    return [Lamp(call.command.lamp) for call in batch.calls]
 
 
 async def remove(tx: Tx[None], caller: Caller, command: FindLamp) -> None:
     """Remove a lamp."""
 
 
-async def count(tx: Tx[None], caller: Caller, command: Paged) -> Page[Lamp]:
+async def count(reader: Reader[None], caller: Caller, command: OffsetPage) -> Page[Lamp]:
     """List lamps."""
-    return page([], command)
+    return offset_page([], command)
 
 
-async def order(database: Database[None], caller: Caller, command: FindLamp) -> Lamp:
+async def order(opened: Steps[None], caller: Caller, command: FindLamp) -> Concluded[Lamp]:
     """Order a lamp from elsewhere."""
-    return Lamp(command.lamp)
+
+    async def work(tx: Tx[None]) -> Lamp:
+        return Lamp(command.lamp)
+
+    return await opened.conclude(work)
 
 
-ONE = Operation("find_lamp", "GET    /rooms/{room}/lamps/{lamp}", find)
-MANY = Operation("switch_lamp", "POST /lamps", switch, body="lamp", status=202, bare=True)
+ONE = Operation("find_lamp", "GET    /rooms/{room}/lamps/{lamp}", read(find))
+MANY = Operation("switch_lamp", "POST /lamps", batched(switch), body="lamp", status=202, bare=True)
 
 
 def test_the_route_is_a_method_and_a_path_whose_names_are_fields() -> None:
@@ -58,15 +68,11 @@ def test_the_route_is_a_method_and_a_path_whose_names_are_fields() -> None:
     assert (MANY.method, MANY.path, MANY.path_fields) == ("POST", "/lamps", ())
 
 
-def test_the_function_says_whether_many_callers_share_it() -> None:
-    assert (ONE.many, MANY.many) == (False, True)
+def test_the_mode_says_how_the_function_runs() -> None:
+    ordered = Operation("order_lamp", "POST /lamps/{lamp}", steps(order))
 
-
-def test_the_function_says_whether_it_makes_its_transactions_itself() -> None:
-    ordered = Operation("order_lamp", "POST /lamps/{lamp}", order)
-
-    assert [each.transacts_itself for each in (ONE, MANY, ordered)] == [False, False, True]
-    assert (ordered.many, ordered.command, ordered.answer) == (False, FindLamp, Lamp)
+    assert [type(each.run) for each in (ONE, MANY, ordered)] == [Single, Batched, Stepwise]
+    assert (ordered.command, ordered.answer) == (FindLamp, Lamp)
 
 
 def test_the_annotations_say_what_is_asked_and_answered() -> None:
@@ -75,14 +81,14 @@ def test_the_annotations_say_what_is_asked_and_answered() -> None:
 
 
 def test_an_operation_that_answers_nothing_has_no_answer() -> None:
-    assert Operation("remove_lamp", "DELETE /lamps/{lamp}", remove, status=204).answer is None
+    assert Operation("remove_lamp", "DELETE /lamps/{lamp}", single(remove), status=204).answer is None
 
 
 def test_an_operation_that_answers_a_page_is_paged() -> None:
-    lists = Operation("list_lamps", "GET /lamps", count)
+    lists = Operation("list_lamps", "GET /lamps", read(count))
 
-    assert (lists.paged, lists.answer) == (True, Page[Lamp])
-    assert (ONE.paged, MANY.paged) == (False, False)
+    assert (lists.answers_page, lists.answer) == (True, Page[Lamp])
+    assert (ONE.answers_page, MANY.answers_page) == (False, False)
 
 
 def test_the_docstring_is_the_description_and_its_first_line_the_summary() -> None:
@@ -93,8 +99,8 @@ def test_the_docstring_is_the_description_and_its_first_line_the_summary() -> No
 @pytest.mark.parametrize(
     ("caller", "own", "others", "admin"),
     [
-        (Caller(key_id=1, tenant_id=7), True, False, False),
-        (Caller(key_id=2, tenant_id=None), True, True, True),
+        (api_key(1, 7), True, False, False),
+        (api_key(2, None), True, True, True),
         (NOBODY, False, False, False),
     ],
 )
@@ -107,9 +113,9 @@ def test_a_caller_may_access_its_own_and_an_admin_everything(
 @given(total=st.integers(0, 30), offset=st.integers(0, 40), limit=st.integers(1, 12))
 def test_a_page_tells_what_it_holds_and_whether_the_list_goes_on(total: int, offset: int, limit: int) -> None:
     everything = list(range(total))
-    command = check(Paged, {"offset": offset, "limit": limit})
+    command = check(OffsetPage, {"offset": offset, "limit": limit})
 
-    shown = page(everything[offset : offset + limit + 1], command)
+    shown = offset_page(everything[offset : offset + limit + 1], command)
 
     assert shown.data == everything[offset : offset + limit]
     assert (shown.pagination.offset, shown.pagination.limit) == (offset, limit)
@@ -118,7 +124,7 @@ def test_a_page_tells_what_it_holds_and_whether_the_list_goes_on(total: int, off
 
 
 def test_a_page_starts_at_0_and_holds_100_unless_told_otherwise() -> None:
-    command = check(Paged, {})
+    command = check(OffsetPage, {})
 
     assert (command.offset, command.limit) == (0, 100)
 
@@ -128,23 +134,41 @@ def test_a_page_starts_at_0_and_holds_100_unless_told_otherwise() -> None:
 )
 def test_a_page_out_of_bounds_is_refused(raw: dict[str, int]) -> None:
     with pytest.raises(Problem) as refusal:
-        check(Paged, raw)
+        check(OffsetPage, raw)
 
     assert refusal.value.extra["errors"].keys() == raw.keys()
 
 
-async def look_up(tx: Tx[None], caller: Caller, command: Paged) -> None:
-    """Look something up."""
+def test_what_may_store_something_does_not_run_as_a_read() -> None:
+    assert [each.reads for each in (read(find), single(find), batched(switch))] == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("operation", "reads"),
-    [
-        (Operation("look_up", "GET /things", look_up), True),
-        (Operation("look_up", "GET /things", look_up, records=True), False),
-        (Operation("look_up", None, look_up, READS), True),
-        (Operation("look_up", "POST /things", look_up), False),
-    ],
-)
-def test_what_may_store_something_does_not_run_as_a_read(operation: Operation, reads: bool) -> None:
-    assert operation.reads == reads
+def test_an_operation_refuses_what_it_declares_and_what_its_line_implies() -> None:
+    @refuses(BROKEN)
+    async def repair(tx: Tx[None], caller: Caller, command: FindLamp) -> Lamp:
+        return Lamp(command.lamp)
+
+    repaired = Operation("repair_lamp", "POST /lamps/{lamp}", single(repair), scope="repair", limit="repairs")
+    public = Operation("find_lamp", "GET /lamp", read(find), public=True)
+
+    assert [each.code for each in repaired.refuses] == [
+        "bad_request",
+        "invalid_json",
+        "invalid_api_key",
+        "missing_api_key",
+        "insufficient_scope",
+        "not_found",
+        "lamp_broken",
+        "payload_too_large",
+        "unsupported_media_type",
+        "validation_failed",
+        "rate_limited",
+        "internal_error",
+        "service_unavailable",
+    ]
+    assert [each.code for each in public.refuses] == [
+        "bad_request",
+        "validation_failed",
+        "internal_error",
+        "service_unavailable",
+    ]

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from holdfast.events.problems import ALL
-from holdfast.kit.problems import EVERYWHERE, NOT_FOUND, RATE_LIMITED, Kind, invalid
+from holdfast.kit.problems import EVERYWHERE, NOT_FOUND, RATE_LIMITED, ProblemType, invalid
 
 
 def test_a_problem_says_what_its_kind_says_unless_told_otherwise() -> None:
@@ -31,7 +31,7 @@ def test_a_validation_failure_names_every_field() -> None:
 
 
 def test_the_list_of_codes_is_closed_and_every_code_is_explained() -> None:
-    everything: tuple[Kind, ...] = (*EVERYWHERE, *ALL)
+    everything: tuple[ProblemType, ...] = (*EVERYWHERE, *ALL)
 
     assert max(Counter(kind.code for kind in everything).values()) == 1
     for kind in everything:

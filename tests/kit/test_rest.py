@@ -5,7 +5,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.kit.rest import address
+from holdfast.kit.limits import address
 from tests.kit.wire import code, straight
 from tests.support import Client, Service
 

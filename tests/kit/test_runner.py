@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import psycopg
 import pytest
 
-from holdfast.events.settings import Settings
-from holdfast.kit.command import Command
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.operation import NOBODY, Call, Caller, Operation
+from holdfast.kit.caller import NOBODY, Caller, api_key
+from holdfast.kit.command import Command, Repeatable
+from holdfast.kit.database import Reader, Tx
+from holdfast.kit.modes import Batch, batched, read, single, steps
+from holdfast.kit.operation import Operation
 from holdfast.kit.problems import NOT_FOUND, Problem
 from holdfast.kit.runner import Runner
+from holdfast.kit.steps import Concluded, Steps
 from tests.support import Service
 
 
@@ -24,7 +27,7 @@ class Look(Command):
     """Nothing to say."""
 
 
-async def put(tx: Tx[Settings], caller: Caller, command: Put) -> int:
+async def put(tx: Tx[Any], caller: Caller, command: Put) -> int:
     """Put a book of so many pages on the shelf, unless it is empty."""
     await tx.run("insert into shelf values (%(pages)s)", {"pages": command.pages})
     if not command.pages:
@@ -32,37 +35,37 @@ async def put(tx: Tx[Settings], caller: Caller, command: Put) -> int:
     return command.pages
 
 
-async def put_many(tx: Tx[Settings], calls: Sequence[Call[Put]]) -> Sequence[int | Problem]:
+async def put_many(tx: Tx[Any], batch: Batch[Put]) -> Sequence[int | Problem]:
     """Put books on the shelf; an empty one is refused."""
-    pages = [call.command.pages for call in calls]
+    pages = [call.command.pages for call in batch.calls]
     await tx.run("insert into shelf select unnest(%(pages)s::int[])", {"pages": [each for each in pages if each]})
-    together = len(calls)
+    together = len(batch.calls)
     return [together if each else NOT_FOUND("There is nothing in it.") for each in pages]
 
 
-async def is_in_a_transaction(tx: Tx[Settings], caller: Caller, command: Look) -> bool:
+async def is_in_a_transaction(reader: Reader[Any], caller: Caller, command: Look) -> bool:
     """Whether one statement after another sees the same moment."""
-    return await tx.value("select now()") == await tx.value("select now()")
+    return await reader.value("select now()") == await reader.value("select now()")
 
 
-async def put_between(database: Database[Settings], caller: Caller, command: Put) -> int:
+async def put_between(opened: Steps[Any], caller: Caller, command: Put) -> Concluded[int]:
     """Put two books on the shelf, one after the other, as if something were asked elsewhere in between."""
-    await database.transact(lambda tx: put(tx, caller, command))
+    await opened.transact(lambda tx: put(tx, caller, command))
 
-    async def put_another(tx: Tx[Settings]) -> int:
+    async def put_another(tx: Tx[Any]) -> int:
         pages = await put(tx, caller, command)
         if pages > 500:
             raise NOT_FOUND("It does not fit.")
         return pages
 
-    return await database.conclude(put_another)
+    return await opened.conclude(put_another)
 
 
-PUT = Operation("put_book", "POST /books", put, body="book")
-PUT_MANY = Operation("put_books", "POST /many", put_many, body="book")
-PUT_BETWEEN = Operation("put_two_books", "POST /two", put_between, body="book")
-READ = Operation("read_shelf", "GET /books", is_in_a_transaction)
-CHANGE = Operation("change_shelf", "DELETE /books", is_in_a_transaction)
+PUT = Operation("put_book", "POST /books", single(put), body="book")
+PUT_MANY = Operation("put_books", "POST /many", batched(put_many), body="book")
+PUT_BETWEEN = Operation("put_two_books", "POST /two", steps(put_between), body="book")
+READ = Operation("read_shelf", "GET /books", read(is_in_a_transaction))
+CHANGE = Operation("change_shelf", "DELETE /books", single(is_in_a_transaction))
 
 
 @pytest.fixture
@@ -124,7 +127,7 @@ async def test_reads_take_no_transaction_and_changes_do(runner: Runner) -> None:
 async def test_a_call_that_comes_again_with_its_key_is_done_once(
     runner: Runner, service: Service, operation: Operation
 ) -> None:
-    once = runner.once(operation)
+    once = runner[operation]
 
     first = await once(NOBODY, Put(pages=7), "K")
     again = await once(NOBODY, Put(pages=7), "K")
@@ -137,7 +140,7 @@ async def test_a_call_that_comes_again_with_its_key_is_done_once(
 async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
     runner: Runner, service: Service, operation: Operation
 ) -> None:
-    once = runner.once(operation)
+    once = runner[operation]
     for _ in range(2):
         with pytest.raises(Problem, match="nothing in it"):
             await once(NOBODY, Put(pages=0), "K")
@@ -152,7 +155,7 @@ async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
 async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
     runner: Runner, service: Service
 ) -> None:
-    once = runner.once(PUT_BETWEEN)
+    once = runner[PUT_BETWEEN]
 
     first = await once(NOBODY, Put(pages=7), "K")
     again = await once(NOBODY, Put(pages=7), "K")
@@ -166,7 +169,7 @@ async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
 async def test_a_call_in_steps_that_is_refused_at_last_is_done_when_it_comes_again_with_its_key(
     runner: Runner, service: Service
 ) -> None:
-    once = runner.once(PUT_BETWEEN)
+    once = runner[PUT_BETWEEN]
     for _ in range(2):
         with pytest.raises(Problem, match="does not fit"):
             await once(NOBODY, Put(pages=501), "K")
@@ -180,7 +183,7 @@ async def test_a_call_in_steps_that_is_refused_at_last_is_done_when_it_comes_aga
 async def test_the_last_step_of_a_call_is_stored_with_its_answer_or_not_at_all(
     runner: Runner, service: Service
 ) -> None:
-    once = runner.once(PUT_BETWEEN)
+    once = runner[PUT_BETWEEN]
     await service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
     with pytest.raises(psycopg.errors.CheckViolation):
         await once(NOBODY, Put(pages=7), "K")
@@ -198,12 +201,12 @@ async def test_of_processes_that_are_at_a_call_in_steps_at_once_one_concludes_it
 ) -> None:
     both_are_at_it = asyncio.Barrier(2)
 
-    async def put_together(database: Database[Settings], caller: Caller, command: Put) -> int:
+    async def put_together(opened: Steps[Any], caller: Caller, command: Put) -> Concluded[int]:
         await both_are_at_it.wait()
-        return await database.conclude(lambda tx: put(tx, caller, command))
+        return await opened.conclude(lambda tx: put(tx, caller, command))
 
-    operation = Operation("put_book", "POST /books", put_together, body="book")
-    processes = [Runner((operation,), service.database).once(operation) for _ in pages]
+    operation = Operation("put_book", "POST /books", steps(put_together), body="book")
+    processes = [Runner((operation,), service.database)[operation] for _ in pages]
     outcomes = await asyncio.gather(
         *(once(NOBODY, Put(pages=each), "K") for once, each in zip(processes, pages, strict=True)),
         return_exceptions=True,
@@ -221,7 +224,7 @@ async def test_of_processes_that_are_at_a_call_in_steps_at_once_one_concludes_it
 async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_takes_no_other_with_it(
     runner: Runner, service: Service
 ) -> None:
-    once = runner.once(PUT_MANY)
+    once = runner[PUT_MANY]
     calls = (("a", 1), ("b", 2), ("a", 1), ("c", 5000), ("d", 4))
 
     outcomes = await asyncio.gather(
@@ -247,15 +250,58 @@ async def test_where_tenants_are_walled_off_each_shares_its_runs_with_nobody_els
     runner = Runner((PUT_MANY,), service.database)
 
     async def come(tenant: int, times: int) -> list[int]:
-        return [await runner[PUT_MANY](Caller(1, tenant), Put(pages=1)) for _ in range(times)]
+        return [await runner[PUT_MANY](api_key(1, tenant), Put(pages=1)) for _ in range(times)]
 
     sizes = await asyncio.gather(*(come(tenant, 10) for tenant in (1, 1, 1, 2, 2)))
 
     assert [set(each) for each in sizes] == [{3}, {3}, {3}, {2}, {2}]
 
 
-async def test_where_tenants_are_walled_off_nothing_makes_its_transactions_itself(service: Service) -> None:
-    service.database.tenancy = "select %(tenant)s"
+async def test_where_tenants_are_walled_off_work_in_steps_enters_the_tenant_each_time(service: Service) -> None:
+    service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
 
-    with pytest.raises(AssertionError, match="put_two_books: where row-level security guards, take a tx"):
-        Runner((PUT_BETWEEN,), service.database)
+    async def tenants(opened: Steps[Any], caller: Caller, command: Look) -> Concluded[list[str]]:
+        async def entered(reader: Reader[Any]) -> str:
+            return await reader.value("select current_setting('test.tenant')")
+
+        before = [await opened.read(entered), await opened.transact(entered)]
+
+        async def last(tx: Tx[Any]) -> list[str]:
+            return [*before, await entered(tx)]
+
+        return await opened.conclude(last)
+
+    operation = Operation("list_tenants", "POST /tenants", steps(tenants))
+
+    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Look()) == ["7", "7", "7"]
+
+
+async def test_where_tenants_are_walled_off_an_operation_without_a_tenant_is_refused_at_start(service: Service) -> None:
+    service.database.tenancy = "select %(tenant)s"
+    public = Operation("put_book", "POST /books", single(put), public=True)
+
+    with pytest.raises(AssertionError, match="put_book: row-level security needs a caller with a tenant"):
+        Runner((public,), service.database)
+
+
+class Try(Repeatable):
+    pages: int
+
+
+async def test_a_dry_run_answers_as_the_work_would_and_changes_nothing(runner: Runner, service: Service) -> None:
+    async def put_repeatedly(tx: Tx[Any], caller: Caller, command: Try) -> int:
+        await put(tx, caller, Put(pages=command.pages))
+        return await tx.value("select count(*) from shelf")
+
+    operation = Operation("put_book", "POST /books", single(put_repeatedly))
+    run = Runner((operation,), service.database)[operation]
+
+    assert await run(NOBODY, Try(pages=7, dry_run=True, idempotency_key="K")) == 1
+    assert await shelf(service) == []
+    with pytest.raises(Problem, match="nothing in it"):
+        await run(NOBODY, Try(pages=0, dry_run=True))
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await run(NOBODY, Try(pages=5000, dry_run=True))
+    assert await run(NOBODY, Try(pages=7, idempotency_key="K")) == 1
+    assert msgspec.json.encode(await run(NOBODY, Try(pages=7, idempotency_key="K"))) == b"1"
+    assert await shelf(service) == [7]

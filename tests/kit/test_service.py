@@ -6,16 +6,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.keys.operations import find_callers
-from holdfast.events.settings import Database
+from holdfast.events.resources import Database
 from holdfast.kit import service as kit
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
+from holdfast.kit.runner import Runner
 from tests.support import Service
 
 
 def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
     return kit.Service(
         database=database,
+        runner=Runner((), database),
         operations=(),
         routes=(),
         authenticate=KeyRing(database, find_callers).caller,

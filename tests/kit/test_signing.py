@@ -22,7 +22,7 @@ class Settings:
     secret: Secret = SECRET
 
 
-Signing = Database[Settings]
+Signing = Database[Any]
 
 LETTERS = KeySet("letter_keys", "ES256", 3600)
 PARCELS = KeySet("parcel_keys", "RS256", 3600)

@@ -5,7 +5,8 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 
 from collections.abc import Sequence
 
-from holdfast.events import discovery, jobs
+from holdfast.events import jobs
+from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
 from holdfast.events.oauth.credentials import Credentials
@@ -19,54 +20,57 @@ from holdfast.events.problems import ALL
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues import routes as queue_routes
 from holdfast.events.registrations import operations as registrations
-from holdfast.events.settings import Database, Settings
+from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
 from holdfast.events.users import operations as users
-from holdfast.kit import mcp, openapi
-from holdfast.kit.discovery import RESOURCE_PATH, Introduction, reverse_dns
+from holdfast.kit import mcp
+from holdfast.kit.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
+from holdfast.kit.modes import batched, read, read_batched, single, steps
 from holdfast.kit.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
 from holdfast.kit.problems import EVERYWHERE
+from holdfast.kit.runner import Runner
 from holdfast.kit.service import Service
 
 VERSION = "1.6.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("register_organizer",   "POST   /api/organizers/register", organizers.register, body="organizer", status=201, public=True, limit="organizer registration"),
-    Operation("list_organizers",      "GET    /api/organizers", organizers.list, READS, scope="read_events"),
-    Operation("list_users",           "GET    /api/users", users.list, READS, scope="read_events"),
+    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body="organizer", status=201, public=True, limit="organizer registration"),
+    Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
+    Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
 
-    Operation("list_api_keys",        "GET    /api/keys", keys.list, READS, scope="manage_keys"),
-    Operation("create_api_key",       "POST   /api/keys", keys.create, ADDS, scope="manage_keys", body="api_key", status=201),
-    Operation("revoke_api_key",       "DELETE /api/keys/{id}", keys.revoke, OVERWRITES, scope="manage_keys", status=204),
+    Operation("list_api_keys",        "GET    /api/keys", read(keys.list), READS, scope="manage_keys"),
+    Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body="api_key", status=201),
+    Operation("revoke_api_key",       "DELETE /api/keys/{id}", single(keys.revoke), OVERWRITES, scope="manage_keys", status=204),
 
-    Operation("list_events",          "GET    /api/events", events.list, READS, scope="read_events"),
-    Operation("create_event",         "POST   /api/events", events.create, ADDS, scope="write_events", body="event", status=201),
-    Operation("get_event",            "GET    /api/events/{event_id}", events.get, READS, scope="read_events"),
-    Operation("update_event",         "PATCH  /api/events/{event_id}", events.update, OVERWRITES, scope="write_events", body="event"),
-    Operation("cancel_event",         "DELETE /api/events/{event_id}", events.cancel, OVERWRITES, scope="write_events"),
-    Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", pricing.history, READS, scope="read_events"),
+    Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
+    Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body="event", status=201),
+    Operation("get_event",            "GET    /api/events/{event_id}", read(events.get), READS, scope="read_events"),
+    Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body="event"),
+    Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
+    Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
-    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", photos.add, FETCHES, scope="write_events", status=201, limit="photos"),
-    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", photos.set_primary, SETS, scope="write_events"),
-    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", photos.remove, OVERWRITES, scope="write_events"),
-    Operation("presign_upload",       "POST   /api/uploads/presign", photos.presign, ADDS, scope="write_events", status=201),
+    Operation("add_event_photo",      "POST   /api/events/{event_id}/photos", steps(photos.add), FETCHES, scope="write_events", status=201, limit="photos"),
+    Operation("set_primary_photo",    "PUT    /api/events/{event_id}/photos/primary", single(photos.set_primary), SETS, scope="write_events"),
+    Operation("remove_event_photo",   "DELETE /api/events/{event_id}/photos", single(photos.remove), OVERWRITES, scope="write_events"),
+    Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201),
 
-    Operation("list_registrations",   "GET    /api/registrations", registrations.list, READS, scope="read_events"),
-    Operation("create_registration",  "POST   /api/registrations", registrations.accept, SETS, scope="write_events", body="registration", status=202, bare=True, limit="registrations"),
-    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", registrations.get, READS, scope="read_events"),
-    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", registrations.update, OVERWRITES, scope="write_events", body="registration"),
-    Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", registrations.delete, OVERWRITES, scope="write_events", status=204),
+    Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
+    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept), SETS, scope="write_events", body="registration", status=202, bare=True, limit="registrations"),
+    Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events"),
+    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body="registration"),
+    Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
-    Operation("list_queues",          "GET    /api/queues", queues.list, READS, scope="read_events"),
-    Operation("create_queue",         "POST   /api/queues", queues.create, ADDS, scope="write_events", body="queue_event", status=201),
-    Operation("get_queue",            "GET    /api/queues/{queue_id}", queues.get, READS, scope="read_events"),
-    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", queues.update, OVERWRITES, scope="write_events", body="queue_event"),
-    Operation("delete_queue",         "DELETE /api/queues/{queue_id}", queues.delete, OVERWRITES, scope="write_events", status=204),
-    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", queues.join, scope="write_events", status=202, bare=True, limit="queue joins"),
-    Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", queues.status, scope="read_events", bare=True, records=True),
-    Operation("verify_queue_token",   "POST   /api/queues/verify_token", queues.verify, scope="write_events", bare=True),
+    Operation("list_queues",          "GET    /api/queues", read(queues.list), READS, scope="read_events"),
+    Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body="queue_event", status=201),
+    Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
+    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body="queue_event"),
+    Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
+    Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join), scope="write_events", status=202, bare=True, limit="queue joins"),
+    Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True),
+    Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True),
 )
 # fmt: on
 
@@ -95,17 +99,19 @@ TITLE = "Holdfast Events"
 DESCRIPTION = "Events and registrations, settled in order, never beyond capacity; waiting rooms for crowds."
 
 
-def service(settings: Settings, database: Database) -> Service:
-    """The events service as these settings want it."""
+def service(database: Database) -> Service:
+    """The events service on its database."""
+    settings = database.resources.settings
     issuer = settings.oauth_issuer
     ring = KeyRing(database, keys.find_callers)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
+    runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
     credentials = Credentials(ring, database, configured(settings))
-    told = agents(settings, [*documents.values()], credentials)
-    introduction = Introduction(
-        told,
+    for_agents = agents(settings, [*documents.values()], credentials)
+    described = ServiceDescription(
+        for_agents,
         OPERATIONS,
         DESCRIPTION,
         manual="/agents.md",
@@ -116,24 +122,25 @@ def service(settings: Settings, database: Database) -> Service:
     )
     return Service(
         database=database,
+        runner=runner,
         operations=OPERATIONS,
         routes=[
-            *discovery.routes(introduction, documents, spec, settings),
+            *discovery.routes(described, documents, spec, settings),
             *site.assets("pages/style.css", "pages/icon.svg"),
-            *photo_routes.routes(settings),
-            *queue_routes.routes(database, settings, limits),
+            *photo_routes.routes(database.resources.photos, limits),
+            *queue_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
-        hearing=[ring.hearing, credentials.hearing],
+        caches=[ring.forgetting, credentials.forgetting],
         limits=limits,
-        agents=told,
+        agents=for_agents,
         loops=jobs.LOOPS,
         periodic=jobs.PERIODIC,
     )
 
 
 def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.Agents:
-    """What agents are told at `/mcp`."""
+    """The endpoint for agents at `/mcp`: its instructions, documents and credentials."""
     return mcp.Agents(
         name=reverse_dns(settings.base_url, "events"),
         title=TITLE,

@@ -1,4 +1,4 @@
-"""A little data to look at, planted on the first start of `holdfast up`."""
+"""Example data, stored on the first start of `holdfast up`."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.model import RegisterOrganizer
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
-from holdfast.events.settings import Tx
-from holdfast.kit.operation import NOBODY, Caller
+from holdfast.events.resources import Tx
+from holdfast.kit.caller import NOBODY, api_key
 
 
 class Planted(NamedTuple):
@@ -21,7 +21,7 @@ class Planted(NamedTuple):
 
 
 async def plant(tx: Tx) -> Planted | None:
-    """An admin key, an organizer with a key, a free event and a waiting room; None when there is data already."""
+    """Create an admin key, an organizer with a key, a free event and a waiting room. None if there is data already."""
     if await tx.value("select exists (select from users)"):
         return None
     admin = await mint(tx, None, "Demo admin")
@@ -29,7 +29,7 @@ async def plant(tx: Tx) -> Planted | None:
         tx, NOBODY, RegisterOrganizer(name="Demo Organizer", email="demo@example.com", slug="demo-organizer")
     )
     starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
-    organizer = Caller(demo.api_key.id, demo.organizer.id)
+    organizer = api_key(demo.api_key.id, demo.organizer.id)
     event = await events.publish(
         tx,
         organizer,
@@ -51,7 +51,7 @@ async def plant(tx: Tx) -> Planted | None:
             title="Open studio evening",
             description="Six visitors a minute are let in, one after the other.",
             release_rate=6,
-            target_url=f"{tx.settings.base_url}/docs",
+            target_url=f"{tx.resources.settings.base_url}/docs",
             token_ttl_minutes=10,
         ),
     )

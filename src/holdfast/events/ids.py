@@ -1,4 +1,4 @@
-"""Ids, as commands take them."""
+"""The types of ids in commands."""
 
 from typing import Annotated
 

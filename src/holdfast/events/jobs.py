@@ -1,21 +1,23 @@
-"""Everything the events service does by itself."""
+"""The background work of the events service: loops, jobs and periodic jobs."""
 
 from holdfast.events.events import recurrence
-from holdfast.events.photos import retention as photos
+from holdfast.events.images import retention as images
 from holdfast.events.pricing import changes
-from holdfast.events.queues import passes, release
+from holdfast.events.queues import release, release_tokens
 from holdfast.events.queues import retention as queue_retention
 from holdfast.events.registrations import retention, settlement
-from holdfast.kit import idempotency
-from holdfast.kit.jobs import Periodic
+from holdfast.kit.idempotency import Idempotency
+from holdfast.kit.jobs import Periodic, in_transaction
+
+IDEMPOTENCY = Idempotency()
 
 LOOPS = (settlement.run, recurrence.run, release.run)
 
 PERIODIC = (
-    Periodic("* * * * *", changes.tick),
-    Periodic("23 * * * *", photos.clear_photos),
-    Periodic("29 * * * *", idempotency.forget_answers),
-    Periodic("17 3 * * *", retention.forget_rejections),
-    Periodic("*/10 * * * *", queue_retention.forget_visitors),
-    Periodic("31 4 1 * *", passes.rotate_queue_keys),
+    Periodic("* * * * *", in_transaction(changes.tick)),
+    Periodic("23 * * * *", images.clear_photos),
+    Periodic("29 * * * *", in_transaction(IDEMPOTENCY.forget_answers)),
+    Periodic("17 3 * * *", in_transaction(retention.forget_rejections)),
+    Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
+    Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
 )

@@ -1,8 +1,8 @@
-"""Requests to addresses that strangers name, which must not lead into the operator's own network.
+"""Requests to URLs that users give. They must not reach the operator's own network.
 
-The name in a URL is looked up once, everything it leads to is checked, and the connection is made to what was checked;
-no name is looked up a second time, so an answer that changes in between changes nothing. A redirect is a URL like the
-first.
+The host name in a URL is looked up once, all its addresses are checked, and the connection is made to a checked
+address. The name is not looked up again, so a DNS answer that changes in between has no effect. The URL of a redirect
+is checked in the same way.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ AT_ONCE = 32
 """Requests one client makes at the same time, since each may fill its limit."""
 
 LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses a host name leads to, for a port. Raises OSError when there are none."""
+"""Returns the addresses of a host name, for a port. Raises OSError when there are none."""
 
 
 class Refused(Exception):
-    """What a URL names is not to be had; the message says why, as the end of a sentence about the URL."""
+    """The content of a URL cannot be fetched. The message says why, as the end of a sentence about the URL."""
 
 
 class Fetched(NamedTuple):
-    """What a URL led to. The type is what the other side calls it, in lower case, without parameters; or empty."""
+    """The content of a URL, with the media type that the server gave: in lower case, without parameters, or empty."""
 
     content: bytes
     content_type: str
@@ -47,9 +47,9 @@ class Outbound:
     """A client for public http and https addresses on their default ports.
 
     seconds    how long a request may take, with its look-ups and redirects
-    exempt     pairs of address and port that may be reached though they are not public: only tests have any
-    trust      whose certificates are believed; None: those the system believes
-    look_up    how names become addresses
+    exempt     pairs of address and port that may be reached although they are not public: only tests have any
+    trust      the trusted certificate authorities; None: those that the system trusts
+    look_up    the function that finds the addresses of a name
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Outbound:
         self._under_way = 0
 
     async def get(self, url: str, *, limit: int, accept: str = "*/*") -> Fetched:
-        """What a URL leads to, of at most `limit` bytes. Raises `Refused`, or `service_unavailable` when too busy."""
+        """Fetch a URL of at most `limit` bytes. Raises `Refused`, or `service_unavailable` if too many requests run."""
         if self._under_way >= AT_ONCE:
             raise SERVICE_UNAVAILABLE("Too many addresses are being fetched already.", retry_after=10)
         self._under_way += 1
@@ -92,7 +92,7 @@ class Outbound:
         raise Refused(f"redirects more than {REDIRECTS} times")
 
     def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
-        """A URL that may be asked for, as far as can be told without a look-up."""
+        """The parsed URL, if all that can be checked without a look-up is acceptable. Raises `Refused`."""
         try:
             parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
         except httpx2.InvalidURL as error:
@@ -107,18 +107,18 @@ class Outbound:
 
     @asynccontextmanager
     async def _answer(self, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
-        """The answer to one request, its body still to be read."""
+        """The answer to one request; its body is not read yet."""
         headers = {
             "Host": url.netloc.decode("ascii"),
             "User-Agent": "Holdfast",
             "Accept": accept,
-            # What is compressed could become anything, whatever was counted on the way.
+            # A compressed body could become far larger than the bytes that were counted.
             "Accept-Encoding": "identity",
             "Connection": "close",
         }
-        # The address goes where the name stood; the certificate is still held against the name.
+        # The address replaces the name in the URL; the certificate is still checked against the name.
         extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_SECONDS}}
-        async with httpx2.AsyncHTTPTransport(verify=await self._believed()) as transport:
+        async with httpx2.AsyncHTTPTransport(verify=await self._trusted()) as transport:
             for address in await self._addresses(url):
                 request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
                 try:
@@ -129,14 +129,14 @@ class Outbound:
                 return
         raise Refused("cannot be reached, or has no certificate to be believed")
 
-    async def _believed(self) -> ssl.SSLContext:
+    async def _trusted(self) -> ssl.SSLContext:
         if self._trust is None:
-            # Reading what the system believes takes a while, the first time above all.
+            # Reading the certificates of the system is slow, above all the first time.
             self._trust = await asyncio.to_thread(httpx2.create_ssl_context)
         return self._trust
 
     async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
-        """Where a host is to be found; every one of these addresses may be reached."""
+        """The addresses of a host. Raises `Refused` unless all of them may be reached."""
         port = url.port or {"http": 80, "https": 443}[url.scheme]
         try:
             found = await self._look_up(url.raw_host.decode("ascii"), port)
@@ -151,7 +151,7 @@ class Outbound:
 
 
 async def _read(response: httpx2.Response, limit: int) -> Fetched:
-    """The body, counted as it comes: what its length is said to be is only good for refusing it early."""
+    """The body, counted as it arrives. Its announced length is only used to refuse it early. Raises `Refused`."""
     if response.status_code != 200:
         raise Refused(f"is answered with status {response.status_code}")
     if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -169,7 +169,7 @@ async def _read(response: httpx2.Response, limit: int) -> Fetched:
 
 
 _LOOKING_UP = ThreadPoolExecutor(max_workers=8, thread_name_prefix="look-up")
-"""A look-up cannot be called off: threads of their own keep slow ones from holding up anything else."""
+"""Threads for look-ups only: a look-up cannot be cancelled, and slow ones must not delay anything else."""
 
 
 async def _look_up(host: str, port: int) -> Sequence[str]:
@@ -179,7 +179,7 @@ async def _look_up(host: str, port: int) -> Sequence[str]:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address belongs to the public internet, and so does every IPv4 address wrapped in it."""
+    """Whether an address, and every IPv4 address embedded in it, belongs to the public internet."""
     if isinstance(address, IPv6Address):
         if wrapped := _wrapped(address):
             return all(is_public(each) for each in wrapped)
@@ -189,7 +189,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _wrapped(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that packets to an IPv6 address may end up at."""
+    """The IPv4 addresses that are embedded in an IPv6 address, and so may receive its packets."""
     if address in NAT64:
         return (IPv4Address(int(address) & 0xFFFF_FFFF),)
     inside = address.ipv4_mapped or address.sixtofour
@@ -207,5 +207,5 @@ SPECIAL = tuple(
     168.63.129.16/32
     """.split()
 )
-"""What is not the public internet: what the special-purpose registries of IANA list (iana-ipv4-special-registry and
-iana-ipv6-special-registry), multicast, and the address at which a large cloud answers the machines inside it."""
+"""Networks that are not public: those of the special-purpose registries of IANA (iana-ipv4-special-registry and
+iana-ipv6-special-registry), multicast, and the address of a large cloud's internal service for its machines."""

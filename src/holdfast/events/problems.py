@@ -1,70 +1,72 @@
 """The codes of the events service beside those every service has; `docs/problems.md` lists them all."""
 
-from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, Kind
+from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, ProblemType
 
-UPLOAD_REFUSED = Kind(
+UPLOAD_REFUSED = ProblemType(
     "upload_refused",
     403,
     "The upload is not what was presigned.",
     "PUT the file with the Content-Type and Content-Length that were presigned, or presign again.",
 )
-EVENT_CANCELLED = Kind(
+EVENT_CANCELLED = ProblemType(
     "event_cancelled", 422, "The event has been cancelled.", "Choose another event; GET /api/events lists yours."
 )
-EVENT_EXPIRED = Kind(
+EVENT_EXPIRED = ProblemType(
     "event_expired", 422, "The event has already taken place.", "Choose an event whose datetime lies ahead."
 )
-EVENT_FULL = Kind(
+EVENT_FULL = ProblemType(
     "event_full",
     422,
     "Every seat is taken and the waiting list has no room.",
     "Raise `capacity` or `waitinglist_capacity` with PATCH /api/events/<event_id>, or free a place first.",
 )
-REGISTRATION_PENDING = Kind(
+REGISTRATION_PENDING = ProblemType(
     "registration_pending",
     404,
     "The registration is accepted and waits to be settled.",
     "Poll again after the number of seconds in Retry-After.",
 )
-REGISTRATION_REJECTED = Kind(
+REGISTRATION_REJECTED = ProblemType(
     "registration_rejected",
     404,
     "The registration was settled without a place.",
     "Register again when a place is free; `reason` says why there was none.",
 )
-QUEUE_FULL = Kind(
+QUEUE_FULL = ProblemType(
     "queue_full",
     503,
-    "As many as may wait in the queue are waiting.",
+    "The queue is full.",
     "Join again after the number of seconds in Retry-After.",
 )
-QUEUE_INACTIVE = Kind(
+QUEUE_INACTIVE = ProblemType(
     "queue_inactive",
     503,
     "The queue is paused: nobody joins and nobody is released.",
     "Join again after the number of seconds in Retry-After; visitors who wait already keep their places.",
 )
-QUEUE_ENDED = Kind("queue_ended", 422, "The queue has ended.", "Join another queue; GET /api/queues lists yours.")
-INVALID_TOKEN = Kind(
+QUEUE_ENDED = ProblemType(
+    "queue_ended", 422, "The queue has ended.", "Join another queue; GET /api/queues lists yours."
+)
+INVALID_TOKEN = ProblemType(
     "invalid_token",
     401,
     "The release token is not valid.",
     "Send the visitor back to the queue's waiting_room_url; `reason` says what is wrong with the token.",
 )
-TOO_MANY_PHOTOS = Kind(
+TOO_MANY_PHOTOS = ProblemType(
     "too_many_photos",
     422,
     "The event has as many photos as it may have.",
     "Remove one first with DELETE /api/events/<event_id>/photos?key=<key>.",
 )
-TOO_MANY_UPLOADS = Kind(
+TOO_MANY_UPLOADS = ProblemType(
     "too_many_uploads",
     422,
     "Too many photos and uploads of yours are shown by no event.",
     "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
 )
 
-ALL: tuple[Kind, ...] = (
+ALL: tuple[ProblemType, ...] = (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
     EVENT_FULL,

@@ -1,15 +1,11 @@
 """Settings of the events service; see `docs/settings.md`."""
 
-from functools import cached_property
 from ipaddress import ip_address
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, field_validator
 
-from holdfast.events.outbound import Outbound
-from holdfast.kit import database, secrets
 from holdfast.kit import settings as kit
 
 
@@ -23,8 +19,8 @@ class Settings(kit.Settings):
     secret_key: str = Field(
         "",
         validation_alias="EVENTS_SECRET_KEY",
-        description="What stored secrets are encrypted and uploads signed with, at least 32 characters; empty makes "
-        "one and keeps it in the data directory.",
+        description="What stored secrets are encrypted and uploads signed with, at least 32 characters. Required with "
+        "`EVENTS_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
     )
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
@@ -104,25 +100,15 @@ class Settings(kit.Settings):
         description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere.",
     )
 
-    @cached_property
-    def secret(self) -> secrets.Secret:
-        """What all other secrets of the service are derived from."""
-        return secrets.secret(self.secret_key, self.data_dir / "events.secret")
-
-    @cached_property
-    def outbound(self) -> Outbound:
-        """How addresses that strangers name are asked."""
-        return Outbound()
-
     @property
     def media_url(self) -> str:
-        """Where the public finds photos."""
+        """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
     @field_validator("oauth_issuer")
     @classmethod
-    def _cannot_be_overheard(cls, issuer: str) -> str:
-        """Whoever can change the keys on their way is whoever they please."""
+    def _require_https(cls, issuer: str) -> str:
+        """Require https, except on this machine: whoever can change the keys on the network can forge tokens."""
         if issuer.startswith("http:") and not _is_this_machine(urlsplit(issuer).hostname or ""):
             raise ValueError("must be https, unless its host is localhost or a loopback address")
         return issuer
@@ -143,7 +129,3 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-Tx: TypeAlias = database.Tx[Settings]
-Database: TypeAlias = database.Database[Settings]

@@ -1,6 +1,7 @@
 """The inventory service: every operation, one line each. Start reading here.
 
-They are tools of the agent endpoint, `/mcp`. What storefronts and agents without a key call stands below the table.
+They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, and of agents without a key, are listed
+below the table.
 """
 
 from holdfast.inventory import discovery, jobs
@@ -10,10 +11,11 @@ from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.live import Live
 from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.problems import error_body
-from holdfast.inventory.settings import Database, Settings
+from holdfast.inventory.resources import Database
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
@@ -21,7 +23,9 @@ from holdfast.kit import keys, mcp
 from holdfast.kit.discovery import reverse_dns
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
+from holdfast.kit.modes import batched, read, read_batched, single
 from holdfast.kit.operation import ADDS, OVERWRITES, READS, REWRITES, SETS, Operation
+from holdfast.kit.runner import Runner
 from holdfast.kit.service import Service
 from holdfast.kit.streams import Streams
 
@@ -29,37 +33,37 @@ VERSION = "1.0.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("list_pools",           None, pools.list, READS, scope="read_pools"),
-    Operation("get_pool",             None, pools.get, READS, scope="read_pools"),
-    Operation("find_variant",         None, pools.find_variant, READS, scope="read_pools"),
-    Operation("create_pool",          None, pools.create, ADDS, scope="write_pools"),
-    Operation("update_pool",          None, pools.update, SETS, scope="write_pools"),
-    Operation("pause_pool",           None, pools.pause, SETS, scope="write_pools"),
-    Operation("resume_pool",          None, pools.resume, SETS, scope="write_pools"),
-    Operation("archive_pool",         None, pools.archive, OVERWRITES, scope="write_pools"),
-    Operation("restore_pool",         None, pools.restore, SETS, scope="write_pools"),
-    Operation("link_variants",        None, pools.link, SETS, scope="write_pools"),
-    Operation("update_member",        None, pools.update_member, SETS, scope="write_pools"),
-    Operation("unlink_variants",      None, pools.unlink, OVERWRITES, scope="write_pools"),
+    Operation("list_pools",           None, read(pools.list), READS, scope="read_pools"),
+    Operation("get_pool",             None, read_batched(pools.get), READS, scope="read_pools"),
+    Operation("find_variant",         None, read(pools.find_variant), READS, scope="read_pools"),
+    Operation("create_pool",          None, single(pools.create), ADDS, scope="write_pools"),
+    Operation("update_pool",          None, single(pools.update), SETS, scope="write_pools"),
+    Operation("pause_pool",           None, single(pools.pause), SETS, scope="write_pools"),
+    Operation("resume_pool",          None, single(pools.resume), SETS, scope="write_pools"),
+    Operation("archive_pool",         None, single(pools.archive), OVERWRITES, scope="write_pools"),
+    Operation("restore_pool",         None, single(pools.restore), SETS, scope="write_pools"),
+    Operation("link_variants",        None, single(pools.link), SETS, scope="write_pools"),
+    Operation("update_member",        None, single(pools.update_member), SETS, scope="write_pools"),
+    Operation("unlink_variants",      None, single(pools.unlink), OVERWRITES, scope="write_pools"),
 
-    Operation("get_availability",     None, availability.get, READS, scope="read_inventory"),
-    Operation("explain_availability", None, availability.explain, READS, scope="read_inventory"),
-    Operation("simulate_sale",        None, availability.simulate, READS, scope="read_inventory"),
-    Operation("list_low_stock",       None, availability.list_low_stock, READS, scope="read_inventory"),
-    Operation("get_stock_history",    None, stock.history, READS, scope="read_inventory"),
-    Operation("get_stock_at",         None, stock.at, READS, scope="read_inventory"),
+    Operation("get_availability",     None, read(availability.get), READS, scope="read_inventory"),
+    Operation("explain_availability", None, read(availability.explain), READS, scope="read_inventory"),
+    Operation("simulate_sale",        None, read(availability.simulate), READS, scope="read_inventory"),
+    Operation("list_low_stock",       None, read(availability.list_low_stock), READS, scope="read_inventory"),
+    Operation("get_stock_history",    None, read(stock.history), READS, scope="read_inventory"),
+    Operation("get_stock_at",         None, read(stock.at), READS, scope="read_inventory"),
 
-    Operation("set_pool_quantity",    None, stock.set, OVERWRITES, scope="write_inventory"),
-    Operation("adjust_pool_quantity", None, stock.adjust, ADDS, scope="write_inventory"),
-    Operation("bulk_adjust",          None, stock.adjust_many, ADDS, scope="write_inventory"),
-    Operation("transfer_quantity",    None, stock.transfer, ADDS, scope="write_inventory"),
-    Operation("hold_quantity",        None, stock.hold, ADDS, scope="write_inventory"),
-    Operation("list_holds",           None, stock.list_holds, READS, scope="read_inventory"),
-    Operation("release_hold",         None, stock.release, SETS, scope="write_inventory"),
-    Operation("revert_entry",         None, stock.revert, SETS, scope="write_inventory"),
+    Operation("set_pool_quantity",    None, batched(stock.set), OVERWRITES, scope="write_inventory"),
+    Operation("adjust_pool_quantity", None, batched(stock.adjust), ADDS, scope="write_inventory"),
+    Operation("bulk_adjust",          None, batched(stock.adjust_many), ADDS, scope="write_inventory"),
+    Operation("transfer_quantity",    None, batched(stock.transfer), ADDS, scope="write_inventory"),
+    Operation("hold_quantity",        None, batched(stock.hold), ADDS, scope="write_inventory"),
+    Operation("list_holds",           None, read(stock.list_holds), READS, scope="read_inventory"),
+    Operation("release_hold",         None, single(stock.release), SETS, scope="write_inventory"),
+    Operation("revert_entry",         None, single(stock.revert), SETS, scope="write_inventory"),
 
-    Operation("export_csv",           None, spreadsheets.export, READS, scope="read_pools"),
-    Operation("import_csv",           None, spreadsheets.load, REWRITES, scope="write_pools"),
+    Operation("export_csv",           None, read(spreadsheets.export), READS, scope="read_pools"),
+    Operation("import_csv",           None, single(spreadsheets.load), REWRITES, scope="write_pools"),
 )
 # fmt: on
 
@@ -84,25 +88,28 @@ TITLE = "Holdfast Inventory"
 DESCRIPTION = "Shared inventory pools: several variants draw on one stock, counted exactly and shown live."
 
 
-def service(settings: Settings, database: Database) -> Service:
-    """The inventory service as these settings want it."""
+def service(database: Database) -> Service:
+    """The inventory service on a database."""
+    resources = database.resources
+    settings = resources.settings
     ring = KeyRing(database, shops.find_callers)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
     live, streams = Live(database), Streams()
-    told = agents(settings, live)
+    endpoint = agents(settings.base_url, live)
     return Service(
         database=database,
+        runner=Runner(OPERATIONS, database, IDEMPOTENCY),
         operations=OPERATIONS,
         routes=[
             *agent_routes.routes(database, limits, credentials),
-            *discovery.routes(told, OPERATIONS, DESCRIPTION),
+            *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
         ],
         authenticate=credentials.caller,
         limits=limits,
-        hearing=[ring.hearing, live.hearing, lambda: database.hearing(keys.CHANNEL, lambda _: streams.wake())],
-        doors=Storefront(settings, live, streams).doors(),
-        agents=told,
+        caches=[ring.forgetting, live.listening, lambda: database.listen(keys.CHANNEL, lambda _: streams.wake())],
+        handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
+        agents=endpoint,
         streams=streams,
         error_body=error_body,
         loops=jobs.LOOPS,
@@ -110,19 +117,19 @@ def service(settings: Settings, database: Database) -> Service:
     )
 
 
-def agents(settings: Settings, live: Live) -> mcp.Agents:
-    """What agents are told at `/mcp`."""
+def agents(base_url: str, live: Live) -> mcp.Agents:
+    """The endpoint for agents, `/mcp`."""
     return mcp.Agents(
-        name=reverse_dns(settings.base_url, "inventory"),
+        name=reverse_dns(base_url, "inventory"),
         title=TITLE,
         version=VERSION,
-        base_url=settings.base_url,
+        base_url=base_url,
         instructions=INSTRUCTIONS,
         templates=TEMPLATES,
         catalogue=mcp.Catalogue("list_pools", entries),
         changes=live.changes,
         limit="tool calls",
-        resource_metadata=f"{settings.base_url}/.well-known/oauth-protected-resource/mcp",
+        resource_metadata=f"{base_url}/.well-known/oauth-protected-resource/mcp",
         scope="read_inventory read_pools",
     )
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import CreatePool, MemberFields
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Tx
 from holdfast.inventory.shops import operations as shops
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import system
 
 DOMAIN = "demo.myshopify.com"
 
@@ -25,7 +25,7 @@ async def plant(tx: Tx) -> Planted | None:
     packs = (("Single", 1), ("6-pack", 6), ("12-pack", 12))
     change = await pools.create(
         tx,
-        Caller(0, shop.id),
+        system(shop.id),
         CreatePool(
             name="Honey jars",
             quantity=50,

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from holdfast.inventory.agents.model import JWT_BEARER, SERVICE_AUTH
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit import discovery
-from holdfast.kit.discovery import MARKDOWN, Introduction, document, filled
+from holdfast.kit.discovery import MARKDOWN, ServiceDescription, document, filled
 from holdfast.kit.mcp import Agents
 from holdfast.kit.operation import Operations
 
@@ -23,7 +23,7 @@ AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 def routes(agents: Agents, operations: Operations, description: str) -> list[BaseRoute]:
     """Every discovery document."""
     base = agents.base_url
-    introduction = Introduction(
+    service = ServiceDescription(
         agents,
         operations,
         description,
@@ -32,9 +32,9 @@ def routes(agents: Agents, operations: Operations, description: str) -> list[Bas
         credential=f"A shop's API key, or an access token: see {base}/auth.md.",
         by_oauth=False,
     )
-    resource = discovery.protected_resource(introduction, SCOPES, authorization_servers=[base])
+    resource = discovery.protected_resource(service, SCOPES, authorization_servers=[base])
     return [
-        *discovery.routes(introduction, resource, llms(introduction)),
+        *discovery.routes(service, resource, llms(service)),
         document(AUTHORIZATION_SERVER, discovery.json(authorization_server(base))),
         document("/auth.md", auth(base).encode(), MARKDOWN),
     ]
@@ -64,13 +64,13 @@ def auth(base_url: str) -> str:
     return filled(HERE / "auth.md", base_url=base_url)
 
 
-def llms(introduction: Introduction) -> str:
+def llms(service: ServiceDescription) -> str:
     """The service in a page, for language models (llmstxt.org)."""
     return filled(
         HERE / "llms.txt",
-        title=introduction.agents.title,
-        base_url=introduction.base_url,
-        description=introduction.description,
-        instructions=introduction.agents.instructions.strip(),
-        tools=introduction.tools(),
+        title=service.agents.title,
+        base_url=service.base_url,
+        description=service.description,
+        instructions=service.agents.instructions.strip(),
+        tools=service.tools(),
     )

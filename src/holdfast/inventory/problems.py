@@ -2,98 +2,98 @@
 
 from typing import Any
 
-from holdfast.kit.problems import NOT_FOUND, Kind, Problem
+from holdfast.kit.problems import NOT_FOUND, Problem, ProblemType
 
-INVALID_SIGNATURE = Kind(
+INVALID_SIGNATURE = ProblemType(
     "invalid_signature",
     401,
     "The request is not signed by the storefront platform.",
     "Call through the app proxy of the shop; a signature is good for 90 seconds.",
 )
-INVALID_STREAM_TOKEN = Kind(
+INVALID_STREAM_TOKEN = ProblemType(
     "invalid_stream_token",
     401,
     "The address of the stream is not valid, or no longer.",
     "Ask /storefront/availability again; it gives a fresh stream_url.",
 )
-INVALID_REQUEST = Kind(
+INVALID_REQUEST = ProblemType(
     "invalid_request",
     400,
     "The request cannot be understood.",
     "Compare it with the examples in /auth.md and send it again.",
 )
-UNSUPPORTED_IDENTITY_TYPE = Kind(
+UNSUPPORTED_IDENTITY_TYPE = ProblemType(
     "unsupported_identity_type",
     400,
     "This type of identity is not supported.",
     'Use the type "service_auth" with the shop\'s API key.',
 )
-UNSUPPORTED_GRANT_TYPE = Kind(
+UNSUPPORTED_GRANT_TYPE = ProblemType(
     "unsupported_grant_type",
     400,
     "This grant type is not supported.",
     "Use urn:ietf:params:oauth:grant-type:jwt-bearer with an identity assertion.",
 )
-INVALID_GRANT = Kind(
+INVALID_GRANT = ProblemType(
     "invalid_grant",
     400,
     "The assertion is not valid, or no longer.",
     "Get a fresh one with POST /api/agent/identity.",
 )
-INVALID_SCOPE = Kind(
+INVALID_SCOPE = ProblemType(
     "invalid_scope",
     400,
     "The identity does not have this scope.",
     "Ask for scopes of the shop's API key, or leave out `scope` to get them all.",
 )
-INVALID_TARGET = Kind(
+INVALID_TARGET = ProblemType(
     "invalid_target",
     400,
     "The resource is not one of this service.",
     "Leave out `resource`, or name the address of the agent endpoint.",
 )
-STALE = Kind(
+STALE = ProblemType(
     "stale",
     409,
     "The pool has changed since you read it.",
     "Look at `current`, decide again, and send the call with the present version or quantity.",
 )
-NOT_ENOUGH_STOCK = Kind(
+NOT_ENOUGH_STOCK = ProblemType(
     "not_enough_stock",
     409,
     "There is not as much as this would take.",
     "Take at most what is available, or allow the pool to go below zero with update_pool.",
 )
-IDEMPOTENCY_KEY_REUSED = Kind(
+IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
     409,
     "The idempotency key was used before, with other arguments.",
     "Use a new key for a new call; repeat the arguments unchanged to repeat a call.",
 )
-POOL_NOT_ACTIVE = Kind(
+POOL_NOT_ACTIVE = ProblemType(
     "pool_not_active",
     409,
     "The pool is archived.",
     "Bring it back with restore_pool first.",
 )
-POOL_HAS_HOLDS = Kind(
+POOL_HAS_HOLDS = ProblemType(
     "pool_has_holds", 409, "Something of the pool is held for somebody.", "End the holds with release_hold first."
 )
-NAME_TAKEN = Kind("name_taken", 409, "Another pool of the shop has this name.", "Choose another name.")
-ALREADY_REVERTED = Kind(
+NAME_TAKEN = ProblemType("name_taken", 409, "Another pool of the shop has this name.", "Choose another name.")
+ALREADY_REVERTED = ProblemType(
     "already_reverted", 409, "The entry was reverted before.", "Look at the history; there is nothing left to undo."
 )
-NOT_REVERTIBLE = Kind(
+NOT_REVERTIBLE = ProblemType(
     "not_revertible",
     409,
     "This kind of entry cannot be reverted.",
     "End a hold with release_hold; correct anything else with adjust_pool_quantity.",
 )
-HOLD_ENDED = Kind(
+HOLD_ENDED = ProblemType(
     "hold_ended", 409, "The hold was released or has expired.", "Take a new hold with hold_quantity if you need one."
 )
 
-ALL: tuple[Kind, ...] = (
+ALL: tuple[ProblemType, ...] = (
     INVALID_SIGNATURE,
     INVALID_STREAM_TOKEN,
     INVALID_REQUEST,

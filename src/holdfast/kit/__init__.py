@@ -1,1 +1,1 @@
-"""What both services share. It knows neither of them."""
+"""The code that both services share. It imports nothing from either of them."""

@@ -1,7 +1,7 @@
-"""Many callers, one statement: group commit.
+"""Group commit: one statement answers the calls of many callers.
 
-Calls that arrive while a batch is being committed wait and become the next batch. With one caller a batch has one call
-and costs nothing extra; with five hundred, one statement and one disk flush serve them all.
+Calls that arrive while a batch is being committed wait and become the next batch. With one caller, a batch has one call
+and costs nothing extra. With five hundred callers, one statement and one flush to disk serve all of them.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ log = structlog.get_logger()
 
 
 class Batcher(Generic[C, A]):
-    """Runs `run(calls) -> answers` for whoever calls `submit(call) -> answer`, one batch at a time.
+    """Collects the calls of `submit(call) -> answer` into batches and runs `run(calls) -> answers`, a batch at a time.
 
-    size      calls in one batch at most
-    waiting   calls that may wait; one more is refused with `service_unavailable`
+    size      the most calls in one batch
+    waiting   the most calls that may wait; a further call is refused with `service_unavailable`
 
-    An answer that is a `Problem` is raised for its own caller alone. When the data of one call makes the statement
-    fail, the batch is halved until that call stands alone, so that nobody pays for a neighbour.
+    An answer that is a `Problem` is raised for its own caller only. When the data of one call makes the statement
+    fail, the batch is split in halves until only that call fails. The other calls of the batch succeed.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Batcher(Generic[C, A]):
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits and nothing runs."""
+        """Whether no call waits and no batch runs."""
         return self._draining is None and not self._waiting
 
     async def submit(self, call: C) -> A:
-        """The answer to one call, after the batch it travelled in has committed."""
+        """Return the answer to one call, after its batch has committed."""
         if len(self._waiting) >= self._room:
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
@@ -69,7 +69,7 @@ class Batcher(Generic[C, A]):
             while self._waiting:
                 batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
                 self._observe(len(batch))
-                await self._settle(batch)
+                await self._run_batch(batch)
         except asyncio.CancelledError:
             _fail(self._waiting, SHUTTING_DOWN)
             self._waiting = []
@@ -77,7 +77,7 @@ class Batcher(Generic[C, A]):
         finally:
             self._draining = None
 
-    async def _settle(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+    async def _run_batch(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
         try:
             answers = await self._run([call for call, _ in batch])
             if len(answers) != len(batch):
@@ -85,8 +85,8 @@ class Batcher(Generic[C, A]):
         except (DataError, IntegrityError) as error:
             if len(batch) > 1:
                 half = len(batch) // 2
-                await self._settle(batch[:half])
-                await self._settle(batch[half:])
+                await self._run_batch(batch[:half])
+                await self._run_batch(batch[half:])
             else:
                 _fail(batch, error)
         except Exception as error:
@@ -97,7 +97,7 @@ class Batcher(Generic[C, A]):
         else:
             for (_, future), answer in zip(batch, answers, strict=True):
                 if future.done():
-                    continue  # its caller went away; the work is done all the same
+                    continue  # its caller was cancelled; the work is done nevertheless
                 if isinstance(answer, Problem):
                     future.set_exception(answer)
                 else:
@@ -111,6 +111,6 @@ def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
     for _, future in batch:
         if not future.done():
             future.set_exception(error)
-            # A caller that went away no longer asks; without this the loop would report an unread exception.
+            # A cancelled caller does not read the exception; without this the event loop would report it as unread.
             with contextlib.suppress(Exception):
                 future.exception()

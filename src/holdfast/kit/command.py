@@ -1,18 +1,18 @@
-"""Commands: what an operation is asked to do, typed, bounded and checked as a whole.
+"""Commands: the typed and validated input of operations.
 
-A `Command` is a msgspec struct. Types and `Meta` bounds say what each field may be; a `@rule` says how fields must fit
-together. `check` gathers every failing field at once, so that a caller corrects all of them in one go.
+A `Command` is a msgspec struct. Types and `Meta` bounds define what each field may be; a `@rule` checks several fields
+together. `check` reports every failing field at once, so that a caller can correct all of them together.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.inspect import DateTimeType, IntType, Metadata, UnionType
+from msgspec.inspect import DateTimeType, DictType, IntType, ListType, Metadata, StructType, UnionType
 from msgspec.structs import FieldInfo
 
 from holdfast.kit.problems import invalid
@@ -33,7 +33,7 @@ _LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 class Rule:
-    """A check over several fields, run once each of them is well-formed by itself. The first field gets the blame."""
+    """A check over several fields. It runs if each of them is valid; its error is reported for the first field."""
 
     def __init__(self, fields: tuple[str, ...], run: Callable[[Any], str | None]) -> None:
         self.fields = fields
@@ -41,7 +41,7 @@ class Rule:
 
 
 def rule(*fields: str) -> Callable[[Callable[[Any], str | None]], Callable[[Any], str | None]]:
-    """Mark a method of a command as a rule over `fields`; it returns a message, or None when all is well."""
+    """Mark a method of a command as a rule over `fields`. It returns an error message, or None if the rule holds."""
 
     def mark(run: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
         run.__rule__ = Rule(fields, run)  # type: ignore[attr-defined]
@@ -61,11 +61,29 @@ class Command(Struct, kw_only=True, forbid_unknown_fields=True):
         cls.rules = (*cls.rules, *own)
 
 
+class Repeatable(Command, kw_only=True):
+    """A command with a dry run, which changes nothing, and with an idempotency key, which makes it safe to repeat."""
+
+    idempotency_key: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=200,
+                description="Your key for this call. Repeated with the same arguments it answers the same, and does "
+                "nothing.",
+            ),
+        ]
+        | None
+    ) = None
+    dry_run: Annotated[bool, Meta(description="Answer what would happen, and change nothing.")] = False
+
+
 C = TypeVar("C", bound=Command)
 
 
 def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None) -> Errors:
-    """The messages of every broken rule by field, leaving out rules that read a field which already failed."""
+    """The message of every broken rule, by field. Rules that read a field which has failed already are left out."""
     failed = failed or {}
     errors: Errors = {}
     for each in command.rules:
@@ -100,18 +118,43 @@ def fields(kind: type[Command]) -> tuple[FieldInfo, ...]:
 
 
 def _complete(value: Any, field: FieldInfo) -> Any:
-    """A time without seconds, as forms of browsers send it, gets them."""
+    """The value; seconds are added to a time without seconds, which is what HTML forms send."""
     return _MINUTES.sub(r"\1:00\2", value) if isinstance(value, str) and _is(field, DateTimeType) else value
 
 
 def numbered(kind: type[Command], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Texts from a path or a query, with plain decimal numbers read where the command wants integers.
+    """Texts from a path or a query; where the command has an integer, a plain decimal number is converted.
 
-    Other spellings of a number stay texts, and fail as such: one thing has one address.
+    Other spellings of a number stay texts, so that they fail validation: each resource has exactly one address.
     """
     return {
         name: int(text) if name in integers(kind) and _INTEGER.fullmatch(text) else text for name, text in texts.items()
     }
+
+
+@cache
+def has_times(kind: type[Command]) -> bool:
+    """Whether a command contains a time, at any depth."""
+    return any(isinstance(each, DateTimeType) for each in _inside(msgspec.inspect.type_info(kind)))
+
+
+def _inside(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
+    """A type and all types inside it."""
+    match info:
+        case Metadata():
+            yield from _inside(info.type)
+        case UnionType():
+            for choice in info.types:
+                yield from _inside(choice)
+        case ListType():
+            yield from _inside(info.item_type)
+        case DictType():
+            yield from _inside(info.value_type)
+        case StructType():
+            for field in info.fields:
+                yield from _inside(field.type)
+        case _:
+            yield info
 
 
 @cache
@@ -127,7 +170,7 @@ def _is(field: FieldInfo, kind: type[msgspec.inspect.Type]) -> bool:
 
 
 def sound(value: Any) -> Any:
-    """The value as the database can hold it: no NUL in texts, times in UTC and in range. Raises ValueError."""
+    """The value with its times in UTC. Raises ValueError for NUL in texts and for times that are out of range."""
     match value:
         case str() if _NUL.search(value):
             raise ValueError("must not contain NUL characters")
@@ -145,7 +188,7 @@ def sound(value: Any) -> Any:
 
 
 def utc(moment: datetime) -> datetime:
-    """A moment in UTC; one without an offset is UTC by the contract. Raises ValueError outside 1970..9000."""
+    """A time in UTC; by contract a time without an offset is UTC. Raises ValueError outside 1970..9000."""
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not _EARLIEST <= moment < _LATEST:
         raise ValueError("must lie between the years 1970 and 9000")
@@ -174,13 +217,24 @@ def body_type(kind: type[Command], left_out: Collection[str], wrapper: str | Non
     return msgspec.defstruct(f"{name}Request", [(wrapper, body)], forbid_unknown_fields=True) if wrapper else body
 
 
+def explained(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema in which a nullable field has its description and examples at its top level, where clients read them."""
+    for field in schema.get("properties", {}).values():
+        inner = [choice for choice in field.get("anyOf", ()) if choice != {"type": "null"}]
+        if len(inner) == 1:
+            for key in ("description", "examples"):
+                if key in inner[0]:
+                    field.setdefault(key, inner[0].pop(key))
+    return schema
+
+
 def given(command: Command, *names: str) -> dict[str, Any]:
     """The fields of a partial update that were sent, by name."""
     return {name: value for name in names if not isinstance(value := getattr(command, name), UnsetType)}
 
 
 def readable(message: str) -> str:
-    """A decoder's message in the caller's words: no path suffix, JSON's names of types."""
+    """The message of a decoder without the path at its end, and with JSON's names of types."""
     message = re.sub(r" - at `\$[^`]*`$", "", message)
     message = _TYPES.sub(lambda types: " or ".join(_PLAIN[each] for each in types[1].split(" | ")), message)
     return message[:1].lower() + message[1:]

@@ -1,36 +1,36 @@
-"""PostgreSQL: the pool, transactions that are retried whole, and LISTEN/NOTIFY.
-
-All SQL of a service goes through `Tx`, which is handed to every operation.
-"""
+"""PostgreSQL: the pool, reads, and transactions that are retried whole. All SQL of a service goes through here."""
 
 import asyncio
 import contextlib
-import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
+import msgspec
 import psycopg
 import structlog
+from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
+from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.tasks import ENQUEUE, Enqueued, Task
 
-S = TypeVar("S")
+A = TypeVar("A", bound=Struct)
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 Params = Mapping[str, Any]
 
 ATTEMPTS = 4
-"""How often a transaction is run before a conflict with others is given up on."""
+"""How often a transaction is run at most when it conflicts with others."""
 
 log = structlog.get_logger()
 
 CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
 SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
-EVERYTHING: LiteralString = "holdfast"
-"""The one PostgreSQL channel; a notice is the name of ours, a space, and the payload."""
 
 KEEPALIVE: dict[str, Any] = {
     "keepalives_idle": 10,
@@ -43,7 +43,7 @@ KEEPALIVE: dict[str, Any] = {
 SESSION: LiteralString = """
     set timezone = 'UTC';
     set statement_timeout = '30s';
-    -- A process that stalls, or whose machine dies, must not keep others waiting for its locks.
+    -- The locks of a process that stalls, or whose machine fails, must be released.
     set idle_in_transaction_session_timeout = '10s';
     set tcp_keepalives_idle = 10;
     set tcp_keepalives_interval = 5;
@@ -51,20 +51,27 @@ SESSION: LiteralString = """
 """
 
 DEADLINE = 40
-"""Seconds a caller is kept waiting for the database at most."""
+"""The most seconds that a caller waits for the database."""
 
 
-class Tx(Generic[S]):
-    """A transaction, with the settings of the service it belongs to.
+class _Open(NamedTuple):
+    """A connection in use; with its pipeline inside a transaction."""
 
-    It begins with its first statement: work that needs no database holds no connection.
+    connection: AsyncConnection[Any]
+    pipeline: AsyncPipeline | None
+
+
+class Reader(Generic[R_co]):
+    """Runs statements that change nothing, with the resources of the service they belong to.
+
+    Each statement is a transaction of its own; in a service with row-level security all of them share one snapshot.
+    The first statement takes a connection from the pool: work without statements holds none.
     """
 
-    def __init__(self, settings: S, connect: Callable[[], Awaitable["Line"]]) -> None:
-        self.settings = settings
-        self.notices: list[tuple[str, str]] = []
+    def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_Open]]) -> None:
+        self.resources = resources
         self._connect = connect
-        self._line: Line | None = None
+        self._open: _Open | None = None
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
@@ -75,7 +82,7 @@ class Tx(Generic[S]):
         return await (await self._answered(kwargs_row(into), sql, params)).fetchone()
 
     async def tuples(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
-        """Every row as a plain tuple: for hot statements."""
+        """Every row as a plain tuple: for frequent statements."""
         return await (await self._answered(tuple_row, sql, params)).fetchall()
 
     async def value(self, sql: LiteralString, params: Params | None = None) -> Any:
@@ -83,54 +90,62 @@ class Tx(Generic[S]):
         rows = await self.tuples(sql, params)
         return rows[0][0] if rows else None
 
-    async def run(self, sql: LiteralString, params: Params | None = None) -> None:
-        """Run a statement for its effect. It travels with the next one; should it fail, that or the commit says so."""
-        await self._execute(tuple_row, sql, params)
-
-    async def notify(self, channel: str, payload: str = "") -> None:
-        """Tell every process that listens, once this transaction has committed; this one before it answers.
-
-        This process hears it a second time from the database, so listeners must not mind.
-        """
-        self.notices.append((channel, payload))
-        await self.run(f"select pg_notify('{EVERYTHING}', %(notice)s)", {"notice": f"{channel} {payload}"})
-
     async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
-        if self._line is None:
-            self._line = await self._connect()
-        cursor = self._line.connection.cursor(row_factory=rows)
+        if self._open is None:
+            self._open = await self._connect()
+        cursor = self._open.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
 
     async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         cursor = await self._execute(rows, sql, params)
-        if self._line and self._line.pipeline:
-            # Without a Sync the server would not know that it waits for us, and never cut off a process that stalls.
-            await self._line.pipeline.sync()
+        if self._open and self._open.pipeline:
+            # After a Sync the server applies its idle timeout, which ends the session of a process that stalls.
+            await self._open.pipeline.sync()
         return cursor
 
 
-class Line(NamedTuple):
-    """A connection in use; with its pipeline inside a transaction."""
+class Tx(Reader[R_co]):
+    """A transaction. It begins with its first statement."""
 
-    connection: AsyncConnection[Any]
-    pipeline: AsyncPipeline | None
+    def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_Open]], tenant: int | None) -> None:
+        super().__init__(resources, connect)
+        self.notifications: list[tuple[str, str]] = []
+        self._tenant = tenant
+
+    async def run(self, sql: LiteralString, params: Params | None = None) -> None:
+        """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
+        await self._execute(tuple_row, sql, params)
+
+    async def notify(self, channel: str, payload: str = "") -> None:
+        """Notify the listeners of every process after the commit; those of this process before `transact` returns.
+
+        The database also notifies this process, so its listeners are called twice; the second call must do no harm.
+        """
+        self.notifications.append((channel, payload))
+        await self.run(f"select pg_notify('{CHANNEL}', %(notice)s)", {"notice": f"{channel} {payload}"})
+
+    async def enqueue(self, task: Task[A], arguments: A, *, delay: float = 0) -> int:
+        """Store a job for a task; return its id. It runs after this transaction has committed and `delay` seconds."""
+        stored = msgspec.json.encode(Enqueued(self._tenant, arguments)).decode()
+        return await self.value(ENQUEUE, {"name": task.name, "arguments": stored, "delay": delay})
 
 
-class Database(Generic[S]):
-    """One service's database, shared by all the work of a process.
+class Database(Generic[R]):
+    """The database of one service, shared by everything that runs in a process.
 
-    tenancy    the statement by which a transaction enters a tenant, `%(tenant)s`, for good: from then on row-level
-               security shows it that tenant's rows and no others. None: the service has no such wall
+    resources  what operations and jobs use besides the database
+    tenancy    the statement that restricts a transaction to one tenant, `%(tenant)s`, until it ends: row-level
+               security then shows it only the rows of that tenant. None: the service has no row-level security
     """
 
-    def __init__(self, url: str, settings: S, *, size: int, name: str, tenancy: LiteralString | None = None) -> None:
+    def __init__(self, url: str, resources: R, *, size: int, name: str, tenancy: LiteralString | None = None) -> None:
         self.url = url
-        self.settings = settings
+        self.resources = resources
         self.name = name
         self.tenancy: LiteralString | None = tenancy
-        self._heard: dict[str, list[Callable[[str], None]]] = {}
-        self._listener: asyncio.Task[None] | None = None
+        self._listeners: dict[str, list[Callable[[str], None]]] = {}
+        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._listeners, self._deliver)
         self.pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
             url,
             min_size=2,
@@ -144,107 +159,95 @@ class Database(Generic[S]):
 
     async def open(self) -> None:
         await self.pool.open()
-        self._listener = asyncio.create_task(self._listen(), name=f"{self.name} listener")
+        self._receiver.open()
 
     async def close(self) -> None:
-        if self._listener:
-            self._listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._listener
+        await self._receiver.close()
         await self.pool.close()
 
+    @contextlib.contextmanager
+    def listen(self, channel: str, listener: Callable[[str], None]) -> Generator[None]:
+        """Call `listener(payload)` for every notification on a channel while the block lasts.
+
+        `listener("")` is also called after each (re)connection, since anything may have been missed before it.
+        """
+        self._listeners.setdefault(channel, []).append(listener)
+        try:
+            yield
+        finally:
+            self._listeners[channel].remove(listener)
+
+    def _deliver(self, channel: str, payload: str) -> None:
+        for listener in tuple(self._listeners.get(channel, ())):
+            try:
+                listener(payload)
+            except Exception as error:
+                log.error("a listener failed", channel=channel, exc_info=error)
+
     @contextlib.asynccontextmanager
-    async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[S]]:
+    async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[R]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
-        Its statements are pipelined: BEGIN travels with the first that is read, COMMIT with the last that is not.
+        Its statements are pipelined: BEGIN and statements whose result is not read are sent with the next one.
         """
         async with contextlib.AsyncExitStack() as stack:
 
-            async def connect() -> Line:
+            async def connect() -> _Open:
                 connection = await stack.enter_async_context(self.pool.connection())
-                line = Line(connection, await stack.enter_async_context(_pipelined(connection, begin)))
+                opened = _Open(connection, await stack.enter_async_context(_pipelined(connection, begin)))
                 if self.tenancy is not None and tenant is not None:
                     await connection.execute(self.tenancy, {"tenant": str(tenant)})
-                return line
+                return opened
 
-            yield Tx(self.settings, connect)
+            yield Tx(self.resources, connect, tenant)
 
-    async def transact(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
-        """Run `work` in a transaction; run it again, whole, when it lost a race. Answers after the commit.
+    async def transact(
+        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None = None, *, keep: bool = True
+    ) -> T:
+        """Run `work` in a transaction and return its result after the commit. After a conflict, run all of it again.
 
-        With `tenant` it sees that tenant's rows only, where the service has row-level security. Raises
-        `service_unavailable` when the database cannot be reached or takes too long; then nothing is known to be stored.
+        With `tenant`, in a service with row-level security, it sees only that tenant's rows. With `keep` false the
+        transaction is rolled back, and the result says what would have happened. Raises `service_unavailable` when the
+        database cannot be reached or takes too long; it is then unknown whether anything was stored.
         """
         async with _in_time():
             for _ in range(ATTEMPTS - 1):
                 with contextlib.suppress(*CONFLICTS):
-                    return await self._attempt(work, tenant)
-            return await self._attempt(work, tenant)
+                    return await self._attempt(work, tenant, keep)
+            return await self._attempt(work, tenant, keep)
 
-    async def conclude(self, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
-        """The last transaction of an operation that makes its transactions itself: what it returns is the answer.
+    async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
+        """Run `work` with each statement in a transaction of its own: for reads, and for short locks.
 
-        For a request with an Idempotency-Key the answer is stored with it; see `runner.Once`.
-        """
-        return await self.transact(work)
-
-    async def _attempt(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None) -> T:
-        async with self.transaction(tenant) as tx:
-            answer = await work(tx)
-        for notice in tx.notices:
-            self._tell(*notice)
-        return answer
-
-    async def read(self, work: Callable[[Tx[S]], Awaitable[T]], tenant: int | None = None) -> T:
-        """Run `work` with every statement a transaction of its own: for reads, and for locks of a moment.
-
-        With `tenant`, where the service has row-level security, it sees that tenant's rows only, and all of them as
-        they were at one moment. Raises `service_unavailable` when the database cannot be reached or takes too long.
+        With `tenant`, in a service with row-level security, it sees only that tenant's rows, and all statements read
+        the same snapshot. Raises `service_unavailable` when the database cannot be reached or takes too long.
         """
         async with _in_time(), contextlib.AsyncExitStack() as stack:
             if self.tenancy is not None and tenant is not None:
                 return await work(await stack.enter_async_context(self.transaction(tenant, SNAPSHOT)))
 
-            async def connect() -> Line:
-                return Line(await stack.enter_async_context(self.pool.connection()), None)
+            async def connect() -> _Open:
+                return _Open(await stack.enter_async_context(self.pool.connection()), None)
 
-            return await work(Tx(self.settings, connect))
+            return await work(Reader(self.resources, connect))
 
-    @contextlib.contextmanager
-    def hearing(self, channel: str, heard: Callable[[str], None]) -> Generator[None]:
-        """Call `heard(payload)` for every notification on a channel while the block lasts.
+    async def _attempt(self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool) -> T:
+        answers: list[T] = []
+        with contextlib.suppress(_RollBack):
+            async with self.transaction(tenant) as tx:
+                answers.append(await work(tx))
+                if not keep:
+                    # Wait for statements whose results were not read, so that their errors are raised here.
+                    await tx.run("set constraints all immediate")
+                    await tx.value("select true")
+                    raise _RollBack
+            for notification in tx.notifications:
+                self._deliver(*notification)
+        return answers[0]
 
-        `heard("")` is also called after each (re)connection, since anything may have been missed before it.
-        """
-        self._heard.setdefault(channel, []).append(heard)
-        try:
-            yield
-        finally:
-            self._heard[channel].remove(heard)
 
-    async def _listen(self) -> None:
-        while True:
-            try:
-                async with await AsyncConnection.connect(
-                    self.url, autocommit=True, application_name=f"{self.name} listener", **KEEPALIVE
-                ) as connection:
-                    await connection.execute(f"listen {EVERYTHING}")
-                    for channel in self._heard:
-                        self._tell(channel, "")
-                    async for notice in connection.notifies():
-                        channel, _, payload = notice.payload.partition(" ")
-                        self._tell(channel, payload)
-            except Exception as error:
-                log.warning("listener lost its connection", error=first_line(error))
-            await asyncio.sleep(0.5)
-
-    def _tell(self, channel: str, payload: str) -> None:
-        for heard in tuple(self._heard.get(channel, ())):
-            try:
-                heard(payload)
-            except Exception as error:
-                log.error("a listener failed", channel=channel, exc_info=error)
+class _RollBack(Exception):
+    """Raised to roll back a transaction that is not to be kept."""
 
 
 @contextlib.asynccontextmanager
@@ -256,7 +259,7 @@ async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> 
             yield pipeline
             commit = await connection.execute("commit")
         if commit.statusmessage != "COMMIT":
-            # Somebody swallowed the error of a statement; PostgreSQL then rolls back without another word.
+            # The code caught the error of a statement and went on; COMMIT then rolls back without an error.
             raise psycopg.InternalError("the transaction was rolled back")
     except BaseException:
         if not connection.closed:
@@ -266,7 +269,7 @@ async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> 
 
 @contextlib.asynccontextmanager
 async def _in_time() -> AsyncGenerator[None]:
-    """Turn what only waiting can help with into `service_unavailable`, and wait no longer than a caller would."""
+    """Raise `service_unavailable` for errors that may pass with time, and after `DEADLINE` seconds."""
     try:
         async with asyncio.timeout(DEADLINE):
             yield
@@ -279,14 +282,9 @@ async def _in_time() -> AsyncGenerator[None]:
         log.warning("database unavailable", error=first_line(error))
         raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
     except psycopg.Error as error:
-        # What follows the first line quotes rows: addresses and hashes do not belong into logs.
+        # The lines after the first quote rows, and so addresses and hashes, which must not be logged.
         error.args = (first_line(error),)
         raise
-
-
-def transacts_itself(work: Callable[..., Awaitable[Any]]) -> bool:
-    """Whether a function is given the `database`, to make transactions between what it does elsewhere, and no `tx`."""
-    return "database" in inspect.signature(work).parameters
 
 
 def first_line(error: BaseException) -> str:

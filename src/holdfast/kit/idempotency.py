@@ -1,140 +1,163 @@
-"""A request that comes again with its `Idempotency-Key` is done once, and answered as it was the first time.
+"""Idempotency keys: a request that is repeated with its key is done once, and gets the first answer again.
 
-The answer is stored in the transaction of the work, so there is never one without the other, in the table
-`idempotency_answers` of the service's database. It is kept for a day, and sealed with the `secret` of the service's
-settings, since it may hold secrets; of keys and requests only hashes are kept. What was refused or failed is not kept:
-it may be tried again, with the same key.
+The answer is stored in the table `idempotency_answers` of the service's database, in the same transaction as the work:
+either both are stored or neither. It is sealed with the `secret` of the service's resources, since it may contain
+secrets. Keys and requests are stored as hashes only. A refusal or an error is not stored: the request may be tried
+again with the same key.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
+from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
-from holdfast.kit.database import Tx
-from holdfast.kit.operation import Caller, Operation
-from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, Problem
-from holdfast.kit.secrets import Secret, Unreadable
-
-KEPT_HOURS = 24
+from holdfast.kit.database import Reader, Tx
+from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, Problem, ProblemType
+from holdfast.kit.secrets import HasSecret, Secret, Unreadable
 
 LOCK = 0x6964656D
-"""Space of the advisory locks ("idem") under which a request is looked up, done and stored."""
+"""The first key of the advisory locks ("idem") that are held while a request is looked up, done and stored."""
 
 
 class Request(NamedTuple):
-    """A request that may come again.
+    """A request that may be repeated.
 
-    id       by which it is known again: its key, and whose that is
-    print    what it asks for
+    id             the hash of its key and of the key's owner
+    fingerprint    the hash of the operation and the command
     """
 
     id: bytes
-    print: bytes
+    fingerprint: bytes
 
 
 class Stored(NamedTuple):
-    """What a request asked for, and how it was answered, sealed."""
+    """A stored request: its fingerprint, and its sealed answer."""
 
-    print: bytes
+    fingerprint: bytes
     sealed: bytes
 
 
-def request(operation: Operation, caller: Caller, command: Command, key: str) -> Request:
-    """The request of a caller. A key belongs to the API key it was sent with; others may use the same."""
-    asked = operation.name.encode() + msgspec.json.encode(command)
-    return Request(sha256(f"{caller.counted_as} {key}".encode()).digest(), sha256(asked).digest())
+class Attempt:
+    """Base of answers that may say that nothing was done. Such an answer is not stored: the request may be tried again.
 
-
-async def once(
-    tx: Tx[Any], requests: Sequence[Request], work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]]
-) -> list[Any]:
-    """How each request is answered: by `work`, or, to the byte, as it was when it came before.
-
-    No two of the requests have the same id. A request that another process is at is waited for.
-
-    work    answers the requests at the places it is given, the new ones; a `Problem` among its answers is not kept
+    applied    whether anything was stored
     """
-    # In a statement of its own: what is looked up after it includes what those who held the locks have stored.
-    await tx.run(
-        "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
-        {"space": LOCK, "locks": sorted({int.from_bytes(each.id[:4], signed=True) for each in requests})},
-    )
-    known = await _recall(tx, requests)
-    fresh = [place for place, each in enumerate(requests) if each.id not in known]
-    done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
-    secret: Secret = tx.settings.secret
-    await _remember(
-        tx,
-        {
-            requests[place]: secret.seal(msgspec.json.encode(answer).decode())
-            for place, answer in done.items()
-            if not isinstance(answer, Problem)
-        },
-    )
-    return [
-        done[place] if place in done else _replayed(secret, known[each.id], each) for place, each in enumerate(requests)
-    ]
+
+    applied: bool
 
 
-async def replay(tx: Tx[Any], request: Request) -> Raw | Problem | None:
-    """How a request was answered when it came before; None when it has not."""
-    known = await _recall(tx, [request])
-    return _replayed(tx.settings.secret, known[request.id], request) if known else None
+@dataclass(frozen=True)
+class Idempotency:
+    """How a service treats idempotency keys.
 
+    hours     how long an answer is kept
+    reused    the problem when a key was used for another request
+    owner     returns the owner of a key: two owners may use the same key
+    """
 
-def _replayed(secret: Secret, stored: Stored, request: Request) -> Raw | Problem:
-    if stored.print != request.print:
-        return IDEMPOTENCY_KEY_REUSED()
-    try:
-        return Raw(secret.unseal(stored.sealed).encode())
-    except Unreadable:
-        return IDEMPOTENCY_KEY_REUSED(
-            "This was done before, but its answer was stored under another secret key and cannot be read any more.",
-            hint="Look at what was created; use a new key for a new request.",
+    hours: int = 24
+    reused: ProblemType = IDEMPOTENCY_KEY_REUSED
+    owner: Callable[[Caller], str] = lambda caller: caller.name
+
+    def request(self, operation: str, caller: Caller, command: Command, key: str) -> Request:
+        asked = operation.encode() + msgspec.json.encode(command)
+        return Request(sha256(f"{self.owner(caller)} {key}".encode()).digest(), sha256(asked).digest())
+
+    async def once(
+        self, tx: Tx[HasSecret], requests: Sequence[Request], work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]]
+    ) -> list[Any]:
+        """Return the answer to each request: the stored one, byte for byte, if there is one, else the one of `work`.
+
+        No two of the requests have the same id. If another process works on a request, this waits for it.
+
+        work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
+        """
+        # A statement of its own, so that the next one sees what the transactions that held these locks have stored.
+        await tx.run(
+            "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
+            {"space": LOCK, "locks": sorted({int.from_bytes(each.id[:4], signed=True) for each in requests})},
+        )
+        stored = await self._find(tx, requests)
+        first = {each.id: place for place, each in reversed([*enumerate(requests)])}
+        fresh = sorted(place for id, place in first.items() if id not in stored)
+        done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        secret = tx.resources.secret
+        await _insert(
+            tx,
+            {
+                requests[place]: secret.seal(msgspec.json.encode(answer).decode())
+                for place, answer in done.items()
+                if not isinstance(answer, Problem) and (answer.applied if isinstance(answer, Attempt) else True)
+            },
+        )
+        return [
+            self._replayed(secret, stored[each.id], each)
+            if each.id in stored
+            else done[first[each.id]]
+            if each.fingerprint == requests[first[each.id]].fingerprint
+            else self.reused()
+            for each in requests
+        ]
+
+    async def replay(self, reader: Reader[HasSecret], request: Request) -> Raw | Problem | None:
+        """Return the stored answer to a request, or None if there is none."""
+        stored = await self._find(reader, [request])
+        return self._replayed(reader.resources.secret, stored[request.id], request) if stored else None
+
+    def _replayed(self, secret: Secret, stored: Stored, request: Request) -> Raw | Problem:
+        if stored.fingerprint != request.fingerprint:
+            return self.reused()
+        try:
+            return Raw(secret.unseal(stored.sealed).encode())
+        except Unreadable:
+            return self.reused(
+                "This was done before, but its answer was stored under another secret key or by an earlier release "
+                "and cannot be read any more.",
+                hint="Look at what was created; use a new key for a new request.",
+            )
+
+    async def _find(self, reader: Reader[Any], requests: Sequence[Request]) -> Mapping[bytes, Stored]:
+        rows = await reader.tuples(
+            """
+            select id, fingerprint, sealed from idempotency_answers
+             where id = any(%(ids)s) and inserted_at > now() - make_interval(hours => %(hours)s)
+            """,
+            {"ids": [each.id for each in requests], "hours": self.hours},
+        )
+        return {id: Stored(fingerprint, sealed) for id, fingerprint, sealed in rows}
+
+    async def forget_answers(self, tx: Tx[Any]) -> int:
+        """Delete the answers that are older than `hours`. Returns how many were deleted."""
+        return await tx.value(
+            """
+            with deleted as (
+                delete from idempotency_answers
+                 where inserted_at < now() - make_interval(hours => %(hours)s) returning 1)
+            select count(*) from deleted
+            """,
+            {"hours": self.hours},
         )
 
 
-async def _recall(tx: Tx[Any], requests: Sequence[Request]) -> Mapping[bytes, Stored]:
-    rows = await tx.tuples(
-        """
-        select id, print, sealed from idempotency_answers
-         where id = any(%(ids)s) and inserted_at > now() - make_interval(hours => %(hours)s)
-        """,
-        {"ids": [each.id for each in requests], "hours": KEPT_HOURS},
-    )
-    return {id: Stored(print, sealed) for id, print, sealed in rows}
-
-
-async def _remember(tx: Tx[Any], answers: Mapping[Request, bytes]) -> None:
-    """Store answers, in the place of older ones that are no longer kept."""
+async def _insert(tx: Tx[Any], answers: Mapping[Request, bytes]) -> None:
+    """Store answers; each replaces an expired answer with the same id."""
     if not answers:
         return
     await tx.run(
         """
-        insert into idempotency_answers (id, print, sealed)
-        select * from unnest(%(ids)s::bytea[], %(prints)s::bytea[], %(sealed)s::bytea[])
+        insert into idempotency_answers (id, fingerprint, sealed)
+        select * from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[])
             on conflict (id) do update
-           set print = excluded.print, sealed = excluded.sealed, inserted_at = excluded.inserted_at
+           set fingerprint = excluded.fingerprint, sealed = excluded.sealed, inserted_at = excluded.inserted_at
         """,
         {
             "ids": [each.id for each in answers],
-            "prints": [each.print for each in answers],
+            "fingerprints": [each.fingerprint for each in answers],
             "sealed": list(answers.values()),
         },
-    )
-
-
-async def forget_answers(tx: Tx[Any]) -> int:
-    """Delete the answers that are no longer kept; how many."""
-    return await tx.value(
-        """
-        with deleted as (
-            delete from idempotency_answers where inserted_at < now() - make_interval(hours => %(hours)s) returning 1)
-        select count(*) from deleted
-        """,
-        {"hours": KEPT_HOURS},
     )

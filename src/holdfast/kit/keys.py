@@ -11,22 +11,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from cachetools import LRUCache
+
 from holdfast.kit.batch import Batcher
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import Caller
+from holdfast.kit.database import Database, Reader
 from holdfast.kit.problems import INVALID_API_KEY, MISSING_API_KEY
 
 PREFIX = "hf_"
-"""What every key begins with, and no other credential."""
-
-SHOWN = 8
-"""How many characters of a key remain visible in lists."""
+"""Every key begins with this, and no other credential does."""
 
 CHANNEL = "api_keys"
-"""Where a revocation is announced; the payload is the hexadecimal hash."""
+"""The channel on which a revocation is announced; the payload is the hexadecimal hash."""
 
 TTL = 1.0
-"""Seconds a look-up is remembered: the longest a revocation could go unheard while the listener reconnects."""
+"""Seconds a look-up is cached: a revoked key is accepted for at most so long while the listener reconnects."""
 
 REMEMBERED = 10_000
 
@@ -35,11 +34,11 @@ _SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 Authenticate = Callable[[str | None], Awaitable[Caller]]
 """Turns the credential of a request into its caller. Raises `missing_api_key` or `invalid_api_key`."""
 
-Find = Callable[[Tx[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]]]
+Find = Callable[[Reader[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]]]
 
 
 def mint() -> str:
-    """A fresh key, to be shown once."""
+    """Return a new key, which is to be shown once."""
     return f"{PREFIX}{secrets.token_urlsafe(32)}"
 
 
@@ -47,23 +46,18 @@ def digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def masked(start: str) -> str:
-    """A key as lists show it: its first 8 characters, then stars."""
-    return f"{start}{'*' * 8}"
-
-
 class KeyRing:
-    """Turns a raw key into its caller. Look-ups share one statement and are remembered for a second.
+    """Finds the caller of a raw key. Concurrent look-ups share one statement; results are cached for `TTL` seconds.
 
-    find    `(tx, hashes) -> {hash: caller}` for the active ones among them
-    name    what its look-ups are called in figures
+    find    `(reader, hashes) -> {hash: caller}` for the hashes of active keys
+    name    the name of its look-ups in metrics
     """
 
     def __init__(self, database: Database[Any], find: Find, name: str = "find_keys") -> None:
         self._database = database
         self._find = find
         self._revocations = 0
-        self._known: dict[bytes, tuple[Caller, float]] = {}
+        self._callers: LRUCache[bytes, tuple[Caller, float]] = LRUCache(REMEMBERED)
         self._lookups = Batcher[bytes, Caller | None](name, self._look_up)
 
     async def caller(self, key: str | None) -> Caller:
@@ -76,34 +70,37 @@ class KeyRing:
 
     async def holder(self, hashed: bytes) -> Caller:
         """The caller a hash is stored for. Raises `invalid_api_key`."""
-        known = self._known.get(hashed)
-        if known and known[1] > time.monotonic():
-            return known[0]
+        remembered = self._callers.get(hashed)
+        if remembered and remembered[1] > time.monotonic():
+            return remembered[0]
         revocations = self._revocations
         caller = await self._lookups.submit(hashed)
         if caller is None:
             raise INVALID_API_KEY()
-        # A look-up that a revocation overtook is good for this request, and not worth remembering.
+        # If a revocation arrived during the look-up, its result is used for this request but not cached.
         if revocations == self._revocations:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[hashed] = (caller, time.monotonic() + TTL)
+            self._callers[hashed] = caller, time.monotonic() + TTL
         return caller
 
     async def _look_up(self, hashes: Sequence[bytes]) -> Sequence[Caller | None]:
-        async def work(tx: Tx[Any]) -> Mapping[bytes, Caller]:
-            return await self._find(tx, hashes)
-
-        found = await self._database.read(work)
+        found = await self._database.read(lambda reader: self._find(reader, hashes))
         return [found.get(hashed) for hashed in hashes]
 
-    def hearing(self) -> AbstractContextManager[None]:
-        """Forget revoked keys as soon as they are announced, while the block lasts."""
-        return self._database.hearing(CHANNEL, self._forget)
+    def forgetting(self) -> AbstractContextManager[None]:
+        """While the block lasts, remove revoked keys from the cache as soon as they are announced."""
+        return self._database.listen(CHANNEL, self._forget)
 
     def _forget(self, payload: str) -> None:
         self._revocations += 1
         if payload:
-            self._known.pop(bytes.fromhex(payload), None)
+            self._callers.pop(bytes.fromhex(payload), None)
         else:
-            self._known.clear()
+            self._callers.clear()
+
+
+def credential(headers: Mapping[bytes, bytes]) -> str | None:
+    """The credential of a request: the header X-API-Key, or else the bearer token."""
+    if key := headers.get(b"x-api-key"):
+        return key.decode("latin-1")
+    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None

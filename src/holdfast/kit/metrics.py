@@ -1,7 +1,7 @@
-"""Figures for Prometheus, served at `/metrics`.
+"""Metrics for Prometheus, served at `/metrics`.
 
-With several worker processes each writes its figures to a shared directory (`PROMETHEUS_MULTIPROC_DIR`, set by `serve`)
-and any of them answers for all.
+With several worker processes each writes its metrics to a shared directory (`PROMETHEUS_MULTIPROC_DIR`, set by
+`serve`), and each of them can answer with the metrics of all.
 """
 
 import os
@@ -20,6 +20,8 @@ FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 REQUESTS = Counter("holdfast_requests", "Requests answered.", ["operation", "status"])
 REQUEST_SECONDS = Histogram("holdfast_request_seconds", "Time from request to answer.", ["operation"], buckets=FAST)
+REFUSALS = Counter("holdfast_refusals", "Problems that operations answered with.", ["operation", "code"])
+JOBS = Counter("holdfast_jobs", "Jobs that ended, or failed and will be tried again.", ["task", "outcome"])
 BATCH_SIZE = Histogram(
     "holdfast_batch_calls",
     "Calls that shared one statement.",
@@ -31,7 +33,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 def exposition() -> bytes:
-    """Every figure of the service, in the Prometheus text format."""
+    """Every metric of the service, in the Prometheus text format."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

@@ -1,7 +1,7 @@
-"""Schema up to date: numbered `.sql` files, applied once each, in order, each in a transaction of its own.
+"""Migrations: numbered `.sql` files, each applied once, in order, in a transaction of its own.
 
-A file that was applied is never edited; its checksum is kept and compared. One that fails leaves nothing of itself
-behind, and is the next to be applied.
+A file that was applied must not be edited; its checksum is stored and compared. A file that fails is rolled back
+completely, and is the next to be applied.
 """
 
 import hashlib
@@ -35,9 +35,9 @@ def read(directory: Path) -> Iterator[Migration]:
 
 
 def migrate(url: str, migrations: list[Migration]) -> list[str]:
-    """Apply what is missing and return the names applied. Raises EditedMigration."""
+    """Apply the migrations that are missing. Returns their names. Raises EditedMigration."""
     with psycopg.connect(url, autocommit=True) as connection:
-        # Held by the session, and so given back with the connection.
+        # The session holds the lock, so that it is released when the connection is closed.
         connection.execute("select pg_advisory_lock(%s)", [LOCK])
         connection.execute("set lock_timeout = '10s'")
         connection.execute(

@@ -1,34 +1,38 @@
-"""A refusal the caller can act on, and its one shape on every door.
+"""Problems: refusals that the caller can act on, with the same members in REST and MCP.
 
-Each service keeps a closed list of kinds (`docs/problems.md`). Clients branch on `code`, never on the text.
+Each service has a closed list of problem types (`docs/problems.md`). Clients branch on `code`, never on the text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Problem(Exception):
-    """A request refused for a stated reason.
+    """Raised to refuse a request. It has a code, a message and a hint.
 
-    `body()` is the error envelope: `error`, `code`, `hint`, and members of the single problem such as `errors` or
+    `body()` is the error envelope: `error`, `code`, `hint`, and further members of some problems, such as `errors` or
     `retry_after` (whole seconds, also sent as the `Retry-After` header).
     """
 
-    def __init__(self, kind: "Kind", message: str, hint: str, extra: Mapping[str, Any]) -> None:
+    def __init__(self, type: "ProblemType", message: str, hint: str, extra: Mapping[str, Any]) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.type = type
         self.message = message
         self.hint = hint
         self.extra = extra
+        self.allow = ""
+        """With `method_not_allowed`: the methods of the Allow header."""
 
     @property
     def code(self) -> str:
-        return self.kind.code
+        return self.type.code
 
     @property
     def status(self) -> int:
-        return self.kind.status
+        return self.type.status
 
     @property
     def retry_after(self) -> int | None:
@@ -39,7 +43,7 @@ class Problem(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemType:
     """One code of the closed list. Calling it makes the problem: `raise NOT_FOUND("No event has the id 7.")`."""
 
     code: str
@@ -51,81 +55,83 @@ class Kind:
         return Problem(self, message or self.meaning, hint or self.hint, extra)
 
 
-BAD_REQUEST = Kind(
+BAD_REQUEST = ProblemType(
     "bad_request",
     400,
     "The request cannot be understood.",
     "Compare the request with the documentation and send it again.",
 )
-INVALID_JSON = Kind("invalid_json", 400, "The body is not valid JSON.", "Send one JSON object, encoded as UTF-8.")
-MISSING_API_KEY = Kind(
+INVALID_JSON = ProblemType(
+    "invalid_json", 400, "The body is not valid JSON.", "Send one JSON object, encoded as UTF-8."
+)
+MISSING_API_KEY = ProblemType(
     "missing_api_key",
     401,
     "This operation needs an API key.",
     "Send the key in the X-API-Key header or as Authorization: Bearer <API_KEY>.",
 )
-INVALID_API_KEY = Kind(
+INVALID_API_KEY = ProblemType(
     "invalid_api_key",
     401,
     "The API key is unknown or has been revoked.",
     "Check the key for typing errors, or use another one.",
 )
-FORBIDDEN = Kind(
+FORBIDDEN = ProblemType(
     "forbidden",
     403,
     "The API key is valid but may not do this.",
     "Use a key of the account that owns the resource, or an admin key.",
 )
-INSUFFICIENT_SCOPE = Kind(
+INSUFFICIENT_SCOPE = ProblemType(
     "insufficient_scope",
     403,
     "The API key or access token lacks a scope this needs.",
     "Use one that has the scopes named in `scope`.",
 )
-NOT_FOUND = Kind("not_found", 404, "Nothing is found here.", "Check the path and the ids in it.")
-METHOD_NOT_ALLOWED = Kind(
+NOT_FOUND = ProblemType("not_found", 404, "Nothing is found here.", "Check the path and the ids in it.")
+METHOD_NOT_ALLOWED = ProblemType(
     "method_not_allowed",
     405,
     "The path exists but does not answer this method.",
     "Use a method named in the Allow header.",
 )
-NOT_ACCEPTABLE = Kind(
+NOT_ACCEPTABLE = ProblemType(
     "not_acceptable",
     406,
     "None of the types in the Accept header can be sent.",
     "Send the header Accept: application/json, text/event-stream.",
 )
-PAYLOAD_TOO_LARGE = Kind(
+PAYLOAD_TOO_LARGE = ProblemType(
     "payload_too_large", 413, "The request body is too large.", "Send a body of at most 1 MiB (1,048,576 bytes)."
 )
-UNSUPPORTED_MEDIA_TYPE = Kind(
+UNSUPPORTED_MEDIA_TYPE = ProblemType(
     "unsupported_media_type",
     415,
     "The body is not declared as JSON.",
     "Send the header Content-Type: application/json.",
 )
-VALIDATION_FAILED = Kind(
+VALIDATION_FAILED = ProblemType(
     "validation_failed",
     422,
     "Some fields are missing or not acceptable.",
     "Correct the fields named in `errors` and send the request again.",
 )
-IDEMPOTENCY_KEY_REUSED = Kind(
+IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
     422,
     "The Idempotency-Key was used before, for another request.",
     "Use a new key for a new request; repeat a request unchanged to get its answer again.",
 )
-RATE_LIMITED = Kind(
+RATE_LIMITED = ProblemType(
     "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."
 )
-INTERNAL_ERROR = Kind(
+INTERNAL_ERROR = ProblemType(
     "internal_error",
     500,
     "The service failed to handle the request.",
     "Try again; if it persists, report the request_id to the operator.",
 )
-SERVICE_UNAVAILABLE = Kind(
+SERVICE_UNAVAILABLE = ProblemType(
     "service_unavailable",
     503,
     "The service cannot answer right now.",
@@ -135,27 +141,23 @@ SERVICE_UNAVAILABLE = Kind(
 ErrorBody = Callable[[Problem], dict[str, Any]]
 """A service's error envelope; most use `Problem.body`."""
 
-EVERYWHERE: tuple[Kind, ...] = (
-    BAD_REQUEST,
-    INVALID_JSON,
-    MISSING_API_KEY,
-    INVALID_API_KEY,
-    FORBIDDEN,
-    INSUFFICIENT_SCOPE,
-    NOT_FOUND,
-    METHOD_NOT_ALLOWED,
-    NOT_ACCEPTABLE,
-    PAYLOAD_TOO_LARGE,
-    UNSUPPORTED_MEDIA_TYPE,
-    VALIDATION_FAILED,
-    RATE_LIMITED,
-    INTERNAL_ERROR,
-    SERVICE_UNAVAILABLE,
+EVERYWHERE = tuple(
+    each for each in [*globals().values()] if isinstance(each, ProblemType) and each is not IDEMPOTENCY_KEY_REUSED
 )
-"""The kinds any operation of any service may answer with."""
+"""The problem types every service has."""
 
 
 def invalid(errors: Mapping[str, Sequence[str]]) -> Problem:
     """The 422 that names every failing field: `errors` maps a field to its messages."""
     fields = ", ".join(sorted(errors))
     return VALIDATION_FAILED(f"Not acceptable: {fields}.", errors=errors)
+
+
+def refuses(*types: ProblemType) -> Callable[[F], F]:
+    """Declare the problems that a function raises or answers. The documents of its operation list them."""
+
+    def declare(function: F) -> F:
+        function.__refuses__ = types  # type: ignore[attr-defined]
+        return function
+
+    return declare

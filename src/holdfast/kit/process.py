@@ -18,39 +18,42 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from holdfast.kit import jobs, logs, migrate
+from holdfast.kit import embedded, jobs, logs, migrate
 from holdfast.kit.database import Database, Tx
+from holdfast.kit.resources import Resources, secret_of
 from holdfast.kit.service import Service
 from holdfast.kit.settings import Settings
 
 S = TypeVar("S", bound=Settings)
+R = TypeVar("R", bound=Resources[Any])
 T = TypeVar("T")
 
 
 class CannotStart(Exception):
-    """Something the operator has to see to first; the message says what."""
+    """The service cannot start; the message says what the operator must do first."""
 
 
 @dataclass(frozen=True)
-class Product(Generic[S]):
-    """A service as the command line knows it.
+class Product(Generic[S, R]):
+    """A service as the command line sees it.
 
-    build       puts it together
+    resources   builds what its operations use besides the database
+    build       builds the service
     factory     where a worker process finds its application: `module:function`, which calls `worker`
     tenancy     how a transaction enters a tenant; see `Database`
     """
 
     name: str
     title: str
-    port: int
     settings: type[S]
-    build: Callable[[S, Database[S]], Service]
+    resources: Callable[[S], R]
+    build: Callable[[Database[R]], Service]
     migrations: Path
     factory: str
     tenancy: LiteralString | None = None
 
     def configured(self, listener: socket.socket | None = None) -> S:
-        """The settings, with the address served where no base address is set. Sets up the logs too.
+        """Read the settings. Without a base address, the served address is used. Configures the logs too.
 
         Raises `CannotStart` for a setting that is not acceptable.
         """
@@ -65,11 +68,17 @@ class Product(Generic[S]):
         return settings.model_copy(update={"base_url": base_url})
 
     def ready(self, settings: S) -> S:
-        """The settings with a database that is up to date: the embedded one is made so, another is only checked.
+        """The settings with the URL of a database that is up to date. The embedded database is migrated if necessary.
 
-        Raises `CannotStart`.
+        Raises `CannotStart` if another database lacks migrations, or is named without the secret of its contents.
         """
-        url = settings.url
+        if settings.database_url and not settings.secret_key:
+            database, secret = (self._variable(name) for name in ("database_url", "secret_key"))
+            raise CannotStart(
+                f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
+                f"set {secret} to 32 or more random characters."
+            )
+        url = self.url(settings)
         if not settings.database_url:
             self.migrate(url)
         elif missing := self.pending(url):
@@ -78,6 +87,10 @@ class Product(Generic[S]):
             )
         return settings.model_copy(update={"database_url": url})
 
+    def url(self, settings: S) -> str:
+        """The URL of the database. Starts the embedded server when no database is set."""
+        return settings.database_url or embedded.database_url(settings.data_dir, settings.service)
+
     def schema(self) -> list[migrate.Migration]:
         return [*jobs.schema(), *migrate.read(self.migrations)]
 
@@ -85,23 +98,27 @@ class Product(Generic[S]):
         return migrate.pending(url, self.schema())
 
     def migrate(self, url: str) -> list[str]:
-        """Bring a database up to date; the names applied. Raises `CannotStart`."""
+        """Bring a database up to date. Returns the names of the migrations applied. Raises `CannotStart`."""
         try:
             return migrate.migrate(url, self.schema())
         except migrate.EditedMigration as error:
             raise CannotStart(str(error)) from error
 
-    def database(self, settings: S) -> Database[S]:
+    def _variable(self, setting: str) -> str:
+        """The environment variable of a setting."""
+        return str(self.settings.model_fields[setting].validation_alias)
+
+    def database(self, settings: S) -> Database[R]:
         return Database(
             settings.database_url,
-            settings,
+            self.resources(settings),
             size=settings.pool_size,
             name=f"holdfast {self.name}",
             tenancy=self.tenancy,
         )
 
-    async def transact(self, settings: S, work: Callable[[Tx[S]], Awaitable[T]]) -> T:
-        """Run `work` in a transaction, without a process that serves."""
+    async def transact(self, settings: S, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        """Run `work` in a transaction, in a process that does not serve requests."""
         database = self.database(settings)
         await database.pool.open()
         try:
@@ -110,14 +127,14 @@ class Product(Generic[S]):
             await database.pool.close()
 
     def app(self, settings: S, *, background: bool) -> ASGIApp:
-        return self.build(settings, self.database(settings)).app(background=background)
+        return self.build(self.database(settings)).app(background=background)
 
     def worker(self) -> ASGIApp:
         """The application of one of several worker processes."""
         return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
     def serve(self, settings: S, listener: socket.socket, *, background: bool = True, workers: int = 1) -> None:
-        """Serve until told to stop."""
+        """Serve until a signal stops the process."""
         if workers == 1:
             serve([Served(self.app(settings, background=background), settings, listener)])
             return
@@ -125,19 +142,20 @@ class Product(Generic[S]):
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
-            for field in ("database_url", "base_url"):
-                os.environ[str(self.settings.model_fields[field].validation_alias)] = getattr(settings, field)
+            for setting in ("database_url", "base_url"):
+                os.environ[self._variable(setting)] = getattr(settings, setting)
+            os.environ[self._variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings))
             Multiprocess(config, [listener]).run()
 
     def work(self, settings: S, begun: Callable[[], None]) -> None:
-        """Do the background work alone, until told to stop."""
+        """Do only the background work, until a signal stops the process."""
 
         async def work() -> None:
             database = self.database(settings)
             await database.open()
             try:
-                async with self.build(settings, database).background():
+                async with self.build(database).background():
                     begun()
                     await asyncio.Event().wait()
             finally:
@@ -149,7 +167,7 @@ class Product(Generic[S]):
 
 
 class Served(NamedTuple):
-    """An application and where it is to be found."""
+    """An application, and the socket that it is served on."""
 
     app: ASGIApp
     settings: Settings
@@ -157,7 +175,7 @@ class Served(NamedTuple):
 
 
 def serve(applications: Sequence[Served]) -> None:
-    """Serve applications from this process until it is told to stop."""
+    """Serve applications from this process until a signal stops it."""
     servers = [_Server(uvicorn.Config(each.app, **_http(each.settings))) for each in applications]
     signals: list[int] = []
 
@@ -183,7 +201,7 @@ def serve(applications: Sequence[Served]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to whoever runs it."""
+    """A server that does not handle signals; its caller does."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -202,7 +220,7 @@ def _http(settings: Settings) -> dict[str, Any]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on, also while the service behind it is still starting.
+    """Open a socket that accepts connections at once, even while the service is still starting.
 
     Raises `CannotStart` when the port is taken.
     """
@@ -226,7 +244,7 @@ def _address(listener: socket.socket) -> str:
 
 
 def end_like_ctrl_c() -> None:
-    # SIGTERM would otherwise end the process without its exit handlers, and leave the embedded server running.
+    # Without this, SIGTERM ends the process without its exit handlers, and the embedded server goes on running.
     def end(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)
 

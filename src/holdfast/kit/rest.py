@@ -1,50 +1,54 @@
-"""The REST door: the table of operations as HTTP.
+"""The REST interface: the table of operations over HTTP.
 
-A request becomes a command (`decode.py`), the answer becomes the envelope, a `Problem` becomes the error envelope.
+A request becomes a command, the answer becomes the envelope, a `Problem` becomes the error envelope.
 """
 
 import contextlib
 import re
-import secrets
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes
 
 import msgspec
-import structlog
-from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.kit.decode import CommandReader, Headers, read_body, segments
-from holdfast.kit.keys import Authenticate
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, readable, sound
+from holdfast.kit.handler import (
+    NO_STORE,
+    Access,
+    Headers,
+    Refuse,
+    Reply,
+    Request,
+    anonymous,
+    encode,
+    envelope,
+    handle,
+    method_not_allowed,
+    read_body,
+    read_query,
+)
+from holdfast.kit.keys import Authenticate, credential
 from holdfast.kit.limits import Limits
-from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
-from holdfast.kit.operation import NOBODY, Operation, Operations
-from holdfast.kit.problems import BAD_REQUEST, INTERNAL_ERROR, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, Problem
-from holdfast.kit.runner import Run, Runner, RunOnce
+from holdfast.kit.operation import Operation, Operations
+from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, invalid
+from holdfast.kit.runner import Run, Runner
 
-Header = tuple[bytes, bytes]
 Methods = dict[str, "Endpoint"]
 Shape = tuple[str | None, ...]
-Answer = Callable[[Scope, Receive, Send], Awaitable[int]]
-"""Answers a request and returns the status."""
-
-JSON = "application/json"
-
-log = structlog.get_logger()
-encode = msgspec.json.Encoder().encode
 
 
 class Table:
-    """The table of operations as an ASGI application: a look-up finds the path, however many there are.
+    """The table of operations as an ASGI application. It finds the operation of a path by a dictionary look-up.
 
-    Beside it stand other doors, each with a path of its own. Whatever else there is goes on to `otherwise`, without
-    having paid for its middleware.
+    Other handlers with fixed paths can be added. All other requests are passed to `otherwise`, whose middleware runs
+    only for those.
     """
 
     def __init__(
@@ -54,12 +58,13 @@ class Table:
         authenticate: Authenticate,
         limits: Limits,
         *,
-        doors: Mapping[str, ASGIApp],
+        handlers: Mapping[str, ASGIApp],
         otherwise: Starlette,
-        error_body: ErrorBody = Problem.body,
+        error_body: ErrorBody,
     ) -> None:
         self._static: dict[str, Methods] = {}
         self._shaped: dict[Shape, Methods] = {}
+        self._refuse = envelope(error_body)
         for operation in operations:
             if not operation.route:
                 continue
@@ -68,166 +73,85 @@ class Table:
                 if operation.path_fields
                 else self._static.setdefault(operation.path, {})
             )
-            once = runner.once(operation) if operation.repeatable else None
-            methods[operation.method] = Endpoint(operation, runner[operation], once, authenticate, limits, error_body)
-        self._doors = doors
+            methods[operation.method] = Endpoint(operation, runner[operation], authenticate, limits, self._refuse)
+        self._handlers = handlers
         self.otherwise = otherwise
-        self._error_body = error_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         methods = self._find(scope) if scope["type"] == "http" else None
         if methods is None:
-            door = self._doors.get(scope["path"], self.otherwise) if scope["type"] == "http" else self.otherwise
-            await door(scope, receive, send)
+            handler = self._handlers.get(scope["path"], self.otherwise) if scope["type"] == "http" else self.otherwise
+            await handler(scope, receive, send)
             return
-        method = scope["method"]
-        # What answers GET answers HEAD; the server leaves out the body.
-        if endpoint := methods.get("GET" if method == "HEAD" else method):
-            await endpoint(scope, receive, send)
+        request = Request(scope, receive, send, dict(scope["headers"]))
+        # A path that answers GET also answers HEAD; the server leaves out the body.
+        if endpoint := methods.get("GET" if request.method == "HEAD" else request.method):
+            reply = await endpoint(request)
         else:
-            problem = METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {method}.")
-            allow = (b"allow", ", ".join(sorted({*methods, *({"HEAD"} if "GET" in methods else ())})).encode())
-            await respond(send, problem.status, encode(self._error_body(problem)), [allow])
+            allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
+            reply = self._refuse(method_not_allowed(request.path, request.method, allowed), request)
+        await reply.send(request)
 
     def _find(self, scope: Scope) -> Methods | None:
         if methods := self._static.get(scope["path"]):
             return methods
         parts = segments(scope)
         for each, methods in self._shaped.items():
-            if len(each) == len(parts) and all(map(fits, parts, each)):
+            if len(each) == len(parts) and all(a == b or (a and b is None) for a, b in zip(parts, each, strict=True)):
                 return methods
         return None
 
 
 def shape(path: str) -> Shape:
-    """A path of the table, part by part, with None where a field of the command stands."""
+    """The parts of a path of the table, with None for each field of the command."""
     return tuple(None if part.startswith("{") else part for part in path.split("/"))
 
 
-def fits(part: str, literal: str | None) -> bool:
-    return part == literal if literal is not None else part != ""
-
-
 class Endpoint:
-    """One operation over HTTP.
-
-    once    how it is run for requests with an Idempotency-Key; None: it takes none
-    """
+    """One operation over HTTP."""
 
     def __init__(
-        self,
-        operation: Operation,
-        run: Run,
-        once: RunOnce | None,
-        authenticate: Authenticate,
-        limits: Limits,
-        error_body: ErrorBody,
+        self, operation: Operation, run: Run, authenticate: Authenticate, limits: Limits, refuse: Refuse
     ) -> None:
         self._operation = operation
         self._run = run
-        self._once = once
         self._authenticate = authenticate
-        self._error_body = error_body
         self._limits = limits
+        self._refuse = refuse
+        self._access = Access(operation.name, operation.scope, operation.limit)
         self._command = CommandReader(operation)
-        self._wrap = not (operation.bare or operation.paged)
-        self._observe = REQUEST_SECONDS.labels(operation.name).observe
+        self._wrap = not (operation.bare or operation.answers_page)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = time.perf_counter()
+    async def __call__(self, request: Request) -> Reply:
+        return await handle(
+            self._access,
+            self._limits,
+            partial(anonymous, request)
+            if self._operation.public
+            else partial(self._authenticate, credential(request.headers)),
+            partial(self._answer, request),
+            lambda problem: self._refuse(problem, request),
+        )
+
+    async def _answer(self, request: Request, caller: Caller) -> Reply:
         operation = self._operation
-        extra: Sequence[Header] = ()
-        try:
-            headers = dict(scope["headers"])
-            caller = NOBODY if operation.public else await self._authenticate(api_key(headers))
-            if operation.limit:
-                await self._limits.hit(operation.limit, address(scope) if operation.public else caller.counted_as)
-            body = await read_body(headers, receive) if operation.takes_body else b""
-            command = self._command(scope, body)
-            if self._once and IDEMPOTENCY_KEY in headers:
-                answer = await self._once(caller, command, idempotency_key(headers))
-            else:
-                answer = await self._run(caller, command)
-            status = operation.status
-            content = b"" if answer is None else encode({"data": answer} if self._wrap else answer)
-        except Exception as error:
-            problem = error if isinstance(error, Problem) else unexpected(error, operation.name)
-            status, extra, content = problem.status, headers_of(problem), encode(self._error_body(problem))
-        await respond(send, status, content, extra)
-        self._observe(time.perf_counter() - started)
-        answered(operation.name, status).inc()
+        body = await read_body(request.headers, request.receive) if operation.takes_body else b""
+        command = self._command(request.scope, body)
+        key = idempotency_key(request.headers) if operation.repeatable else None
+        answer = await self._run(caller, command, key)
+        content = b"" if answer is None else encode({"data": answer} if self._wrap else answer)
+        return Reply(operation.status, content, [NO_STORE])
 
 
-class Door:
-    """An endpoint beside the table, written by hand: it is refused, measured and logged like the rest.
-
-    answer    answers a request and returns the status; a `Problem` it raises instead becomes the error envelope
-    headers   what its refusals carry too
-    """
-
-    def __init__(
-        self,
-        name: str,
-        answer: Answer,
-        error_body: ErrorBody,
-        *,
-        methods: Sequence[str] = ("GET", "HEAD"),
-        headers: Sequence[Header] = (),
-    ) -> None:
-        self._name = name
-        self._methods = methods
-        self._answer = answer
-        self._error_body = error_body
-        self._headers = headers
-        self._observe = REQUEST_SECONDS.labels(name).observe
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = time.perf_counter()
-        try:
-            if scope["method"] not in self._methods:
-                raise METHOD_NOT_ALLOWED(f"{scope['path']} does not answer {scope['method']}.")
-            status = await self._answer(scope, receive, send)
-        except Exception as error:
-            problem = error if isinstance(error, Problem) else unexpected(error, self._name)
-            status, extra = problem.status, [*self._headers, *headers_of(problem)]
-            allow: list[Header] = [(b"allow", ", ".join(self._methods).encode())] if status == 405 else []
-            await respond(send, status, encode(self._error_body(problem)), [*extra, *allow])
-        self._observe(time.perf_counter() - started)
-        answered(self._name, status).inc()
-
-
-@cache
-def answered(operation: str, status: int) -> Counter:
-    return REQUESTS.labels(operation, str(status))
-
-
-def address(scope: Scope) -> str:
-    """Where a request comes from, as throttles count: an IPv4 address, an IPv6 network of /64, or a local socket."""
-    if not scope.get("client"):
-        return "a local socket"
-    host = scope["client"][0]
-    with contextlib.suppress(ValueError):
-        ip = ip_address(host)
-        if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:
-            return f"network {int(ip) >> 64:x}"
-    return f"address {host}"
-
-
-def api_key(headers: Headers) -> str | None:
-    """The raw key of a request: X-API-Key, or else a bearer token."""
-    if key := headers.get(b"x-api-key"):
-        return key.decode("latin-1")
-    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
-IDEMPOTENCY_KEY = b"idempotency-key"
 _PRINTABLE = re.compile(r"[ -~]{1,255}")
 
 
-def idempotency_key(headers: Headers) -> str:
-    """The key in the header that makes a request repeatable. Raises `bad_request`."""
-    key = headers[IDEMPOTENCY_KEY].decode("latin-1").strip()
+def idempotency_key(headers: Headers) -> str | None:
+    """The value of the header Idempotency-Key, or None. Raises `bad_request` if it is malformed."""
+    header = headers.get(b"idempotency-key")
+    if header is None:
+        return None
+    key = header.decode("latin-1").strip()
     if not _PRINTABLE.fullmatch(key):
         raise BAD_REQUEST(
             "The Idempotency-Key cannot be one.", hint="Send 1 to 255 printable ASCII characters, best a random UUID."
@@ -235,56 +159,110 @@ def idempotency_key(headers: Headers) -> str:
     return key
 
 
-def headers_of(problem: Problem) -> Sequence[Header]:
-    """What HTTP wants beside the envelope: Retry-After, the challenge of a 401."""
-    extra: list[Header] = []
-    if problem.retry_after is not None:
-        extra.append((b"retry-after", str(problem.retry_after).encode()))
-    if problem.status == 401:
-        extra.append((b"www-authenticate", b'Bearer realm="API key"'))
-    return extra
+def unrouted(error_body: ErrorBody) -> Callable[[StarletteRequest, Exception], Awaitable[Response]]:
+    """Renders what the router itself refuses (unknown paths, wrong methods on plain routes) in the error envelope."""
 
-
-def unexpected(error: Exception, operation: str) -> Problem:
-    """A fault of ours: logged with an id, told without details."""
-    request_id = secrets.token_hex(8)
-    log.error("request failed", operation=operation, request_id=request_id, exc_info=error)
-    return INTERNAL_ERROR(request_id=request_id)
-
-
-async def respond(
-    send: Send, status: int, content: bytes, extra: Sequence[Header] = (), kind: bytes = b"application/json"
-) -> None:
-    """One answer, of JSON if nothing else is said; without content it has no body."""
-    headers = [(b"cache-control", b"no-store"), *extra]
-    if content:
-        headers += [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
-    elif status != 204:
-        headers.append((b"content-length", b"0"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
-
-
-def problem_response(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """The envelope for a `Problem` that a plain route raises."""
-
-    async def refused(_: Request, problem: Exception) -> Response:
-        assert isinstance(problem, Problem)
-        response = Response(encode(error_body(problem)), problem.status, {"cache-control": "no-store"}, JSON)
-        response.raw_headers.extend(headers_of(problem))
-        return response
-
-    return refused
-
-
-def refusal(error_body: ErrorBody) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """The envelope for what the router itself refuses: unknown paths, and wrong methods on plain routes."""
-
-    async def refused(request: Request, error: Exception) -> Response:
+    async def refuse(request: StarletteRequest, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        kind = METHOD_NOT_ALLOWED if error.status_code == 405 else NOT_FOUND
-        problem = kind(f"{request.method} {request.url.path} leads nowhere.")
+        type = METHOD_NOT_ALLOWED if error.status_code == 405 else NOT_FOUND
+        problem = type(f"{request.method} {request.url.path} leads nowhere.")
         headers = {**(error.headers or {}), "cache-control": "no-store"}
-        return Response(encode(error_body(problem)), problem.status, headers, JSON)
+        return Response(encode(error_body(problem)), problem.status, headers, "application/json")
 
-    return refused
+    return refuse
+
+
+class CommandReader:
+    """Reads the command of one operation from its requests.
+
+    The fast path decodes the body directly into types, and stops at the first error. Then the slow path finds every
+    failing field.
+    """
+
+    def __init__(self, operation: Operation) -> None:
+        self._kind = operation.command
+        parts = operation.path.split("/")
+        self._places = {part[1:-1]: place for place, part in enumerate(parts) if part.startswith("{")}
+        self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._places}
+        self._elsewhere = tuple(field.name for field in fields(self._kind) if field.name not in self._places)
+        self._takes_body = operation.takes_body
+        self._wrapper = operation.body
+        body = body_type(self._kind, self._places, self._wrapper) if self._takes_body else None
+        self._decode = msgspec.json.Decoder(body).decode if body else None
+        # Times must be converted to UTC, which only the slow path does; no frequent operation takes a time.
+        self._quick = not has_times(self._kind)
+
+    def __call__(self, scope: Scope, body: bytes) -> Command:
+        """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
+        path = self._path(scope) if self._places else {}
+        query = read_query(scope["query_string"]) if scope["query_string"] else {}
+        if not self._takes_body:
+            return self._checked(path, numbered(self._kind, query))
+        if query:
+            raise invalid({name: ["unknown field"] for name in query})
+        if self._decode and self._quick and b"\\u0000" not in body:
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                return self._quickly(path, self._decode(body))
+        return self._checked(path, self._unwrapped(parse(body)))
+
+    def _path(self, scope: Scope) -> dict[str, Any]:
+        parts = segments(scope)
+        texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
+        try:
+            return {name: sound(msgspec.convert(texts[name], field.type)) for name, field in self._in_path.items()}
+        except (msgspec.ValidationError, ValueError) as error:
+            # An id that cannot exist is not found.
+            raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
+
+    def _quickly(self, path: Mapping[str, Any], decoded: Any) -> Command:
+        content = getattr(decoded, self._wrapper) if self._wrapper else decoded
+        command = self._kind(**path, **{name: getattr(content, name) for name in self._elsewhere})
+        if errors := broken_rules(command):
+            raise invalid(errors)
+        return command
+
+    def _checked(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
+        if clash := self._places.keys() & values.keys():
+            raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
+        if not values and not self._elsewhere:
+            return self._kind(**path)
+        return check(self._kind, {**values, **path})
+
+    def _unwrapped(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The fields inside the wrapper, which must be the only member of the body."""
+        if self._wrapper is None:
+            return raw
+        errors = {name: ["unknown field"] for name in raw if name != self._wrapper}
+        content = raw.get(self._wrapper)
+        if not isinstance(content, dict):
+            errors[self._wrapper] = ["is required" if content is None else "expected an object"]
+        if errors:
+            raise invalid(errors)
+        return cast(dict[str, Any], content)
+
+
+def segments(scope: Scope) -> list[str]:
+    """The parts of the path, decoded. A percent-encoded slash belongs to its part and does not divide it.
+
+    A part that is not UTF-8 becomes empty, and so matches nothing.
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    return [_unescaped(part) for part in raw.split(b"/")] if b"%" in raw else scope["path"].split("/")
+
+
+def _unescaped(part: bytes) -> str:
+    try:
+        return unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body, with any members."""
+    try:
+        raw = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise INVALID_JSON(f"The body is not valid JSON: {error}.") from error
+    if not isinstance(raw, dict):
+        raise BAD_REQUEST("The body must be a JSON object.")
+    return raw  # pyright: ignore[reportUnknownVariableType]

@@ -1,183 +1,210 @@
-"""How operations run: alone in a transaction, together with everyone else who waits, or in steps of their own."""
+"""Runs operations in their modes, for REST and MCP: each call by itself, in batches, or in steps."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from holdfast.kit import idempotency
 from holdfast.kit.batch import Batcher
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.operation import Call, Caller, Operation, Operations
-from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Repeatable
+from holdfast.kit.database import Database, Reader, Tx
+from holdfast.kit.idempotency import Idempotency, Request
+from holdfast.kit.limits import Slots
+from holdfast.kit.metrics import REFUSALS
+from holdfast.kit.modes import Batch, Batched, Call, Single, Stepwise
+from holdfast.kit.operation import Operation, Operations
+from holdfast.kit.problems import Problem
+from holdfast.kit.steps import KeyedSteps, Steps
 
 READS_AT_ONCE = 4
-WAITING = 200
-"""Of each tenant: reads that run at once, and pieces of work that may wait."""
+"""The most reads of one tenant that run at once, in a service with row-level security."""
 
-Run = Callable[[Caller, Any], Awaitable[Any]]
-RunOnce = Callable[[Caller, Any, str], Awaitable[Any]]
+
+class Run(Protocol):
+    """Runs an operation. It raises a `Problem`. With an idempotency key, a repeated call is done only once."""
+
+    async def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Any: ...
 
 
 class Keyed(NamedTuple):
-    """A call that may come again."""
+    """A call with an idempotency key."""
 
     call: Call[Any]
-    request: idempotency.Request
+    request: Request
+
+
+Answers = Callable[[Tx[Any], int | None, Sequence[Call[Any]]], Awaitable[Sequence[Any]]]
+"""Answers the calls of one tenant (with None: of any), in their order."""
 
 
 class Runner:
-    """Runs the operations of one service on its database, for every door.
+    """Runs the operations of one service on its database.
 
-    Everything but a read answers after its commit. A transaction belongs to one tenant; where row-level security guards
-    the tenants, so does a batch, and what waits for a tenant's turn waits here, not with the connections of others.
+    A change is answered after its commit. In a service with row-level security every transaction and every batch is of
+    one tenant, and calls that wait for other work of their tenant hold no connection while they wait.
     """
 
-    def __init__(self, operations: Operations, database: Database[Any]) -> None:
+    def __init__(self, operations: Operations, database: Database[Any], idempotency: Idempotency | None = None) -> None:
         self._database = database
-        self._writes = Turns(1)
-        self._reads = Turns(READS_AT_ONCE)
-        self._repeats = Turns(1)
+        self.idempotency = idempotency or Idempotency()
+        self._writes = Slots(1)
+        self._reads = Slots(READS_AT_ONCE)
+        self._repeats = Slots(1)
+        for each in operations:
+            assert not (database.tenancy and each.public), (
+                f"{each.name}: row-level security needs a caller with a tenant"
+            )
+            assert not (isinstance(each.run, Stepwise) and issubclass(each.command, Repeatable)), (
+                f"{each.name}: what is done in steps cannot be taken back, so it takes no dry_run"
+            )
         self._runs = {each.name: self._run(each) for each in operations}
 
     def __getitem__(self, operation: Operation) -> Run:
-        """The function `(caller, command) -> answer` of an operation; it raises a `Problem`."""
         return self._runs[operation.name]
 
-    def once(self, operation: Operation) -> RunOnce:
-        """The function `(caller, command, key) -> answer` of an operation.
-
-        A call that comes again with its key changes nothing, and gets the bytes of the first answer as `Raw`. Calls
-        with a key share their runs with one another: those without pay nothing for them.
-        """
-
-        async def run(tx: Tx[Any], calls: Sequence[Keyed]) -> Sequence[Any]:
-            async def anew(places: Sequence[int]) -> Sequence[Any]:
-                fresh = [calls[place].call for place in places]
-                if operation.many:
-                    return await operation.run(tx, fresh)
-                return [await operation.run(tx, call.caller, call.command) for call in fresh]
-
-            return await idempotency.once(tx, [each.request for each in calls], anew)
-
-        async def alone(tenant: int | None, call: Keyed) -> Any:
-            [answer] = await self._transact(operation, lambda tx: run(tx, [call]), tenant)
-            return _given(answer)
-
-        async def in_steps(_: int | None, call: Keyed) -> Any:
-            answer = await self._database.read(lambda tx: idempotency.replay(tx, call.request))
-            if answer is None:
-                return await operation.run(Once(self._database, call.request), call.call.caller, call.call.command)
-            return _given(answer)
-
-        submit = self._lanes(operation, run) if operation.many else in_steps if operation.transacts_itself else alone
-
-        async def once(caller: Caller, command: Any, key: str) -> Any:
-            request = idempotency.request(operation, caller, command, key)
-            # Whoever sends the same twice at once waits here, not with a connection.
-            async with self._repeats.of(request.id):
-                return await submit(caller.tenant_id, Keyed(Call(caller, command), request))
-
-        return once
-
     def _run(self, operation: Operation) -> Run:
-        if operation.many:
-            return self._together(operation)
-        if operation.transacts_itself:
-            # Its transactions would not enter the tenant, and so see everybody's rows.
-            assert self._database.tenancy is None, f"{operation.name}: where row-level security guards, take a tx"
-            return partial(operation.run, self._database)
-        return self._alone(operation)
+        mode = operation.run
+        if isinstance(mode, Stepwise):
+            return self._in_steps(operation, mode)
+        answers = _batch(operation, mode) if isinstance(mode, Batched) else _each(operation, mode)
+        work = partial(self._transact, mode.reads, answers)
+        once = partial(self._transact, False, partial(self._once, answers))
+        if isinstance(mode, Batched):
+            work, once = self._together(operation.name, work), self._together(operation.name, once)
+        else:
+            work, once = _alone(work), _alone(once)
+        repeatable = issubclass(operation.command, Repeatable)
+        tried = self._together(operation.name, partial(self._transact, False, partial(self._try, answers), keep=False))
 
-    def _together(self, operation: Operation) -> Run:
-        submit = self._lanes(operation, operation.run)
-        return lambda caller, command: submit(caller.tenant_id, Call(caller, command))
+        async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
+            tenant = self._walled(caller)
+            if repeatable:
+                if command.dry_run:
+                    return await tried(tenant, Call(caller, command))
+                key = key or command.idempotency_key
+            if key is None:
+                return await work(tenant, Call(caller, command))
+            request = self.idempotency.request(operation.name, caller, command, key)
+            # Of two equal requests at the same time, the second waits here, without a connection.
+            async with self._repeats.of(request.id):
+                return await once(tenant, Keyed(Call(caller, command), request))
 
-    def _lanes(
-        self, operation: Operation, run: Callable[[Tx[Any], Sequence[Any]], Awaitable[Sequence[Any]]]
+        return run
+
+    def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
+        idempotency = self.idempotency
+
+        async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
+            tenant = self._walled(caller)
+            if key is None:
+                opened = Steps(self._database, tenant, self._writes)
+                return (await _counted(operation, mode.function(opened, caller, command))).answer
+            request = idempotency.request(operation.name, caller, command, key)
+            async with self._repeats.of(request.id):
+                opened = KeyedSteps(self._database, tenant, self._writes, idempotency, request)
+                answer = await opened.read(lambda reader: idempotency.replay(reader, request))
+                if answer is not None:
+                    return _raised(answer)
+                return (await _counted(operation, mode.function(opened, caller, command))).answer
+
+        return run
+
+    def _walled(self, caller: Caller) -> int | None:
+        """The tenant of a caller, in a service with row-level security; None in others."""
+        return caller.tenant if self._database.tenancy else None
+
+    async def _once(self, answers: Answers, tx: Tx[Any], tenant: int | None, calls: Sequence[Keyed]) -> Sequence[Any]:
+        async def anew(places: Sequence[int]) -> Sequence[Any]:
+            return await answers(tx, tenant, [calls[place].call for place in places])
+
+        return await self.idempotency.once(tx, [each.request for each in calls], anew)
+
+    def _together(
+        self, name: str, work: Callable[[int | None, Sequence[Any]], Awaitable[Sequence[Any]]]
     ) -> Callable[[int | None, Any], Awaitable[Any]]:
-        """A function `(tenant, call) -> answer` that runs calls together with everyone else's who waits."""
-        lanes: dict[int | None, Batcher[Any, Any]] = {}
-
-        def lane(tenant: int | None) -> Batcher[Any, Any]:
-            async def run_all(calls: Sequence[Any]) -> Sequence[Any]:
-                return await self._transact(operation, lambda tx: run(tx, calls), tenant)
-
-            return Batcher(operation.name, run_all)
+        """Return a function `(tenant, call) -> answer` that runs calls in batches."""
+        batchers: dict[int | None, Batcher[Any, Any]] = {}
 
         async def submit(tenant: int | None, call: Any) -> Any:
-            tenant = tenant if self._database.tenancy else None
-            mine = lanes.get(tenant) or lanes.setdefault(tenant, lane(tenant))
+            mine = batchers.get(tenant)
+            if mine is None:
+                mine = batchers[tenant] = Batcher(name, partial(work, tenant))
             try:
                 return await mine.submit(call)
             finally:
-                if mine.idle and lanes.get(tenant) is mine:
-                    del lanes[tenant]
+                if mine.idle and batchers.get(tenant) is mine:
+                    del batchers[tenant]
 
         return submit
 
-    def _alone(self, operation: Operation) -> Run:
-        return lambda caller, command: self._transact(
-            operation, lambda tx: operation.run(tx, caller, command), caller.tenant_id
-        )
+    async def _try(
+        self, answers: Answers, tx: Tx[Any], tenant: int | None, calls: Sequence[Call[Any]]
+    ) -> Sequence[Any]:
+        """Dry runs: each call is done as if it were alone, and rolled back before the next."""
+        found: list[Any] = []
+        for call in calls:
+            await tx.run("savepoint dry_run")
+            try:
+                found += await answers(tx, tenant, [call])
+            except Problem as problem:
+                found.append(problem)
+            await tx.run("rollback to savepoint dry_run")
+        return found
 
     async def _transact(
-        self, operation: Operation, work: Callable[[Tx[Any]], Awaitable[Any]], tenant: int | None
-    ) -> Any:
-        run = self._database.read if operation.reads else self._database.transact
-        if self._database.tenancy is None or tenant is None:
-            return await run(work)
-        async with (self._reads if operation.reads else self._writes).of(tenant):
-            return await run(work, tenant)
+        self, reads: bool, answers: Any, tenant: int | None, calls: Sequence[Any], *, keep: bool = True
+    ) -> Sequence[Any]:
+        def work(tx: Any) -> Awaitable[Sequence[Any]]:
+            return answers(tx, tenant, calls)
+
+        if reads:
+            return await self._of(self._reads, tenant, lambda: self._database.read(work, tenant))
+        return await self._of(self._writes, tenant, lambda: self._database.transact(work, tenant, keep=keep))
+
+    async def _of(self, slots: Slots, tenant: int | None, work: Callable[[], Awaitable[Any]]) -> Any:
+        if tenant is None:
+            return await work()
+        async with slots.of(tenant):
+            return await work()
 
 
-class Once:
-    """The database, for an operation that makes its transactions itself: the one that concludes it is made once."""
+def _each(operation: Operation, mode: Single[Any, Any]) -> Answers:
+    async def answers(tx: Reader[Any], _: int | None, calls: Sequence[Call[Any]]) -> Sequence[Any]:
+        return [await _counted(operation, mode.function(tx, call.caller, call.command)) for call in calls]
 
-    def __init__(self, database: Database[Any], request: idempotency.Request) -> None:
-        self.settings = database.settings
-        self.read, self.transact = database.read, database.transact
-        self._request = request
-
-    async def conclude(self, work: Callable[[Tx[Any]], Awaitable[Any]]) -> Any:
-        """The last transaction, with its answer, or the bytes of the answer it had before."""
-
-        async def once(tx: Tx[Any]) -> Any:
-            async def anew(_: Sequence[int]) -> Sequence[Any]:
-                return [await work(tx)]
-
-            [answer] = await idempotency.once(tx, [self._request], anew)
-            return answer
-
-        return _given(await self.transact(once))
+    return answers
 
 
-def _given(answer: Any) -> Any:
-    """An answer; raised, if it is a `Problem`."""
+def _batch(operation: Operation, mode: Batched[Any, Any]) -> Answers:
+    async def answers(tx: Reader[Any], tenant: int | None, calls: Sequence[Call[Any]]) -> Sequence[Any]:
+        found = await mode.function(tx, Batch(tenant or 0, calls))
+        for each in found:
+            if isinstance(each, Problem):
+                REFUSALS.labels(operation.name, each.code).inc()
+        return found
+
+    return answers
+
+
+def _alone(work: Callable[[int | None, Sequence[Any]], Awaitable[Sequence[Any]]]) -> Callable[..., Awaitable[Any]]:
+    async def run(tenant: int | None, call: Any) -> Any:
+        [answer] = await work(tenant, [call])
+        return _raised(answer)
+
+    return run
+
+
+async def _counted(operation: Operation, work: Awaitable[Any]) -> Any:
+    """Return the answer of an operation. A problem that it raises is counted."""
+    try:
+        return await work
+    except Problem as problem:
+        REFUSALS.labels(operation.name, problem.code).inc()
+        raise
+
+
+def _raised(answer: Any) -> Any:
+    """Return the answer, or raise it if it is a `Problem`."""
     if isinstance(answer, Problem):
         raise answer
     return answer
-
-
-class Turns:
-    """Lets so many pieces of the same one's work run at once, in order of arrival. Others wait, up to a number."""
-
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
-        self._turns: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
-
-    @contextlib.asynccontextmanager
-    async def of(self, whose: Hashable) -> AsyncGenerator[None]:
-        """A turn. Raises `service_unavailable` when too much waits already."""
-        semaphore, present = self._turns.get(whose) or (asyncio.Semaphore(self._at_once), 0)
-        if present >= self._at_once + WAITING:
-            raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=1)
-        self._turns[whose] = semaphore, present + 1
-        try:
-            async with semaphore:
-                yield
-        finally:
-            semaphore, present = self._turns.pop(whose)
-            if present > 1:
-                self._turns[whose] = semaphore, present - 1

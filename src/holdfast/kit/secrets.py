@@ -1,6 +1,6 @@
-"""Secrets at rest: one secret of the service, from which a key for each purpose is derived.
+"""The secret of a service, from which a key for each purpose is derived, and the sealing of stored secrets.
 
-Purposes cannot stand in for each other: what one key signed or sealed, no other opens.
+The key of one purpose can neither verify nor decrypt what the key of another has signed or sealed.
 """
 
 import contextlib
@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from cryptography.fernet import Fernet, InvalidToken
 
 SHORTEST = 32
-"""Characters a secret has at least."""
+"""The least number of characters in a secret."""
 
 
 class TooShort(Exception):
-    """A secret too short to be one."""
+    """The secret has fewer than `SHORTEST` characters."""
 
 
 class Unreadable(Exception):
-    """What was sealed was sealed under another secret."""
+    """The text was sealed with another secret."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,32 @@ class Secret:
         return self._fernet.encrypt(text.encode())
 
     def unseal(self, sealed: bytes) -> str:
-        """The text that was sealed. Raises `Unreadable` when it was sealed under another secret."""
+        """The text that was sealed. Raises `Unreadable` when it was sealed with another secret."""
         try:
             return self._fernet.decrypt(sealed).decode()
         except InvalidToken as error:
             raise Unreadable("This was encrypted under another secret key.") from error
 
 
-def secret(value: str, path: Path) -> Secret:
-    """The secret a setting gives, or else the one in a file, which is made when it does not exist.
+class HasSecret(Protocol):
+    """Resources with the secret of the service."""
 
-    Raises `TooShort`: all that is derived from a short secret could be guessed.
+    @property
+    def secret(self) -> Secret: ...
+
+
+def secret(value: str, path: Path) -> Secret:
+    """The secret in a setting, or else the one in a file, which is created if it does not exist.
+
+    Raises `TooShort`: keys that are derived from a short secret could be guessed.
     """
     if value:
         return _long_enough(value, "The secret key")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as fresh:  # readable by its owner alone
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as fresh:  # only its owner can read it
             fresh.write(secrets.token_urlsafe(32))
-        # Whoever links first wins; a half-written file is never seen.
+        # The first process to create the link wins; no process ever reads a half-written file.
         with contextlib.suppress(FileExistsError):
             os.link(fresh.name, path)
         Path(fresh.name).unlink()

@@ -1,4 +1,4 @@
-"""A service put together: its table behind its doors, its background work, its health."""
+"""A service: its table of operations over REST and MCP, its background work, its health checks."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from holdfast.kit import jobs, mcp, metrics, rest
+from holdfast.kit import mcp, metrics, rest
 from holdfast.kit.database import Database
+from holdfast.kit.jobs import Job, Periodic, work
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
@@ -26,7 +27,7 @@ from holdfast.kit.streams import Streams
 log = structlog.get_logger()
 
 READY_SECONDS = 2
-"""How long the database may take to answer before the process no longer calls itself ready."""
+"""Seconds the database may take to answer `/readyz`; after that the process reports that it is not ready."""
 
 Loop = Callable[[Database[Any]], Awaitable[None]]
 
@@ -35,36 +36,40 @@ Loop = Callable[[Database[Any]], Awaitable[None]]
 class Service:
     """Everything that makes one service, as data.
 
-    routes         what fits neither the table nor `/mcp`
+    runner         runs its operations
+    operations     its table
+    routes         routes that are neither in the table nor `/mcp`
     authenticate   turns the credential of a request into its caller
-    hearing        contexts in which what the doors remember is kept true by notifications
-    doors          endpoints written by hand, by path
-    agents         what agents are told of the service at `/mcp`; None: it has no such door
-    streams        the event streams open at its doors
+    caches         contexts in which notifications keep the caches of this process up to date
+    handlers       handlers of frequent paths, by path; they are looked up before the routes
+    agents         the endpoint for agents, `/mcp`; None: there is none
+    streams        its open event streams
     error_body     its error envelope
-    loops          work that runs for as long as the process does, and may run in any number of processes
-    periodic       jobs on a timetable, run once for all processes
+    loops          work that runs as long as the process does; any number of processes may run it
+    jobs           the jobs that do the tasks which transactions enqueue
+    periodic       jobs on a timetable; one of the processes runs each
     """
 
     database: Database[Any]
+    runner: Runner
     operations: Operations
     routes: Sequence[BaseRoute]
     authenticate: Authenticate
     limits: Limits
-    hearing: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
-    doors: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
+    caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
+    handlers: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.Agents | None = None
     streams: Streams = field(default_factory=Streams)
     error_body: ErrorBody = Problem.body
     loops: Sequence[Loop] = ()
-    periodic: tuple[jobs.Periodic, ...] = ()
+    jobs: Sequence[Job[Any]] = ()
+    periodic: Sequence[Periodic] = ()
 
     def app(self, *, background: bool = True) -> rest.Table:
-        """The ASGI application: the table, and plain routes behind it.
+        """The ASGI application: the table, and the other routes behind it.
 
         With `background` it also runs the loops and the jobs while it serves.
         """
-        runner = Runner(self.operations, self.database)
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -73,8 +78,8 @@ class Service:
                 stack.push_async_callback(self.database.close)
                 stack.push_async_callback(self.limits.close)
                 stack.enter_context(self.streams.closing_on_signals())
-                for hearing in self.hearing:
-                    stack.enter_context(hearing())
+                for cache in self.caches:
+                    stack.enter_context(cache())
                 if background:
                     await stack.enter_async_context(self.background())
                 yield
@@ -82,7 +87,7 @@ class Service:
         async def ready(_: Request) -> Response:
             try:
                 async with asyncio.timeout(READY_SECONDS):
-                    await self.database.read(lambda tx: tx.value("select 1"))
+                    await self.database.read(lambda reader: reader.value("select 1"))
             except Exception:
                 problem = SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1)
                 return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
@@ -96,29 +101,26 @@ class Service:
                 _page("/metrics", lambda: Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)),
             ],
             lifespan=lifespan,
-            exception_handlers={
-                HTTPException: rest.refusal(self.error_body),
-                Problem: rest.problem_response(self.error_body),
-            },
+            exception_handlers={HTTPException: rest.unrouted(self.error_body)},
         )
         plain.router.redirect_slashes = False
         return rest.Table(
             self.operations,
-            runner,
+            self.runner,
             self.authenticate,
             self.limits,
-            doors={**self.doors, **self._agent_door(runner)},
+            handlers={**self.handlers, **self._for_agents()},
             otherwise=plain,
             error_body=self.error_body,
         )
 
-    def _agent_door(self, runner: Runner) -> Mapping[str, ASGIApp]:
+    def _for_agents(self) -> Mapping[str, ASGIApp]:
         if self.agents is None:
             return {}
         endpoint = mcp.Endpoint(
             self.agents,
             self.operations,
-            runner,
+            self.runner,
             self.agents.authenticate or self.authenticate,
             self.limits,
             self.streams,
@@ -130,21 +132,21 @@ class Service:
     async def background(self) -> AsyncGenerator[None]:
         """Run the loops and the jobs for as long as the block lasts."""
         async with asyncio.TaskGroup() as group:
-            work = [group.create_task(_forever(loop, self.database), name=_name(loop)) for loop in self.loops]
-            if self.periodic:
-                work.append(group.create_task(_forever(self._jobs, self.database), name="jobs"))
+            tasks = [group.create_task(_forever(loop, self.database), name=_name(loop)) for loop in self.loops]
+            if self.jobs or self.periodic:
+                tasks.append(group.create_task(_forever(self._jobs, self.database), name="jobs"))
             try:
                 yield
             finally:
-                for task in work:
+                for task in tasks:
                     task.cancel()
 
     async def _jobs(self, database: Database[Any]) -> None:
-        await jobs.work(database, self.periodic)
+        await work(database, self.jobs, self.periodic)
 
 
 async def _forever(loop: Loop, database: Database[Any]) -> None:
-    """Keep a loop running: one that fails is started again a second later."""
+    """Keep a loop running: if it fails, start it again a second later."""
     while True:
         try:
             await loop(database)

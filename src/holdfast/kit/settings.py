@@ -6,8 +6,6 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from holdfast.kit import embedded
-
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
 BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
 
@@ -15,7 +13,8 @@ BASE_URL = "Public address of the service, without a slash at the end; empty mea
 class Settings(BaseSettings):
     """Base of a service's settings: frozen, every field with a description that `docs/settings.md` repeats.
 
-    A service gives `database_url` and `base_url` names of their own in the environment, and `service` its name.
+    Settings contain only texts and numbers; `resources.py` builds objects from them. A service defines the environment
+    variables of `database_url`, `base_url` and `secret_key`, and sets `service` to its name.
     """
 
     service: ClassVar[str]
@@ -24,6 +23,7 @@ class Settings(BaseSettings):
 
     database_url: str = Field("", description=DATABASE_URL)
     base_url: str = Field("", description=BASE_URL)
+    secret_key: str = Field("", description="What stored secrets are encrypted with.")
     data_dir: Path = Field(
         Path(".holdfast"),
         validation_alias="HOLDFAST_DATA_DIR",
@@ -49,8 +49,3 @@ class Settings(BaseSettings):
         validation_alias="DATABASE_POOL_SIZE",
         description="Database connections one process may hold for requests.",
     )
-
-    @property
-    def url(self) -> str:
-        """The database to use. Starts the embedded server when none is named."""
-        return self.database_url or embedded.database_url(self.data_dir, self.service)

@@ -1,7 +1,7 @@
-"""Server-sent events: one feed a topic, any number of readers, none of whom can hold up another.
+"""Server-sent events: one feed per topic, with any number of readers. No reader can delay another.
 
-A `Feed` keeps its latest messages under rising positions. A reader holds nothing but the position it has seen, so one
-that is slow costs no memory, and one that comes back can go on where it was.
+A `Feed` keeps its latest messages under rising positions. A reader stores only the last position it has seen. So a slow
+reader uses no memory for waiting messages, and a reader that reconnects can continue from its position.
 """
 
 import asyncio
@@ -9,20 +9,22 @@ import contextlib
 import itertools
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
+from holdfast.kit.handler import Reply, Request
+
 M = TypeVar("M")
 
 HEARTBEAT = 15.0
-"""Seconds of silence after which a comment is sent, so that nobody between takes the stream for dead."""
+"""Seconds without data after which a comment is sent, so that proxies do not close the stream as idle."""
 
 ROOM = 256
-"""How much a feed remembers for readers that are behind: messages, unless each is given a weight."""
+"""How much a feed keeps for slow readers: the sum of the weights of its messages, 1 each by default."""
 
 OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
 
@@ -50,7 +52,7 @@ class Feed(Generic[M]):
         self._numbers = itertools.count()
 
     def publish(self, position: int, message: M, weight: int = 1) -> None:
-        """Add a message and wake every reader. A position already passed is a message already told."""
+        """Add a message and wake every reader. A message at a position not above the latest is ignored."""
         if position <= self.position:
             return
         self._messages.append((position, message, weight))
@@ -62,14 +64,14 @@ class Feed(Generic[M]):
         self._wake()
 
     def restart(self, position: int) -> None:
-        """Begin anew at a position. Readers learn that they have missed something."""
+        """Forget all messages and continue at a position. Readers then learn that they have missed messages."""
         self._room += sum(weight for _, _, weight in self._messages)
         self._messages.clear()
         self.position = self._start = position
         self._wake()
 
     def since(self, position: int) -> list[M] | None:
-        """The messages after a position, oldest first; None when some of them are forgotten, or it lies ahead."""
+        """The messages after a position, oldest first. None if some are no longer kept, or the position is too high."""
         if not self._start <= position <= self.position:
             return None
         newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
@@ -80,7 +82,7 @@ class Feed(Generic[M]):
             wake()
 
     @property
-    def is_heard(self) -> bool:
+    def has_readers(self) -> bool:
         return bool(self._wakes)
 
     @contextlib.contextmanager
@@ -95,7 +97,7 @@ class Feed(Generic[M]):
 
 
 class EndOfStream(Exception):
-    """Raised by a reader that has nothing more to say. `last` is sent before the stream closes."""
+    """Raised by `pending` to end its stream. `last` is sent before the stream closes."""
 
     def __init__(self, last: bytes = b"") -> None:
         super().__init__()
@@ -103,71 +105,29 @@ class EndOfStream(Exception):
 
 
 class Streams:
-    """The open event streams of a process, all of which end when it is told to stop."""
+    """The open event streams of a process. All of them end when a signal stops the process."""
 
     def __init__(self) -> None:
         self.closing = False
-        self._wakes: set[Callable[[], None]] = set()
-
-    async def serve(
-        self,
-        name: str,
-        receive: Receive,
-        send: Send,
-        feed: Feed[Any],
-        pending: Pending,
-        *,
-        headers: Sequence[tuple[bytes, bytes]] = (),
-        farewell: bytes = b"",
-    ) -> None:
-        """Answer a request with a stream, until the client or this process goes away.
-
-        pending     `() -> bytes` to send now, none if there are none; it raises `EndOfStream` to close
-        farewell    what is said when this process stops
-        """
-        woken = asyncio.Event()
-        await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
-        gone = asyncio.create_task(_gone(receive))
-        gone.add_done_callback(lambda _: woken.set())
-        self._wakes.add(woken.set)
-        OPEN.labels(name).inc()
-        last = b""
-        try:
-            with feed.waking(woken.set):
-                while not gone.done():
-                    woken.clear()
-                    if self.closing:
-                        last = farewell
-                        break
-                    if chunk := await pending():
-                        await _send(send, chunk)
-                    elif not await _within(HEARTBEAT, woken):
-                        await _send(send, b":\n\n")
-        except EndOfStream as end:
-            last = end.last
-        finally:
-            OPEN.labels(name).dec()
-            self._wakes.discard(woken.set)
-            gone.cancel()
-        await send({"type": "http.response.body", "body": last})
+        self.wakes: set[Callable[[], None]] = set()
 
     def close(self) -> None:
-        """Say farewell on every stream."""
+        """End every stream, each with its last event."""
         self.closing = True
         self.wake()
 
     def wake(self) -> None:
-        """Let every stream look again whether it has something to say, and may still say it."""
-        for wake in tuple(self._wakes):
+        """Make every stream call `pending` again: there may be something to send, or the stream may have to end."""
+        for wake in tuple(self.wakes):
             wake()
 
     @contextlib.contextmanager
     def closing_on_signals(self) -> Generator[None]:
-        """End the streams as soon as the process is told to stop: its server waits for them, and would wait long."""
+        """End the streams as soon as a signal stops the process: its server waits until they have ended."""
         loop = asyncio.get_running_loop()
         before: dict[int, Any] = {}
 
-        def told(number: int, frame: FrameType | None) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(self.close)
             before[number](number, frame)
 
@@ -175,12 +135,53 @@ class Streams:
             with contextlib.suppress(ValueError):  # only the main thread has signals
                 if callable(handler := signal.getsignal(number)):
                     before[number] = handler
-                    signal.signal(number, told)
+                    signal.signal(number, stop)
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class EventStream(Reply, kw_only=True):
+    """A stream as the answer to a request. It lasts until the client disconnects or this process stops.
+
+    pending    `() -> bytes` returns what to send now, possibly nothing; it raises `EndOfStream` to close the stream
+    last       what is sent when this process stops
+    """
+
+    streams: Streams
+    name: str
+    feed: Feed[Any]
+    pending: Pending
+    last: bytes = b""
+
+    async def send(self, request: Request) -> None:
+        woken = asyncio.Event()
+        await request.send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self.headers]})
+        gone = asyncio.create_task(_gone(request.receive))
+        gone.add_done_callback(lambda _: woken.set())
+        self.streams.wakes.add(woken.set)
+        OPEN.labels(self.name).inc()
+        last = b""
+        try:
+            with self.feed.waking(woken.set):
+                while not gone.done():
+                    woken.clear()
+                    if self.streams.closing:
+                        last = self.last
+                        break
+                    if chunk := await self.pending():
+                        await _send(request.send, chunk)
+                    elif not await _within(HEARTBEAT, woken):
+                        await _send(request.send, b":\n\n")
+        except EndOfStream as end:
+            last = end.last
+        finally:
+            OPEN.labels(self.name).dec()
+            self.streams.wakes.discard(woken.set)
+            gone.cancel()
+        await request.send({"type": "http.response.body", "body": last})
 
 
 def event(data: bytes, *, id: str | None = None, name: str | None = None) -> bytes:

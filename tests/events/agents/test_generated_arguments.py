@@ -83,7 +83,7 @@ class Served:
         if "error" in answer or answer["result"]["isError"]:
             assert not LEAKS.search(json.dumps(answer, ensure_ascii=False)), answer
             assert self.stored() == before
-        elif TOOLS[tool].reads:
+        elif TOOLS[tool].run.reads:
             assert self.stored() == before
         return answer
 
@@ -159,7 +159,8 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
     @given(from_schema(schema, known), names, ANYTHING)
     def named(arguments: dict[str, Any], name: str, value: Any) -> None:
         spoilt = {**arguments, name: value}
-        assume(not fits(schema, spoilt))
+        # A refusal repeats the name that was sent, which says nothing of our insides.
+        assume(not fits(schema, spoilt) and not LEAKS.search(name))
         told = refused(served.call(tool, spoilt))
         assert told["code"] == "validation_failed"
         assert name in told["errors"]

@@ -45,7 +45,7 @@ async def test_a_tool_has_a_name_that_every_client_takes(service: Service, ada: 
         assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool["name"])
         assert len(tool["name"]) <= 64
         assert tool["title"] == tool["annotations"]["title"]
-        assert tool["description"] == TOOLS[tool["name"]].description
+        assert tool["description"].startswith(TOOLS[tool["name"]].description)
 
 
 ADDING = {"create_event", "create_api_key", "add_event_photo", "presign_upload", "create_queue"}
@@ -95,7 +95,7 @@ async def test_what_agents_are_told_first_is_short_and_names_tools_there_are(ser
 def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
     assert {operation.scope for operation in TOOLS.values()} == set(SCOPES)
     assert {operation.name for operation in TOOLS.values() if operation.scope == "read_events"} == {
-        operation.name for operation in TOOLS.values() if operation.reads and operation.noun != "keys"
+        operation.name for operation in TOOLS.values() if operation.run.reads and operation.noun != "keys"
     }
 
 
@@ -128,7 +128,7 @@ async def test_only_a_tool_that_says_so_changes_something(service: Service, ada:
 
     await agent(service, ada).call(tool, **ARGUMENTS[tool])
 
-    assert (await everything(service) == before) is TOOLS[tool].reads
+    assert (await everything(service) == before) is TOOLS[tool].run.reads
 
 
 IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and operation.tool.idempotent]
@@ -179,7 +179,7 @@ async def test_a_tool_answers_what_rest_answers(service: Service, ada: Client, t
 
 
 def test_every_tool_that_reads_is_compared_with_rest() -> None:
-    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.reads}
+    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.run.reads}
 
 
 @both_eras
@@ -196,3 +196,12 @@ async def test_a_registration_is_the_same_through_either_door(service: Service, 
     await service.settle()
     settled = await asking.call("get_registration", event_id=1, user_id=poll[-8:])
     assert settled["structuredContent"] == (await ada.get(poll)).json()["data"]
+
+
+async def test_a_tool_says_which_refusals_to_expect(service: Service, ada: Client) -> None:
+    descriptions = {tool["name"]: tool["description"] for tool in await listed(agent(service, ada))}
+
+    assert descriptions["create_registration"].endswith(
+        "\n\nErrors: event_cancelled, event_expired, event_full, forbidden, not_found."
+    )
+    assert "Errors:" not in descriptions["list_events"]

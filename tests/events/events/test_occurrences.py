@@ -1,7 +1,8 @@
 """An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
 
 from holdfast.events.events.recurrence import occurrence_to_show
-from holdfast.events.photos.retention import clear_photos
+from holdfast.events.images.retention import clear_photos
+from holdfast.kit.steps import Steps
 from tests.events.events.series import EVENING, all_events, goes_on, past
 from tests.events.photos.steps import a_day_passes, photo, upload
 from tests.support import Service
@@ -78,7 +79,7 @@ async def test_a_photo_is_kept_for_the_occurrence_ahead_when_the_past_one_shows_
 
     await ada.patch(f"/api/events/{was['id']}", {"event": {"image_keys": []}})
     await a_day_passes(service)
-    await clear_photos(service.database)
+    await clear_photos(Steps(service.database))
 
     before, ahead = await all_events(ada)
     assert (before["image_urls"], ahead["image_urls"]) == ([], was["image_urls"])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.kit.idempotency import forget_answers
+from holdfast.events.jobs import IDEMPOTENCY
 from tests.events.idempotency.scene import Scene, code
 from tests.support import Client, Service, running, unlimited
 
@@ -60,7 +60,7 @@ async def test_answers_older_than_a_day_are_deleted(scene: Scene) -> None:
             hours=hours,
         )
 
-    assert await scene.service.database.transact(forget_answers) == 1
+    assert await scene.service.database.transact(IDEMPOTENCY.forget_answers) == 1
     assert await scene.stored() == 1
 
 

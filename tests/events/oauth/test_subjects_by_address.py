@@ -74,7 +74,7 @@ async def test_a_link_ends_when_the_organizer_is_none_any_more(scene: Scene, rol
     )
 
     await scene.service.organizer(email="ben@example.com")
-    async with running(scene.service.database.settings) as fresh:  # one that remembers nothing
+    async with running(scene.service.database.resources.settings) as fresh:  # one that remembers nothing
         for email in (scene.email, "ben@example.com"):
             response = await Agent(fresh.app, scene.token(email=email)).ask("tools/list")
             assert refused(response) == (403, "forbidden")
@@ -106,7 +106,7 @@ async def test_the_same_subject_of_another_issuer_is_somebody_else(scene: Scene)
 
 
 async def test_calls_that_come_first_all_at_once_make_one_link(scene: Scene) -> None:
-    async with running(scene.service.database.settings) as other:
+    async with running(scene.service.database.resources.settings) as other:
         tokens = [scene.token(jti=str(number)) for number in range(10)]
         agents = [Agent(process.app, token) for token in tokens for process in (scene.service, other)]
         answers = await asyncio.gather(*(agent.call("list_organizers") for agent in agents))
@@ -149,7 +149,7 @@ async def test_an_address_links_the_first_subject_alone(scene: Scene) -> None:
 
 async def test_of_subjects_that_come_at_once_with_one_address_one_is_linked(scene: Scene) -> None:
     names = [f"ada {number}" for number in range(10)] * 2
-    async with running(scene.service.database.settings) as other:
+    async with running(scene.service.database.resources.settings) as other:
         apps = [scene.service.app] * 10 + [other.app] * 10
         agents = [Agent(app, scene.token(sub=name)) for app, name in zip(apps, names, strict=True)]
         answers = await asyncio.gather(*(agent.ask("tools/list") for agent in agents))

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth import jwks
-from holdfast.events.oauth.access_token import ALGORITHMS
+from holdfast.events.oauth.access_token import REGISTRY
 from holdfast.events.oauth.issuer import Issuer
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.outcomes import is_not_believed, is_unavailable, refusal
@@ -53,7 +53,7 @@ async def test_a_new_key_is_not_called_invalid_because_the_server_was_just_asked
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that has an entry for every key that a signature was tried with."""
     tried: list[str] = []
-    algorithm = type(ALGORITHMS["ES256"])
+    algorithm = type(REGISTRY.get_alg("ES256"))
     verify = algorithm.verify
 
     def counting(self: Any, message: bytes, signature: bytes, key: Any) -> bool:

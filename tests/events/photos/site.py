@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from tests.outside import Script, Server, ok, reaching, says, serving
 from tests.support import Service
@@ -35,5 +36,6 @@ async def site_of(service: Service) -> AsyncGenerator[Site]:
     """A site that a service may download from though it is not public."""
     site = Site()
     async with serving(site.answer) as site.server:
-        vars(service.database.settings)["outbound"] = reaching(site.server)
+        resources = service.database.resources
+        service.database.resources = replace(resources, outbound=reaching(site.server))
         yield site

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.events.photos.store import Store, of
+from holdfast.events.storage.store import Store
 from tests.events.photos.pictures import picture
 from tests.support import Client, Service
 
@@ -23,7 +23,7 @@ async def presign(client: Client, content: bytes, content_type: str = JPEG) -> d
 async def put(service: Service, url: str, content: bytes, content_type: str = JPEG, **headers: str) -> httpx2.Response:
     """PUT something to the address of an upload, wherever that is."""
     headers = {"Content-Type": content_type, **headers}
-    if url.startswith(service.database.settings.base_url):
+    if url.startswith(service.database.resources.settings.base_url):
         return await service.http.put(url, content=content, headers=headers)
     async with httpx2.AsyncClient() as http:
         return await http.put(url, content=content, headers=headers)
@@ -46,7 +46,7 @@ def key_of(organizer_id: int, letter: str) -> str:
 async def accepted(service: Service, *keys: str) -> None:
     """See that there are photos with these keys, which no event shows yet."""
     for key in keys:
-        await of(service.database.settings).write(key, picture(), JPEG)
+        await service.database.resources.photos.write(key, picture(), JPEG)
     await service.run_sql(
         """
         insert into photos (key, organizer_id, state, content_type, content_length)
@@ -81,7 +81,7 @@ def failing(response: httpx2.Response) -> dict[str, list[str]]:
 
 def files(service: Service, kind: str = "photos") -> set[str]:
     """The names of all files on the disk, of photos or of uploads."""
-    root: Path = service.database.settings.data_dir / "media"
+    root: Path = service.database.resources.settings.data_dir / "media"
     return {str(path.relative_to(root)) for path in (root / kind).rglob("*") if path.is_file()}
 
 

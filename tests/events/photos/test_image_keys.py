@@ -3,8 +3,7 @@
 import httpx2
 import pytest
 
-from holdfast.events.photos import store
-from holdfast.events.photos.model import upload_name
+from holdfast.events.images.model import upload_name
 from tests.events.photos.pictures import animation, frames, picture
 from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
 from tests.support import Client, Service, event_fields
@@ -141,7 +140,7 @@ async def test_an_upload_that_a_store_took_at_another_length_is_refused(service:
     ada = await service.organizer()
     event = await ada.create_event()
     key = (await presign(ada, b"x" * 9))["key"]
-    await store.of(service.database.settings).write(upload_name(key), picture(), "image/jpeg")
+    await service.database.resources.photos.write(upload_name(key), picture(), "image/jpeg")
 
     [said] = failing(await attach(ada, event, key))["image_keys"]
 

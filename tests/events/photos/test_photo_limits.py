@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.events.photos.model import MOST, MOST_IDLE
+from holdfast.events.images.model import MOST, MOST_IDLE
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.events.photos import store
-from holdfast.events.photos.model import upload_name
-from holdfast.events.photos.retention import clear_photos
+from holdfast.events.images.model import upload_name
+from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.problems import Problem
+from holdfast.kit.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, presign, states, stored, upload
 from tests.support import Client, Service, running
@@ -23,7 +23,7 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
 
 async def kept(service: Service, *names: str) -> list[bool]:
     """Whether files are there."""
-    found = store.of(service.database.settings)
+    found = service.database.resources.photos
     return [await stored(found, name) is not None for name in names]
 
 
@@ -36,10 +36,10 @@ async def test_an_upload_that_was_never_attached_is_deleted_after_a_day(service:
     ada = await service.organizer()
     uploaded, awaited = await upload(service, ada), (await presign(ada, picture()))["key"]
 
-    assert await clear_photos(service.database) == 0
+    assert await clear_photos(Steps(service.database)) == 0
     assert await kept(service, upload_name(uploaded)) == [True]
     await a_day_passes(service)
-    assert await clear_photos(service.database) == 2
+    assert await clear_photos(Steps(service.database)) == 2
 
     assert await states(service) == {}
     assert await kept(service, upload_name(uploaded), upload_name(awaited)) == [False, False]
@@ -52,7 +52,7 @@ async def test_a_photo_an_event_shows_is_kept_however_long(service: Service) -> 
 
     for _ in range(3):
         await a_day_passes(service)
-        await clear_photos(service.database)
+        await clear_photos(Steps(service.database))
 
     assert await kept(service, key) == [True]
     assert (await service.http.get(event["primary_image_url"])).content == picture()
@@ -63,13 +63,13 @@ async def test_the_upload_behind_a_photo_is_cleared_away_once_it_cannot_be_writt
     key = await upload(service, ada)
     await ada.create_event(image_keys=[key])
 
-    assert await clear_photos(service.database) == 0
+    assert await clear_photos(Steps(service.database)) == 0
     assert await kept(service, upload_name(key)) == [True]
     await a_day_passes(service)
-    assert await clear_photos(service.database) == 1
+    assert await clear_photos(Steps(service.database)) == 1
 
     assert await kept(service, key, upload_name(key)) == [True, False]
-    assert await clear_photos(service.database) == 0
+    assert await clear_photos(Steps(service.database)) == 0
 
 
 async def test_a_photo_taken_off_is_deleted_after_a_day(service: Service) -> None:
@@ -79,10 +79,10 @@ async def test_a_photo_taken_off_is_deleted_after_a_day(service: Service) -> Non
     await a_day_passes(service)
 
     await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
-    await clear_photos(service.database)
+    await clear_photos(Steps(service.database))
     assert await kept(service, key) == [True]
     await a_day_passes(service)
-    await clear_photos(service.database)
+    await clear_photos(Steps(service.database))
 
     assert await kept(service, key) == [False]
     assert await states(service) == {}
@@ -97,7 +97,7 @@ async def test_a_photo_is_kept_for_as_long_as_one_of_several_events_shows_it(ser
     for event, remains in ((one, True), (other, False)):
         await set_photos(ada, event)
         await a_day_passes(service)
-        await clear_photos(service.database)
+        await clear_photos(Steps(service.database))
         assert await kept(service, key) == [remains]
 
 
@@ -119,7 +119,7 @@ async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:
     await a_day_passes(service)
 
     await set_photos(ada, event, key)
-    await clear_photos(service.database)
+    await clear_photos(Steps(service.database))
 
     assert await kept(service, key) == [True]
 
@@ -135,7 +135,7 @@ async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_n
 
     refusal = await ada.post(f"/api/events/{event['id']}/photos", {"key": key})
     assert refusal.status_code == 422
-    assert await clear_photos(service.database) == 1
+    assert await clear_photos(Steps(service.database)) == 1
 
     assert await kept(service, key, upload_name(key)) == [False, False]
     assert await states(service) == {}
@@ -145,10 +145,10 @@ async def test_files_written_before_a_process_was_killed_are_deleted_with_their_
     ada = await service.organizer()
     key = await upload(service, ada)
     # Killed after it had written the photo, before that was accepted.
-    await store.of(service.database.settings).write(key, picture(), "image/jpeg")
+    await service.database.resources.photos.write(key, picture(), "image/jpeg")
     await a_day_passes(service)
 
-    await clear_photos(service.database)
+    await clear_photos(Steps(service.database))
 
     assert await kept(service, key, upload_name(key)) == [False, False]
 
@@ -160,10 +160,10 @@ async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Setti
         await a_day_passes(service)
     async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
         with pytest.raises(Problem):
-            await clear_photos(service.database)
+            await clear_photos(Steps(service.database))
         assert await states(service) == {key: "doomed"}
     async with running(in_s3) as service:
-        assert await clear_photos(service.database) == 1
+        assert await clear_photos(Steps(service.database)) == 1
         assert await kept(service, upload_name(key)) == [False]
 
 
@@ -175,7 +175,7 @@ async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_uploa
         half.write_bytes(b"half")
         await a_day_passes(service)
 
-        await clear_photos(service.database)
+        await clear_photos(Steps(service.database))
 
         assert files(service, "uploads") == set()
 
@@ -188,7 +188,7 @@ async def test_two_runs_at_once_do_each_others_work_and_no_harm(service: Service
         await upload(service, ada)
     await a_day_passes(service)
 
-    await asyncio.gather(*(clear_photos(service.database) for _ in range(3)))
+    await asyncio.gather(*(clear_photos(Steps(service.database)) for _ in range(3)))
 
     assert await states(service) == {shown: "accepted"}
     assert (await service.http.get(event["primary_image_url"])).status_code == 200

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from holdfast.events.photos import sandbox
-from holdfast.events.photos.container import Unfit
-from holdfast.events.photos.sandbox import AT_ONCE, Photo, look_at
+from holdfast.events.images import sandbox
+from holdfast.events.images.container import Unfit
+from holdfast.events.images.sandbox import AT_ONCE, Photo, look_at
 from holdfast.kit.problems import Problem
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
 from tests.events.photos.steps import upload
@@ -100,7 +100,7 @@ async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.
 )
 async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    confined = "from holdfast.events.photos import image; image.PROCESSOR_SECONDS = 1; image.confine()"
+    confined = "from holdfast.events.images import image; image.PROCESSOR_SECONDS = 1; image.confine()"
     monkeypatch.setattr(sandbox, "PROGRAM", program(f"{confined}\n{greedy}\nprint('image/png')"))
 
     with pytest.raises((Unfit, RuntimeError), match=r"too much to decode|MemoryError|File too large"):
@@ -127,7 +127,7 @@ class Gate:
         self._held = os.open(path, os.O_RDWR)
         self.program = program(
             f"open({str(path)!r}).read(); import runpy; "
-            "runpy.run_module('holdfast.events.photos.image', run_name='__main__')"
+            "runpy.run_module('holdfast.events.images.image', run_name='__main__')"
         )
 
     def open(self) -> None:

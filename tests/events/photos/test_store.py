@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.events.photos import store
-from holdfast.events.photos.disk import DiskStore
-from holdfast.events.photos.store import Store
+from holdfast.events.resources import build
 from holdfast.events.settings import Settings
+from holdfast.events.storage.disk import DiskStore
+from holdfast.events.storage.store import CHUNK, NotInstalled, Store
 from holdfast.kit.problems import Problem
 from tests.events.photos.steps import JPEG, put, stored
 from tests.support import Service, eventually, running
@@ -30,7 +30,7 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def kept_in(service: Service) -> AsyncIterator[Store]:
-    kept_in = store.of(service.database.settings)
+    kept_in = service.database.resources.photos
     yield kept_in
     await kept_in.delete([NAME, OTHER, PHOTO])
 
@@ -44,7 +44,7 @@ async def test_what_was_written_is_read(kept_in: Store) -> None:
         assert opened.size == len(content)
         chunks = [chunk async for chunk in opened.chunks]
     assert b"".join(chunks) == content
-    assert max(map(len, chunks)) <= store.CHUNK
+    assert max(map(len, chunks)) <= CHUNK
     assert await stored(kept_in, PHOTO) == content
 
 
@@ -162,10 +162,12 @@ async def test_the_time_of_an_address_cannot_be_put_off(service: Service, kept_i
 
 async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, kept_in: Store) -> None:
     if isinstance(kept_in, DiskStore):
-        (service.database.settings.data_dir / "media").write_text("in the way")
+        (service.database.resources.settings.data_dir / "media").write_text("in the way")
         unreachable: Store = kept_in
     else:
-        unreachable = store.of(service.database.settings.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"}))
+        unreachable = build(
+            service.database.resources.settings.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})
+        ).photos
 
     for call in (
         unreachable.write(PHOTO, b"photo", JPEG),
@@ -175,11 +177,11 @@ async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, kep
             await call
         assert (refused.value.status, refused.value.retry_after) == (503, 5)
     if isinstance(kept_in, DiskStore):
-        (service.database.settings.data_dir / "media").unlink()
+        (service.database.resources.settings.data_dir / "media").unlink()
 
 
 async def test_s3_without_its_client_says_how_to_get_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "holdfast.events.photos.s3", None)
+    monkeypatch.setitem(__import__("sys").modules, "holdfast.events.storage.s3", None)
 
-    with pytest.raises(store.NotInstalled, match=r"holdfast\[s3\]"):
-        store.of(settings.model_copy(update={"s3_bucket": "another"}))
+    with pytest.raises(NotInstalled, match=r"holdfast\[s3\]"):
+        build(settings.model_copy(update={"s3_bucket": "another"}))

@@ -160,4 +160,4 @@ async def test_of_several_uploads_to_one_address_at_once_a_whole_one_stays(servi
     await asyncio.gather(*(put(service, presigned["upload_url"], content) for content in others))
 
     [name] = files(service, "uploads")
-    assert (service.database.settings.data_dir / "media" / name).read_bytes() in others
+    assert (service.database.resources.settings.data_dir / "media" / name).read_bytes() in others

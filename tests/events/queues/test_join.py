@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.events.queues import operations
 from holdfast.events.queues.model import JoinQueue
-from holdfast.events.settings import Tx
-from holdfast.kit.operation import Call, Caller
+from holdfast.events.resources import Tx
+from holdfast.kit.caller import access_token
+from holdfast.kit.modes import Batch, Call
 from tests.events.queues.scene import Line, open_line
 from tests.support import Service, eventually, running
 
@@ -41,7 +42,7 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
     line: Line, service: Service
 ) -> None:
     visitors = [f"visitor{number}" for number in range(300)]
-    async with running(service.database.settings) as other:
+    async with running(service.database.resources.settings) as other:
         twin = Line(other, line.ada, line.id)
         twin.ada = type(line.ada)(other.http, line.ada.key)
         answers = await asyncio.gather(
@@ -55,7 +56,7 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
 
 
 async def test_what_one_process_answered_another_knows_at_once(line: Line, service: Service) -> None:
-    async with running(service.database.settings) as other:
+    async with running(service.database.resources.settings) as other:
         twin = type(line.ada)(other.http, line.ada.key)
         for visitor in ("ann", "ben", "cal"):
             [poll] = await line.join(visitor)
@@ -63,11 +64,11 @@ async def test_what_one_process_answered_another_knows_at_once(line: Line, servi
 
 
 async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: Line, service: Service) -> None:
-    call = Call(Caller(0, line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+    call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
 
     async with service.database.transaction() as tx:
-        await operations.join(tx, [call])
-        meanwhile = asyncio.create_task(service.database.transact(lambda tx: operations.join(tx, [call])))
+        await operations.join(tx, Batch(0, [call]))
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: operations.join(tx, Batch(0, [call]))))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     await meanwhile
 
@@ -75,10 +76,10 @@ async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: 
 
 
 async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: Line, service: Service) -> None:
-    call = Call(Caller(0, line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+    call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
 
     async def cut_off(tx: Tx) -> None:
-        await operations.join(tx, [call])
+        await operations.join(tx, Batch(0, [call]))
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

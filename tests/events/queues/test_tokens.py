@@ -10,7 +10,7 @@ import pytest
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
-from holdfast.events.queues import passes
+from holdfast.events.queues import release_tokens
 from holdfast.kit.signing import SIGNS_AFTER
 from tests.events.queues.scene import Line, open_line
 from tests.support import Service, running
@@ -73,7 +73,7 @@ async def test_a_token_says_who_may_come_in_where_and_until_when(released: Line,
 
 async def test_asking_again_gives_the_same_token_and_does_not_prolong_it(released: Line, service: Service) -> None:
     token = await released.token("ann")
-    async with running(service.database.settings) as other:
+    async with running(service.database.resources.settings) as other:
         elsewhere = type(released.ada)(other.http, released.ada.key)
         again = (await elsewhere.get(f"{released.path}/status/ann")).json()["token"]
 
@@ -83,7 +83,7 @@ async def test_asking_again_gives_the_same_token_and_does_not_prolong_it(release
 async def test_a_rotation_changes_no_token_that_was_picked_up(released: Line, service: Service) -> None:
     token = await released.token("ann")
     await service.run_sql("update queue_signing_keys set inserted_at = inserted_at - interval '1 day'")
-    await service.database.transact(passes.rotate_queue_keys)
+    await service.database.transact(release_tokens.rotate_queue_keys)
     await service.run_sql(
         "update queue_signing_keys set inserted_at = inserted_at - %(age)s * interval '1 second'", age=SIGNS_AFTER + 1
     )
@@ -253,7 +253,7 @@ async def test_a_token_is_asked_for_by_its_name(line: Line) -> None:
     ],
 )
 def test_the_token_travels_in_the_query_of_the_target(target: str, expected: str) -> None:
-    assert passes.with_token(target, "T") == expected
+    assert release_tokens.with_token(target, "T") == expected
 
 
 @pytest.mark.parametrize(
@@ -266,12 +266,12 @@ def test_the_token_travels_in_the_query_of_the_target(target: str, expected: str
     ],
 )
 def test_the_audience_is_the_origin_of_the_target(url: str, origin: str) -> None:
-    assert passes.origin(url) == origin
+    assert release_tokens.origin(url) == origin
 
 
 async def _signing_key(service: Service) -> RSAKey:
     ((sealed,),) = await service.run_sql("select sealed from queue_signing_keys")
-    return RSAKey.import_key(json.loads(service.database.settings.secret.unseal(sealed)))
+    return RSAKey.import_key(json.loads(service.database.resources.secret.unseal(sealed)))
 
 
 def _claims(token: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.events.registrations import intake
 from holdfast.events.registrations.model import AcceptRegistration
-from holdfast.kit.operation import Call, Caller
+from holdfast.kit.caller import access_token
+from holdfast.kit.modes import Call
 from tests.support import Service, eventually
 
 
@@ -50,7 +51,7 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
     event = await ada.create_event()
 
     def call() -> Call[AcceptRegistration]:
-        return Call(Caller(0, ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
+        return Call(access_token(ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
 
     async with service.database.transaction() as tx:
         first = await intake.accept(tx, [call()])

@@ -14,13 +14,17 @@ from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.agents.routes import routes
 from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.problems import error_body
-from holdfast.inventory.settings import TENANCY, Database, Settings, Tx
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.resources import Database, Reader
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
+from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
-from holdfast.kit.database import Database as KitDatabase
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
-from holdfast.kit.operation import Caller, Operation
+from holdfast.kit.modes import read
+from holdfast.kit.operation import Operation
+from holdfast.kit.runner import Runner
 from holdfast.kit.service import Service
 
 DOMAIN = "ada.myshopify.com"
@@ -37,9 +41,12 @@ class Who(Struct):
     scopes: list[str]
 
 
-async def tell(tx: Tx, caller: Caller, command: AskWho) -> Who:
+async def tell(reader: Reader, caller: Caller, command: AskWho) -> Who:
     """Who asks."""
-    return Who(caller.key_id, caller.tenant_id, sorted(caller.scopes or ()))
+    return Who(caller.id, caller.tenant_id, sorted(caller.scopes or ()))
+
+
+OPERATIONS = [Operation("tell", "GET /who", read(tell), bare=True)]
 
 
 class Scene:
@@ -91,17 +98,18 @@ class Scene:
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient, Database]]:
     """The doors for credentials, and the operation behind them, as one process has them."""
-    database = KitDatabase(settings.database_url, settings, size=settings.pool_size, name="tests", tenancy=TENANCY)
+    database = INVENTORY.database(settings)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     ring = KeyRing(database, shops.find_callers)
     credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
     app = Service(
         database=database,
-        operations=[Operation("tell", "GET /who", tell, bare=True)],
+        runner=Runner(OPERATIONS, database),
+        operations=OPERATIONS,
         routes=routes(database, limits, credentials),
         authenticate=credentials.caller,
         limits=limits,
-        hearing=[ring.hearing],
+        caches=[ring.forgetting],
         error_body=error_body,
     ).app(background=False)
     async with (

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from holdfast.inventory import api, discovery
-from holdfast.inventory.settings import TENANCY
-from holdfast.kit.database import Database
+from holdfast.inventory import discovery
+from holdfast.inventory.product import INVENTORY
 from tests.inventory.support import Inventory
 
 
@@ -25,8 +24,7 @@ async def test_an_agent_gets_from_nothing_to_a_tool_call_by_the_lines_of_auth_md
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         served = inventory.settings.model_copy(update={"base_url": f"http://127.0.0.1:{listener.getsockname()[1]}"})
-        database = Database(served.database_url, served, size=served.pool_size, name="tests", tenancy=TENANCY)
-        app = api.service(served, database).app(background=False)
+        app = INVENTORY.app(served, background=False)
         server = uvicorn.Server(uvicorn.Config(app, log_config=None))
         running = asyncio.create_task(server.serve([listener]))
         try:

@@ -62,7 +62,7 @@ async def test_a_credential_may_never_do_more_than_its_key_may_now(scene: Scene)
     credentials = [await scene.assertion(), await scene.token(scope="read_pools write_pools")]
     await scene.run_sql("update api_keys set scopes = '{read_pools,read_inventory}'")
 
-    async with running(scene.database.settings) as (http, _):  # one that remembers nothing
+    async with running(scene.database.resources.settings) as (http, _):  # one that remembers nothing
         seen = [(await http.get("/who", headers={"X-API-Key": each})).json()["scopes"] for each in credentials]
     assert seen == [["read_inventory", "read_pools"], ["read_pools"]]
 
@@ -82,7 +82,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
         scenes = Scene(http, database, shop.id, key), Scene(other_http, other_database, shop.id, key)
         for scene in scenes:
             heard = asyncio.Event()
-            with scene.database.hearing("test", lambda _, heard=heard: heard.set()):
+            with scene.database.listen("test", lambda _, heard=heard: heard.set()):
                 async with asyncio.timeout(5):
                     while not heard.is_set():
                         await scene.database.transact(lambda tx: tx.notify("test"))

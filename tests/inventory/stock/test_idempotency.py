@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.stock import idempotency
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Refused, Shop, running
 
 OTHERWISE = {"reason": "Another one."}
@@ -48,7 +48,7 @@ MADE = {"create_pool": 1, "import_csv": 2}
 
 
 def test_every_tool_that_writes_is_repeated_here() -> None:
-    assert {tool for tool, _, _ in CALLS} == {name for name, each in TOOLS.items() if not each.reads}
+    assert {tool for tool, _, _ in CALLS} == {name for name, each in TOOLS.items() if not each.run.reads}
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
         )
 
     assert all(answer == answers[0] for answer in answers)
-    [[keys]] = await inventory.sql("select count(*) from idempotency_keys")
+    [[keys]] = await inventory.sql("select count(*) from idempotency_answers")
     assert keys == 1
     assert len(await scene.entries(limit=200)) == entries + len(answers[0].get("entries", ())) + MADE.get(tool, 0)
 
@@ -190,12 +190,13 @@ async def test_keys_are_forgotten_after_thirty_days(scene: Shop, inventory: Inve
     for key, age in (("old", 31), ("young", 29)):
         await scene.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
         await inventory.sql(
-            "update idempotency_keys set created_at = now() - make_interval(days => %(age)s) where key = %(key)s",
+            "update idempotency_answers set inserted_at = now() - make_interval(days => %(age)s)"
+            " where id = sha256(convert_to('shop ' || shop_id || ' ' || %(key)s, 'UTF8'))",
             age=age,
             key=key,
         )
 
-    assert await inventory.database.transact(idempotency.forget) == 1
+    assert await inventory.database.transact(IDEMPOTENCY.forget_answers) == 1
 
     await scene.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="young")
     assert await scene.on_hand(1) == 48

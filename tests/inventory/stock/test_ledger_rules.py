@@ -7,13 +7,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.stock.ledger import FACTS, LIMIT, Cause, Line, Pool, Stock
-from holdfast.inventory.stock.model import Entry, Kind
+from holdfast.inventory.stock.ledger import FACTS, LIMIT, Cause, Pool, Posting, Stock
+from holdfast.inventory.stock.model import Entry, EntryKind
 from holdfast.kit.problems import Problem
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 CAUSE = Cause("agent", 1, "test")
-DECISIONS: list[Kind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
+DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
 
 gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
 amounts = st.integers(-60, 60) | st.sampled_from([-LIMIT, LIMIT, LIMIT + 1])
@@ -42,18 +42,18 @@ def pools(draw: st.DrawFn) -> list[Pool]:
 
 
 @st.composite
-def changes(draw: st.DrawFn, count: int) -> list[Line]:
+def changes(draw: st.DrawFn, count: int) -> list[Posting]:
     """The lines of one change: a decision, a fact or a hold. A pool may stand in several of them."""
     ids = draw(st.lists(st.integers(1, count), min_size=1, max_size=4))
     what = draw(st.sampled_from(["decision", "fact", "hold"]))
     if what == "hold":
-        return [Line(id, "hold", 0, draw(st.integers(1, 40))) for id in ids]
-    kind: Kind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACTS)))
-    return [Line(id, kind, draw(amounts)) for id in ids]
+        return [Posting(id, "hold", 0, draw(st.integers(1, 40))) for id in ids]
+    kind: EntryKind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACTS)))
+    return [Posting(id, kind, draw(amounts)) for id in ids]
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> tuple[list[Pool], list[list[Line]]]:
+def stories(draw: st.DrawFn) -> tuple[list[Pool], list[list[Posting]]]:
     made = draw(pools())
     return made, draw(st.lists(changes(len(made)), max_size=12))
 
@@ -67,18 +67,18 @@ def seen(stock: Stock) -> Any:
     return stock.version, stock.entries, [msgspec.structs.asdict(pool) for pool in stock.pools.values()]
 
 
-def written(stock: Stock, lines: list[Line], *, dry_run: bool = False) -> list[Entry] | Problem:
+def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
     try:
-        return stock.write(lines, CAUSE, dry_run=dry_run).entries
+        return stock.apply(lines, CAUSE).entries
     except Problem as problem:
         return problem
 
 
 @given(stories())
-def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     stock, ledger = stock_of(story[0]), list[Entry]()
     for lines in story[1]:
-        if not isinstance(entries := written(stock, lines), Problem):
+        if not isinstance(entries := applied(stock, lines), Problem):
             ledger += entries
 
     for pool in stock.pools.values():
@@ -97,11 +97,11 @@ def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[Pool], list[l
 
 
 @given(stories())
-def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = {pool.id: (pool.on_hand, pool.held) for pool in stock.pools.values()}
-        if isinstance(entries := written(stock, lines), Problem):
+        if isinstance(entries := applied(stock, lines), Problem):
             continue
         for entry in entries:
             pool = stock.pools[entry.pool_id]
@@ -115,19 +115,19 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool],
 
 
 @given(stories())
-def test_what_is_refused_leaves_nothing_behind(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_what_is_refused_leaves_nothing_behind(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = seen(stock)
-        if isinstance(written(stock, lines), Problem):
+        if isinstance(applied(stock, lines), Problem):
             assert seen(stock) == before
 
 
 @given(stories())
-def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
-        answer = written(stock, lines)
+        answer = applied(stock, lines)
         if lines[0].kind in FACTS and isinstance(answer, Problem):
             assert answer.code == "validation_failed"
             moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {each[0] for each in lines}}
@@ -135,27 +135,11 @@ def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Poo
 
 
 @given(stories())
-def test_a_dry_run_leaves_nothing_behind_and_says_what_comes(story: tuple[list[Pool], list[list[Line]]]) -> None:
-    stock = stock_of(story[0])
-    for lines in story[1]:
-        before = seen(stock)
-        tried = written(stock, lines, dry_run=True)
-        assert seen(stock) == before
-        done = written(stock, lines)
-        if isinstance(tried, Problem) or isinstance(done, Problem):
-            assert isinstance(tried, Problem)
-            assert isinstance(done, Problem)
-            assert tried.body() == done.body()
-        else:
-            assert tried == [msgspec.structs.replace(entry, id=None) for entry in done]
-
-
-@given(stories())
-def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     one_by_one, added_up = stock_of(story[0]), stock_of(story[0])
     for lines in story[1]:
         sums = [
-            Line(
+            Posting(
                 id,
                 lines[0].kind,
                 sum(line.delta for line in lines if line.pool_id == id),
@@ -163,18 +147,18 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[
             )
             for id in {line.pool_id for line in lines}
         ]
-        assert isinstance(written(one_by_one, lines), Problem) == isinstance(written(added_up, sums), Problem)
+        assert isinstance(applied(one_by_one, lines), Problem) == isinstance(applied(added_up, sums), Problem)
         assert seen(one_by_one) == seen(added_up)
 
 
 @given(stories())
-def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list[Pool], list[list[Line]]]) -> None:
+def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list[Pool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     names = sorted({gid for pool in story[0] for gid in pool.members})
     for lines in story[1]:
         before = {gid: stock.available(gid) for gid in names}
         try:
-            affected = stock.write(lines, CAUSE).affected
+            affected = stock.apply(lines, CAUSE).affected
         except Problem:
             continue
         after = {gid: stock.available(gid) for gid in names}
@@ -186,11 +170,11 @@ def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list
 
 @given(stories())
 def test_what_can_be_sold_is_the_least_any_pool_allows_and_never_negative(
-    story: tuple[list[Pool], list[list[Line]]],
+    story: tuple[list[Pool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
-        written(stock, lines)
+        applied(stock, lines)
     for gid in {gid for pool in story[0] for gid in pool.members}:
         drawn = [pool for pool in stock.pools.values() if gid in pool.members]
         allowed = [max(0, (pool.on_hand - pool.held - pool.buffer) // pool.members[gid]) for pool in drawn]

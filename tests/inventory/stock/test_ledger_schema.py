@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Tx
 from tests.inventory.support import Inventory, Shop
 
 ENTRY = """

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from holdfast.inventory.stock.book import Touched, look
+from holdfast.inventory.stock.book import Touched, read_stock
 from tests.inventory.support import Inventory, Shop
 
 VARIANTS = [f"gid://shopify/ProductVariant/{number}" for number in range(40)]
@@ -59,7 +59,7 @@ async def test_both_reckonings_agree_on_every_variant(inventory: Inventory, shop
         await inventory.sql("select variant_gid, quantity from availability where shop_id = %(shop)s", shop=shop.id)
     )
     for gids in (asked, VARIANTS):
-        stock = await inventory.database.read(lambda tx, gids=gids: look(tx, shop.id, Touched((), gids)), shop.id)
+        stock = await inventory.database.read(lambda tx, gids=gids: read_stock(tx, shop.id, Touched((), gids)), shop.id)
         assert {gid: stock.available(gid) for gid in gids} == {gid: viewed[gid] for gid in gids}
     assert set(viewed.values()) > {None, 0}
 

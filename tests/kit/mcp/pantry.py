@@ -10,16 +10,19 @@ from limits import RateLimitItemPerHour
 from msgspec import Meta, Struct
 
 from holdfast.kit import keys, mcp
+from holdfast.kit.caller import Caller, api_key
 from holdfast.kit.command import Command, Id, Timestamp, rule
-from holdfast.kit.database import Database, Tx
+from holdfast.kit.database import Database, Reader, Tx
 from holdfast.kit.keys import KeyRing, digest, mint
 from holdfast.kit.limits import Limits
-from holdfast.kit.operation import ADDS, OVERWRITES, READS, SETS, Call, Caller, Operation, Operations
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, RATE_LIMITED, SERVICE_UNAVAILABLE, Kind, Problem
+from holdfast.kit.modes import Batch, read, read_batched, single
+from holdfast.kit.operation import ADDS, OVERWRITES, READS, SETS, Operation, Operations
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem, ProblemType
+from holdfast.kit.runner import Runner
 from holdfast.kit.service import Service
 from holdfast.kit.streams import Feed
 
-JAR_FULL = Kind("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
+JAR_FULL = ProblemType("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
 CHANNEL = "jars"
 
 SCHEMA: LiteralString = """
@@ -87,14 +90,14 @@ class Nothing(Command):
     """Asks for nothing."""
 
 
-async def add_numbers(tx: Tx[Any], caller: Caller, command: AddNumbers) -> Sum:
+async def add_numbers(reader: Reader[Any], caller: Caller, command: AddNumbers) -> Sum:
     """Add two numbers."""
     return Sum(command.a + command.b)
 
 
-async def list_jars(tx: Tx[Any], caller: Caller, command: ListJars) -> JarPage:
+async def list_jars(reader: Reader[Any], caller: Caller, command: ListJars) -> JarPage:
     """List the jars, some at a time."""
-    jars = await tx.rows(
+    jars = await reader.rows(
         Jar,
         "select id, label, content from jars where id > %(after)s order by id limit %(limit)s",
         {"after": int(command.cursor or 0), "limit": command.limit + 1},
@@ -103,9 +106,9 @@ async def list_jars(tx: Tx[Any], caller: Caller, command: ListJars) -> JarPage:
     return JarPage(shown, str(shown[-1].id) if len(jars) > command.limit else None)
 
 
-async def get_jar(tx: Tx[Any], caller: Caller, command: OneJar) -> Jar:
+async def get_jar(reader: Reader[Any], caller: Caller, command: OneJar) -> Jar:
     """Look into a jar."""
-    jar = await tx.row(Jar, "select id, label, content from jars where id = %(id)s", {"id": command.jar_id})
+    jar = await reader.row(Jar, "select id, label, content from jars where id = %(id)s", {"id": command.jar_id})
     if jar is None:
         raise NOT_FOUND(f"No jar has the id {command.jar_id}.")
     return jar
@@ -137,38 +140,38 @@ async def empty_jar(tx: Tx[Any], caller: Caller, command: OneJar) -> None:
     await announce(tx, f"jar://{command.jar_id}")
 
 
-async def weigh_jars(tx: Tx[Any], calls: Sequence[Call[OneJar]]) -> Sequence[Jar | Problem]:
+async def weigh_jars(reader: Reader[Any], batch: Batch[OneJar]) -> Sequence[Jar | Problem]:
     """Weigh many jars in one statement."""
-    found = {jar.id: jar for jar in await tx.rows(Jar, "select id, label, content from jars")}
-    return [found.get(call.command.jar_id) or NOT_FOUND("No such jar.") for call in calls]
+    found = {jar.id: jar for jar in await reader.rows(Jar, "select id, label, content from jars")}
+    return [found.get(call.command.jar_id) or NOT_FOUND("No such jar.") for call in batch.calls]
 
 
-async def plan_window(tx: Tx[Any], caller: Caller, command: PlanWindow) -> Window:
+async def plan_window(reader: Reader[Any], caller: Caller, command: PlanWindow) -> Window:
     """Plan when the pantry is open."""
     return Window(command.opens_at, (command.closes_at - command.opens_at).total_seconds() / 3600)
 
 
-async def list_labels(tx: Tx[Any], caller: Caller, command: Nothing) -> list[str]:
+async def list_labels(reader: Reader[Any], caller: Caller, command: Nothing) -> list[str]:
     """List what is written on the jars."""
-    return [label for (label,) in await tx.tuples("select label from jars order by id")]
+    return [label for (label,) in await reader.tuples("select label from jars order by id")]
 
 
-async def break_shelf(tx: Tx[Any], caller: Caller, command: Nothing) -> Sum:
+async def break_shelf(reader: Reader[Any], caller: Caller, command: Nothing) -> Sum:
     """Fail for a reason nobody foresaw."""
     raise RuntimeError("the secret of the shelf")
 
 
-async def ask_for_more(tx: Tx[Any], caller: Caller, command: Nothing) -> Sum:
+async def ask_for_more(reader: Reader[Any], caller: Caller, command: Nothing) -> Sum:
     """Find out late that a scope is missing."""
     raise INSUFFICIENT_SCOPE("This jar needs more.", scope="own_pantry")
 
 
-async def hurry(tx: Tx[Any], caller: Caller, command: Nothing) -> Sum:
+async def hurry(reader: Reader[Any], caller: Caller, command: Nothing) -> Sum:
     """Be told to slow down."""
     raise RATE_LIMITED(retry_after=7)
 
 
-async def faint(tx: Tx[Any], caller: Caller, command: Nothing) -> Sum:
+async def faint(reader: Reader[Any], caller: Caller, command: Nothing) -> Sum:
     """Be unable to answer for a while."""
     raise SERVICE_UNAVAILABLE(retry_after=3)
 
@@ -180,20 +183,20 @@ async def announce(tx: Tx[Any], uri: str, *, listed: bool = False) -> None:
 
 
 OPERATIONS = (
-    Operation("add_numbers", None, add_numbers, READS),
-    Operation("list_jars", None, list_jars, READS, "read_jars"),
-    Operation("get_jar", "GET /jars/{jar_id}", get_jar, READS, "read_jars"),
-    Operation("weigh_jars", None, weigh_jars, READS, "read_jars"),
-    Operation("fill_jar", None, fill_jar, ADDS, "write_jars"),
-    Operation("add_jar", None, add_jar, SETS, "write_jars"),
-    Operation("empty_jar", None, empty_jar, OVERWRITES, "write_jars"),
-    Operation("plan_window", None, plan_window, READS),
-    Operation("list_labels", None, list_labels, READS, "read_jars"),
-    Operation("break_shelf", None, break_shelf, READS),
-    Operation("ask_for_more", None, ask_for_more, READS),
-    Operation("hurry", None, hurry, READS),
-    Operation("faint", None, faint, READS),
-    Operation("hidden", "GET /hidden", add_numbers),
+    Operation("add_numbers", None, read(add_numbers), READS),
+    Operation("list_jars", None, read(list_jars), READS, "read_jars"),
+    Operation("get_jar", "GET /jars/{jar_id}", read(get_jar), READS, "read_jars"),
+    Operation("weigh_jars", None, read_batched(weigh_jars), READS, "read_jars"),
+    Operation("fill_jar", None, single(fill_jar), ADDS, "write_jars"),
+    Operation("add_jar", None, single(add_jar), SETS, "write_jars"),
+    Operation("empty_jar", None, single(empty_jar), OVERWRITES, "write_jars"),
+    Operation("plan_window", None, read(plan_window), READS),
+    Operation("list_labels", None, read(list_labels), READS, "read_jars"),
+    Operation("break_shelf", None, read(break_shelf), READS),
+    Operation("ask_for_more", None, read(ask_for_more), READS),
+    Operation("hurry", None, read(hurry), READS),
+    Operation("faint", None, read(faint), READS),
+    Operation("hidden", "GET /hidden", read(add_numbers)),
 )
 
 DOCUMENTS = (
@@ -241,10 +244,11 @@ class Pantry:
         ring = KeyRing(self.database, find_callers)
         self.service = Service(
             database=self.database,
+            runner=Runner(operations, self.database),
             operations=operations,
             routes=(),
             authenticate=ring.caller,
-            hearing=[ring.hearing, self.hearing],
+            caches=[ring.forgetting, self.listening],
             limits=Limits("memory://", {"calls": RateLimitItemPerHour(per_hour)}),
             agents=replace(AGENTS, changes=changes, **agents),
         )
@@ -252,10 +256,10 @@ class Pantry:
     async def changes(self, caller: Caller) -> Feed[mcp.Change]:
         return self.feed
 
-    def hearing(self) -> AbstractContextManager[None]:
-        return self.database.hearing(CHANNEL, self._heard)
+    def listening(self) -> AbstractContextManager[None]:
+        return self.database.listen(CHANNEL, self._publish)
 
-    def _heard(self, payload: str) -> None:
+    def _publish(self, payload: str) -> None:
         if payload:
             position, uri, listed = payload.split(" ")
             self.feed.publish(int(position), mcp.Change([uri], listed=bool(listed)))
@@ -283,11 +287,11 @@ class Pantry:
         await self.database.transact(work)
 
 
-async def find_callers(tx: Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers that keys belong to."""
     statement: LiteralString = "select hash, id, scopes from jar_keys where hash = any(%(hashes)s)"
-    rows = await tx.tuples(statement, {"hashes": list(hashes)})
-    return {bytes(hash): Caller(id, 1, frozenset(scopes)) for hash, id, scopes in rows}
+    rows = await reader.tuples(statement, {"hashes": list(hashes)})
+    return {bytes(hash): api_key(id, 1, frozenset(scopes)) for hash, id, scopes in rows}
 
 
 def furnish(database_url: str) -> None:

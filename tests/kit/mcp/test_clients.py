@@ -80,7 +80,7 @@ async def test_the_official_client_hears_of_changes_in_the_handshake_era(address
 
 
 async def is_listened_to(pantry: Pantry) -> bool:
-    return pantry.feed.is_heard
+    return pantry.feed.has_readers
 
 
 async def test_the_official_client_hears_of_changes_in_2026(address: tuple[Pantry, str]) -> None:

@@ -91,8 +91,8 @@ async def test_when_the_process_stops_other_streams_just_end(kitchen: Kitchen, o
 
 async def test_a_client_that_goes_away_leaves_nothing_behind(kitchen: Kitchen, agent: Agent) -> None:
     stream = await opened_by(agent)
-    assert kitchen.pantry.feed.is_heard
+    assert kitchen.pantry.feed.has_readers
 
     await stream.exchange.leave()
 
-    assert not kitchen.pantry.feed.is_heard
+    assert not kitchen.pantry.feed.has_readers

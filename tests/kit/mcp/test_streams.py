@@ -27,7 +27,7 @@ async def test_clients_before_2025_11_25_are_spared_an_event_without_content(old
     await stream.exchange.leave()
 
 
-async def test_a_change_is_heard(old: Agent) -> None:
+async def test_a_change_has_readers(old: Agent) -> None:
     stream = await old.get()
     await stream.event()
 

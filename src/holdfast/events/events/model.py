@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.events.ids import EventId
-from holdfast.events.photos.model import Keys, repeated, urls
+from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
@@ -239,7 +239,7 @@ def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int) -> Payment
 
 
 def present(row: EventRow, settings: Settings) -> Event:
-    """A stored event as the contract shows it."""
+    """The public form of a stored event."""
     public_url = f"{settings.base_url}/organizers/{row.organizer_slug}/events/{row.id}"
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
     embed_code = (

@@ -13,15 +13,16 @@ from holdfast.events.events.model import (
     UpdateEvent,
     present,
 )
+from holdfast.events.images import acceptance
 from holdfast.events.organizers.operations import owner
-from holdfast.events.photos import acceptance
 from holdfast.events.pricing.changes import begin, reprice
 from holdfast.events.pricing.model import Reason, misfits
 from holdfast.events.registrations import seating
-from holdfast.events.settings import Database, Tx
+from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.kit.caller import Caller
 from holdfast.kit.command import Errors, given
-from holdfast.kit.operation import Caller, Page, Paged, page
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, invalid
+from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 EDITABLE = (
     *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
@@ -31,28 +32,30 @@ EDITABLE = (
 FIXED = ("pricing_mode", "currency")
 
 
-async def list(tx: Tx, caller: Caller, command: Paged) -> Page[Event]:
+async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
     """List events, oldest first, cancelled and past ones included.
 
     Organizer keys see only their organizer's events; admin keys see all.
     """
-    rows = await sql.list_events(tx, caller.tenant_id, command.offset, command.limit + 1)
-    return page([present(row, tx.settings) for row in rows], command)
+    rows = await sql.list_events(reader, caller.tenant_id, command.offset, command.limit + 1)
+    return offset_page([present(row, reader.resources.settings) for row in rows], command)
 
 
-async def get(tx: Tx, caller: Caller, command: GetEvent) -> Event:
+@refuses(NOT_FOUND, FORBIDDEN)
+async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
     """Read one event, with its live registration count and current price."""
-    return present(_accessible(caller, command.event_id, await sql.find_event(tx, command.event_id)), tx.settings)
+    return present(await find(reader, caller, command.event_id), reader.resources.settings)
 
 
-async def create(database: Database, caller: Caller, command: CreateEvent) -> Event:
+@refuses(FORBIDDEN, VALIDATION_FAILED)
+async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once.
 
     The answer carries what to publish: `public_url`, `embed_url`, `embed_code`. An admin key names the organizer in
     `organizer_id`. `pricing_mode` and `currency` can never change.
     """
-    await acceptance.accept(database, caller, command.image_keys)
-    return await database.conclude(lambda tx: publish(tx, caller, command))
+    await acceptance.accept(steps, caller, command.image_keys)
+    return await steps.conclude(lambda tx: publish(tx, caller, command))
 
 
 async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
@@ -69,7 +72,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     return await _shown(tx, id)
 
 
-async def update(database: Database, caller: Caller, command: UpdateEvent) -> Event:
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
+async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event; every field is optional.
 
     Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
@@ -77,12 +81,12 @@ async def update(database: Database, caller: Caller, command: UpdateEvent) -> Ev
     may hand the event to another organizer.
     """
     if command.image_keys is not UNSET:
-        await acceptance.accept(database, caller, command.image_keys)
-    return await database.transact(lambda tx: _change(tx, caller, command))
+        await acceptance.accept(steps, caller, command.image_keys)
+    return await steps.conclude(lambda tx: _change(tx, caller, command))
 
 
 async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
-    before = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
+    before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
     if command.organizer_id is not UNSET:
         after.organizer_id = owner(caller, command.organizer_id)
@@ -95,22 +99,35 @@ async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if after.capacity > before.capacity or before.status == "expired":
-        # A seat freed while the event lay in the past has waited for the event to be put off.
+        # A seat that was freed after the event took place is given away now that its date is in the future again.
         await seating.promote(tx, before.id)
     if reason := _why_the_price_changes(before, after):
         await reprice(tx, [before.id], reason)
     return await _shown(tx, before.id)
 
 
+@refuses(NOT_FOUND, FORBIDDEN)
 async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
     """Cancel an event, for good. Its data is kept; it leaves public listings and takes no more registrations.
 
     Registrations that still wait to be settled are rejected. Cancelling twice changes nothing.
     """
-    row = _accessible(caller, command.event_id, await sql.lock_event(tx, command.event_id))
+    row = await lock(tx, caller, command.event_id)
     await sql.cancel_event(tx, row.id)
     return await _shown(tx, row.id)
 
+
+async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
+    """An event that the caller may read. Raises `not_found` and `forbidden`."""
+    return _accessible(caller, event_id, await sql.find_event(reader, event_id))
+
+
+async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
+    """An event, locked until this transaction ends. Raises `not_found` and `forbidden`."""
+    return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
+
+
+show_photos = sql.update_image_keys
 
 _UNKNOWN_ORGANIZER = "no organizer has this id"
 
@@ -136,7 +153,7 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
 
 
 def _why_the_price_changes(before: EventRow, after: EventRow) -> Reason | None:
-    """What an update does to the price; None when nothing of what it depends on is touched."""
+    """The reason for which an update changes the price; None if it changes nothing that the price depends on."""
     if (before.price, before.min_price, before.max_price) != (after.price, after.min_price, after.max_price):
         return "manual_change"
     if (before.capacity, before.datetime) != (after.capacity, after.datetime):
@@ -144,7 +161,7 @@ def _why_the_price_changes(before: EventRow, after: EventRow) -> Reason | None:
     return None
 
 
-async def _shown(tx: Tx, id: int) -> Event:
-    row = await sql.find_event(tx, id)
+async def _shown(reader: Reader, id: int) -> Event:
+    row = await sql.find_event(reader, id)
     assert row
-    return present(row, tx.settings)
+    return present(row, reader.resources.settings)

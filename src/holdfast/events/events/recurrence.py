@@ -1,32 +1,32 @@
-"""Recurring events: once an occurrence has passed, the next is created, an event of its own with the same fields.
+"""Recurring events: after an occurrence has taken place, the next is created as an event of its own with equal fields.
 
-Occurrences are counted from the first date, so that a series on the 31st goes through February and is back on the 31st
-in March. Those that passed while nobody was looking are left out: the next one always lies ahead. A cancelled
-occurrence is the last. Any number of processes may look; whoever locks the passed event first continues it, and a
-unique key keeps it from being continued twice.
+Dates are computed from the first date: a series on the 31st takes place on February 28th, and on the 31st again in
+March. Occurrences that were due while no process ran are left out: the next one is always in the future. A cancelled
+occurrence is the last one. Any number of processes may run this. The one that locks the passed event first creates the
+next one, and a unique key prevents a second one.
 """
 
 import asyncio
-import calendar
 import datetime as dt
 from collections.abc import Mapping
 
 import msgspec
+from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
 from holdfast.events.events.model import Frequency
 from holdfast.events.pricing.changes import begin
-from holdfast.events.settings import Database, Tx
+from holdfast.events.resources import Database, Reader, Tx
 
 BATCH = 100
-"""Occurrences created together."""
+"""The most occurrences that one transaction creates."""
 
 PATROL_SECONDS = 5.0
-"""How often to look at least: events are created and moved at any time."""
+"""The most seconds between two checks: events are created and change their dates at any time."""
 
 
 async def run(database: Database) -> None:
-    """Continue every series whose time has come, until cancelled."""
+    """Create the next occurrence of every series that is due, until cancelled."""
     while True:
         while await database.transact(continue_series):
             pass
@@ -35,7 +35,7 @@ async def run(database: Database) -> None:
 
 
 async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
-    """Create the next occurrences of the events that have passed; how many had passed.
+    """Create the next occurrences of the events that have passed. Returns how many had passed.
 
     `now` is the database's clock unless given.
     """
@@ -51,9 +51,9 @@ async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
 
 
 def following(start: dt.datetime, frequency: Frequency, interval: int, after: dt.datetime) -> dt.datetime | None:
-    """The first date later than `after` of a series that began at `start`; None when the calendar ends before it.
+    """The first date after `after` of a series that began at `start`; None if it would be after the year 9999.
 
-    An interval of 0 counts as 1. In a month without the day, its last day stands in.
+    An interval of 0 counts as 1. In a month without that day, the last day of the month is used.
     """
     interval = max(1, interval)
     if frequency in {"days", "weeks"}:
@@ -70,12 +70,11 @@ def following(start: dt.datetime, frequency: Frequency, interval: int, after: dt
 
 
 def months_later(start: dt.datetime, months: int) -> dt.datetime | None:
-    """The same day so many months later, or the last of that month; None after the year 9999."""
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    if year > dt.MAXYEAR:
+    """The same day `months` months later, or the last day of that month; None after the year 9999."""
+    try:
+        return start + relativedelta(months=months)
+    except (OverflowError, ValueError):
         return None
-    day = min(start.day, calendar.monthrange(year, month + 1)[1])
-    return start.replace(year=year, month=month + 1, day=day)
 
 
 class Passed(Struct):
@@ -88,7 +87,7 @@ class Passed(Struct):
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
-    """Events that have passed and are to be continued, locked. Those somebody else is changing are left for later."""
+    """Lock and return events that have passed and need a next occurrence. Events that others lock are skipped."""
     return await tx.rows(
         Passed,
         """
@@ -105,7 +104,7 @@ async def mark_continued(tx: Tx, ids: list[int], now: dt.datetime) -> None:
 
 
 async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.datetime) -> list[int]:
-    """The ids of new events like those given by id, each on its date."""
+    """Copy events, given by id, to their new dates. Returns the ids of the new events."""
     rows = await tx.tuples(
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
@@ -128,9 +127,9 @@ async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.d
     return [id for (id,) in rows]
 
 
-async def next_to_continue(tx: Tx) -> float | None:
-    """Seconds until the next event passes that is to be continued; None when there is none."""
-    return await tx.value(
+async def next_to_continue(reader: Reader) -> float | None:
+    """Seconds until the next occurrence has to be created; None if there is none."""
+    return await reader.value(
         """
         select extract(epoch from min(datetime) - clock_timestamp())::float8 from events
          where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null
@@ -138,13 +137,13 @@ async def next_to_continue(tx: Tx) -> float | None:
     )
 
 
-async def occurrence_to_show(tx: Tx, event_id: int) -> int | None:
-    """The event whose page a link to `event_id` leads to; None when there is no such event.
+async def occurrence_to_show(reader: Reader, event_id: int) -> int | None:
+    """The id of the event whose page a link to `event_id` shows; None when there is no such event.
 
-    While an event has not passed, that is itself. Later it is the first occurrence after it that has not passed, or was
-    cancelled; or the last one there is.
+    It is the event itself until that has passed. Then it is the next occurrence that has not passed or was cancelled,
+    or else the last occurrence.
     """
-    return await tx.value(
+    return await reader.value(
         """
         with recursive line as (
             select id, 0 as place, cancelled_at is null and datetime <= now() as passed

@@ -1,9 +1,10 @@
 """Statements on events."""
 
+from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from holdfast.events.events.model import EventRow
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 
 EVENT: LiteralString = """
 select
@@ -21,8 +22,8 @@ select
 """
 
 
-async def find_event(tx: Tx, id: int) -> EventRow | None:
-    return await tx.row(
+async def find_event(reader: Reader, id: int) -> EventRow | None:
+    return await reader.row(
         EventRow,
         f"{EVENT} where events.id = %(id)s",
         {"id": id},
@@ -30,7 +31,7 @@ async def find_event(tx: Tx, id: int) -> EventRow | None:
 
 
 async def lock_event(tx: Tx, id: int) -> EventRow | None:
-    """The event, which nobody else can change, settle or free a seat of until the transaction ends."""
+    """The event, locked: until the transaction ends, no other can change it, settle it or free its seats."""
     return await tx.row(
         EventRow,
         f"{EVENT} where events.id = %(id)s for no key update of events",
@@ -38,9 +39,9 @@ async def lock_event(tx: Tx, id: int) -> EventRow | None:
     )
 
 
-async def list_events(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[EventRow]:
-    """Events of one organizer, or with None of all."""
-    return await tx.rows(
+async def list_events(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[EventRow]:
+    """The events of one organizer, or of all with None."""
+    return await reader.rows(
         EventRow,
         f"""
         {EVENT} where %(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s
@@ -76,12 +77,12 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
            set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
                waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s, min_price = %(min_price)s,
                max_price = %(max_price)s,
-               -- Where it belongs among the new bounds is for `reprice` to say.
+               -- Here the price is only kept within the new bounds; `reprice` computes it.
                current_price = case pricing_mode
                    when 'fixed' then %(price)s
                    when 'dynamic' then least(greatest(current_price, %(min_price)s), %(max_price)s) end,
                recurrence_frequency = %(recurrence_frequency)s, recurrence_interval = %(recurrence_interval)s,
-               -- Another date or another rhythm: the series is counted anew from this event.
+               -- With another date, frequency or interval, the dates of the series are computed from this event.
                recurs_from = case
                    when (datetime, recurrence_frequency, recurrence_interval)
                         = (%(datetime)s, %(recurrence_frequency)s, %(recurrence_interval)s)
@@ -99,3 +100,7 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
 
 async def cancel_event(tx: Tx, id: int) -> None:
     await tx.run("update events set cancelled_at = coalesce(cancelled_at, now()) where id = %(id)s", {"id": id})
+
+
+async def update_image_keys(tx: Tx, id: int, keys: Sequence[str]) -> None:
+    await tx.run("update events set image_keys = %(keys)s where id = %(id)s", {"id": id, "keys": list(keys)})

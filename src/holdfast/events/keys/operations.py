@@ -4,22 +4,26 @@ from collections.abc import Sequence
 
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, ListKeys, RevokeKey
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 from holdfast.kit import keys
-from holdfast.kit.operation import Caller
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, invalid
+from holdfast.kit.caller import Caller
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 find_callers = sql.find_callers
 
+SHOWN = 8
+"""How many characters of a key remain visible in lists."""
 
-async def list(tx: Tx, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
+
+async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
     """List active API keys, masked.
 
     Organizer keys see their own keys, admin keys see all.
     """
-    return [_shown(row, keys.masked(row.start)) for row in await sql.list_active_keys(tx, caller.tenant_id)]
+    return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 
 
+@refuses(FORBIDDEN, VALIDATION_FAILED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once.
 
@@ -36,6 +40,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     return await mint(tx, command.user_id, command.name)
 
 
+@refuses(NOT_FOUND, FORBIDDEN)
 async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     """Revoke an API key, at once and for good.
 
@@ -51,11 +56,16 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
 
 
 async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:
-    """A new key for an organizer, or with None for an admin. Only its hash is stored."""
+    """Create a key for an organizer, or for an admin with None. Only its hash is stored."""
     secret = keys.mint()
-    row = await sql.insert_key(tx, user_id, name, secret[: keys.SHOWN], keys.digest(secret))
+    row = await sql.insert_key(tx, user_id, name, secret[:SHOWN], keys.digest(secret))
     return _shown(row, secret)
 
 
 def _shown(row: KeyRow, key: str) -> ApiKey:
     return ApiKey(row.id, row.name, key, row.active, row.inserted_at, row.user_id)
+
+
+def masked(start: str) -> str:
+    """A key as lists show it: its first 8 characters, then stars."""
+    return f"{start}{'*' * 8}"

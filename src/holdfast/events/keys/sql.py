@@ -4,22 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.events.keys.model import KeyRow
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 from holdfast.kit import database
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import Caller, api_key
 
 
-async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers of those hashes that belong to an active key."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         "select hash, id, user_id from api_keys where hash = any(%(hashes)s) and active", {"hashes": list(hashes)}
     )
-    return {hash: Caller(id, user_id) for hash, id, user_id in rows}
+    return {hash: api_key(id, user_id) for hash, id, user_id in rows}
 
 
-async def list_active_keys(tx: Tx, user_id: int | None) -> list[KeyRow]:
-    """The keys of one user, or with None all of them."""
-    return await tx.rows(
+async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:
+    """The active keys of one user, or all active keys with None."""
+    return await reader.rows(
         KeyRow,
         """
         select id, name, start, active, inserted_at, user_id, hash from api_keys
@@ -54,7 +54,9 @@ async def deactivate_key(tx: Tx, id: int) -> None:
     await tx.run("update api_keys set active = false where id = %(id)s", {"id": id})
 
 
-async def is_organizer(tx: Tx, user_id: int) -> bool:
+async def is_organizer(reader: Reader, user_id: int) -> bool:
     return bool(
-        await tx.value("select true from users where id = %(id)s and role in ('organizer', 'admin')", {"id": user_id})
+        await reader.value(
+            "select true from users where id = %(id)s and role in ('organizer', 'admin')", {"id": user_id}
+        )
     )

@@ -1,14 +1,15 @@
-"""An access token, taken apart and judged: a JWT (RFC 9068) that an authorization server signed, for this service."""
+"""Reads and checks access tokens: JWTs (RFC 9068) that an authorization server signed for this service."""
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from joserfc.errors import JoseError
-from joserfc.jwa import JWS_ALGORITHMS, JWSAlgModel
-from joserfc.util import urlsafe_b64decode
-from msgspec import UNSET, Raw, Struct, UnsetType
+from joserfc import jws
+from joserfc.errors import JoseError, SecurityWarning
+from joserfc.jws import JWSRegistry
+from msgspec import UNSET, Struct
 
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
@@ -18,52 +19,47 @@ from holdfast.kit.signing import InvalidToken
 LEEWAY = 30
 """Seconds by which clocks may differ."""
 
-ALGORITHMS: Mapping[str, JWSAlgModel] = {
-    each.name: each
-    for each in JWS_ALGORITHMS
-    if each.name in "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split()
-}
-"""What a token may be signed with: nothing that a public key could be made to do."""
+ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split())
+"""The algorithms that are accepted: none with a shared secret, for which a public key could be misused."""
+
+REGISTRY = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+REGISTRY.max_header_length, REGISTRY.max_payload_length, REGISTRY.max_signature_length = 2048, 16384, 1400
 
 TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
-"""The media types an access token may have in its header, in lower case; None is none."""
-
-_SHAPE = re.compile(r"[A-Za-z0-9_-]{1,2048}\.[A-Za-z0-9_-]{1,16384}\.[A-Za-z0-9_-]{1,1400}")
+"""The media types an access token may have in its header, in lower case. None: it has no type."""
 
 _WRONG = re.compile(r"at `\$\.(\w+)|required field `(\w+)`")
-"""How a decoder's message names the claim that is wrong, or missing."""
+"""Finds the claim that is wrong or missing in the message of a decoder."""
 
 
 class AccessToken(NamedTuple):
-    """A token taken apart, of which nothing is believed yet.
+    """A token that was read. Its signature and its claims are not checked yet.
 
-    kid       the key it says it is signed with
-    signed    what the signature is of
-    claims    JSON
+    kid      the id of the key that signed it, according to the token
+    parts    its header, claims and signature
     """
 
-    algorithm: JWSAlgModel
     kid: str | None
-    signed: bytes
-    signature: bytes
-    claims: bytes
+    parts: jws.CompactSignature
 
     def is_signed_with(self, key: Key) -> bool:
-        """Whether a key, used as it is meant to be used, signed it."""
+        """Whether a key, used as its declared algorithm and use allow, signed the token."""
         try:
-            self.algorithm.check_key(key)
-            return self.algorithm.verify(self.signed, self.signature, key)
+            with warnings.catch_warnings():
+                # The library warns about the name EdDSA, which RFC 9864 replaces, but servers still use it.
+                warnings.simplefilter("ignore", SecurityWarning)
+                return jws.validate_compact(self.parts, key, registry=REGISTRY)
         except (JoseError, ValueError):
             return False
 
 
 class _Header(Struct):
-    """The header of a token. Whatever else it has, such as keys of its own or addresses of them, is not looked at."""
+    """The header of a token. Other members, such as embedded keys or addresses of keys, are ignored."""
 
     alg: str
     kid: str | None = None
     typ: str | None = None
-    crit: Raw | UnsetType = UNSET
+    crit: Any = UNSET
 
 
 class _Claims(Struct):
@@ -81,16 +77,12 @@ class _Claims(Struct):
     email_verified: Any = None
 
 
-def take_apart(token: str) -> AccessToken:
-    """Raises `InvalidToken` for what cannot be an access token, whoever signed it."""
-    if not _SHAPE.fullmatch(token):
-        raise InvalidToken("This is neither an API key nor an access token.")
-    signed, _, last = token.encode().rpartition(b".")
-    first, _, middle = signed.partition(b".")
+def read(token: str) -> AccessToken:
+    """The token in a text. Raises `InvalidToken` if it cannot be an access token, whatever its signature."""
     try:
-        header = msgspec.json.decode(urlsafe_b64decode(first), type=_Header)
-        claims, signature = urlsafe_b64decode(middle), urlsafe_b64decode(last)
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        parts = jws.extract_compact(token.encode(), registry=REGISTRY)
+        header = msgspec.convert(parts.headers(), _Header)
+    except (JoseError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise InvalidToken("This is neither an API key nor an access token.") from error
     if (header.typ and header.typ.lower()) not in TYPES:
         raise InvalidToken("This is a token, but not an access token.")
@@ -98,16 +90,16 @@ def take_apart(token: str) -> AccessToken:
         raise InvalidToken("The access token wants an extension that is not known here.")
     if header.alg not in ALGORITHMS:
         raise InvalidToken("The access token is signed in a way that is not accepted here.")
-    return AccessToken(ALGORITHMS[header.alg], header.kid, signed, signature, claims)
+    return AccessToken(header.kid, parts)
 
 
-def judged(token: AccessToken, issuer: str, audience: str, now: float) -> AccessClaims:
-    """What a token says, if its signature is good.
+def checked(token: AccessToken, issuer: str, audience: str, now: float) -> AccessClaims:
+    """The claims of a token, whose signature must still be verified.
 
-    Raises `InvalidToken` for one that is worth no look at its signature: of another issuer, for another audience, or
-    of another time than `now`, in seconds since 1970.
+    Raises `InvalidToken` for a token of another issuer, for another audience, or not valid at `now`, in seconds since
+    1970. The signature of such a token need not be verified.
     """
-    claims = _read(token.claims)
+    claims = _claims(token.parts.payload)
     if claims.iss != issuer:
         raise InvalidToken(f"The access token is of another issuer than {issuer}.")
     if audience not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
@@ -119,13 +111,13 @@ def judged(token: AccessToken, issuer: str, audience: str, now: float) -> Access
 
 
 def unexpired(claims: AccessClaims, now: float) -> AccessClaims:
-    """The same claims. Raises `InvalidToken` for those of a token that has expired."""
+    """Return the same claims. Raises `InvalidToken` if the token has expired."""
     if claims.expires_at + LEEWAY <= now:
         raise InvalidToken("The access token has expired.")
     return claims
 
 
-def _read(content: bytes) -> _Claims:
+def _claims(content: bytes) -> _Claims:
     try:
         return msgspec.json.decode(content, type=_Claims)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
@@ -149,5 +141,5 @@ def _verified_email(claims: _Claims) -> str | None:
     except msgspec.ValidationError:
         return None
     email = canonical(given)
-    # The Kelvin sign is not a k, though its lower case is one.
+    # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
     return email if email.isascii() == given.isascii() else None

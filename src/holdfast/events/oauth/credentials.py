@@ -1,7 +1,8 @@
-"""Credentials at the agent door: API keys, and access tokens of the authorization server, where there is one.
+"""Credentials at `/mcp`: API keys, and access tokens of the authorization server if one is configured.
 
-A token acts for the organizer its subject is linked to. The first one with the verified e-mail address of an organizer
-makes the link; from then on the subject decides, and the address makes no other. See `docs/decisions/0014`.
+A token acts for the organizer that its subject is linked to. The first token with the verified e-mail address of an
+organizer creates the link. From then on only the subject counts: the address links no other subject. See
+`docs/decisions/0014`.
 """
 
 import contextlib
@@ -12,18 +13,18 @@ from msgspec.structs import replace
 from holdfast.events.oauth import operations
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import AccessClaims, fingerprint
-from holdfast.events.settings import Database
+from holdfast.events.resources import Database
+from holdfast.kit.caller import Caller, access_token
 from holdfast.kit.keys import PREFIX, KeyRing
-from holdfast.kit.operation import Caller
 from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, Problem
 from holdfast.kit.signing import InvalidToken
 
 
 class Credentials:
-    """Tells whose a credential is.
+    """Finds the caller of a credential.
 
-    ring      knows the API keys
-    issuer    whose access tokens are accepted; None: nobody's
+    ring      finds the callers of API keys
+    issuer    the issuer whose access tokens are accepted; None: no tokens are accepted
     """
 
     def __init__(self, ring: KeyRing, database: Database, issuer: Issuer | None) -> None:
@@ -33,9 +34,9 @@ class Credentials:
         self._subjects = KeyRing(database, operations.find_callers, "find_subjects")
 
     async def caller(self, credential: str | None) -> Caller:
-        """The caller a key or a token belongs to.
+        """The caller of a key or a token.
 
-        Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token of somebody who is no organizer.
+        Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token whose subject is no organizer.
         """
         if self._issuer is None or not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
@@ -48,12 +49,9 @@ class Credentials:
         return replace(organizer, scopes=claims.scopes)
 
     @contextlib.contextmanager
-    def hearing(self) -> Generator[None]:
-        """Forget links as soon as they are announced to have been changed by hand, while the block lasts.
-
-        With it ends what goes on in the background.
-        """
-        with self._subjects.hearing():
+    def forgetting(self) -> Generator[None]:
+        """While the block lasts, remove links from the cache as soon as an operator changes them."""
+        with self._subjects.forgetting():
             try:
                 yield
             finally:
@@ -64,7 +62,7 @@ class Credentials:
         try:
             return await self._subjects.holder(fingerprint(issuer, claims.subject))
         except Problem as problem:
-            if problem.kind is INVALID_API_KEY:
+            if problem.type is INVALID_API_KEY:
                 return None
             raise
 
@@ -75,4 +73,6 @@ class Credentials:
                 f"The access token is of {subject!r}, who acts for no organizer, and has no verified e-mail address.",
                 hint="Ask the operator to link it, or get one with an organizer's address in email and email_verified.",
             )
-        return Caller(0, await self._database.transact(lambda tx: operations.link_by_email(tx, issuer, subject, email)))
+        return access_token(
+            await self._database.transact(lambda tx: operations.link_by_email(tx, issuer, subject, email))
+        )

@@ -15,13 +15,13 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
 
 TIMEOUT = 5.0
-"""Seconds all of it may take together."""
+"""Seconds that reading the metadata and the keys may take together."""
 
 LARGEST = 262_144
-"""Bytes of one answer."""
+"""The most bytes of one answer."""
 
 MOST = 10
-"""Keys of a set that are used: a token that names none of them is tried with each."""
+"""The most keys of a set that are used: a token without a key id is tried with each of them."""
 
 Key = RSAKey | ECKey | OKPKey
 
@@ -42,7 +42,7 @@ class _KeySet(Struct):
 
 
 async def read(issuer: str) -> list[Key]:
-    """The keys an issuer signs with now. Raises whatever stands in the way."""
+    """The keys with which an issuer signs now. Raises `TimeoutError`, `ValueError`, or an error of the HTTP client."""
     async with asyncio.timeout(TIMEOUT), await asyncio.to_thread(_client) as http:
         address = await _find(http, issuer)
         keys = [*islice(usable((await _get(http, address, _KeySet)).keys), MOST + 1)]
@@ -52,14 +52,14 @@ async def read(issuer: str) -> list[Key]:
 
 
 def _client() -> httpx2.AsyncClient:
-    """A client for one reading. Making it reads the machine's certificates, which takes a while."""
-    # What comes compressed could be larger than it looks.
+    """An HTTP client for one reading. Creating it is slow, because it reads the certificates of the machine."""
+    # Compressed answers are not accepted: they could be far larger than the bytes that were counted.
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, follow_redirects=False)
 
 
 async def _find(http: httpx2.AsyncClient, issuer: str) -> str:
-    """Where an issuer publishes its keys."""
+    """The address at which an issuer publishes its keys."""
     found: list[str] = []
     for address in addresses(issuer):
         try:
@@ -77,7 +77,7 @@ async def _find(http: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def addresses(issuer: str) -> list[str]:
-    """Where the metadata of an issuer may be found, in the order in which they are tried."""
+    """The addresses at which the metadata of an issuer may be, in the order in which they are tried."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.removesuffix("/")
     return [
@@ -88,7 +88,7 @@ def addresses(issuer: str) -> list[str]:
 
 
 async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
-    """The document at an address. Raises `ValueError` where there is none that can be read."""
+    """The document at an address. Raises `ValueError` if there is none, or it cannot be decoded."""
     content = bytearray()
     async with http.stream("GET", address) as response:
         if response.status_code != 200:
@@ -101,7 +101,7 @@ async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
 
 
 def usable(published: Sequence[dict[str, Any]]) -> Iterator[Key]:
-    """Those of a set that can verify signatures here; a set may hold kinds of keys that only others understand."""
+    """The keys of a set that can verify signatures here. Keys of types that are not supported are left out."""
     for each in published:
         if each.get("use", "sig") != "sig":
             continue

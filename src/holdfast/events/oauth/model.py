@@ -1,4 +1,4 @@
-"""What an access token says, and whose it is here."""
+"""The claims of access tokens, and the accounts that their subjects are linked to."""
 
 from datetime import datetime
 from hashlib import sha256
@@ -30,10 +30,10 @@ Subject = Annotated[
 
 
 class AccessClaims(Struct, frozen=True):
-    """What a verified access token says, as far as it matters here.
+    """The claims of a verified access token that the service uses.
 
-    subject       whom it speaks for
-    scopes        of `SCOPES`, those it has
+    subject       the subject it was issued for
+    scopes        those of its scopes that are in `SCOPES`
     email         canonical; None unless the authorization server says that it verified it
     expires_at    seconds since 1970
     """
@@ -61,7 +61,7 @@ class ListSubjects(Command):
 class LinkedSubject(Struct, frozen=True):
     """A subject that acts for an organizer.
 
-    email    the verified address that made the link; None where the operator did
+    email    the verified address that created the link; None if an operator created it
     """
 
     issuer: str
@@ -71,7 +71,7 @@ class LinkedSubject(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """An account, as far as it matters to whom a subject may be linked: organizers alone."""
+    """An account, with what decides whether a subject may be linked to it: only organizers may be linked."""
 
     id: int
     slug: str | None
@@ -83,5 +83,5 @@ class Account(Struct, frozen=True):
 
 
 def fingerprint(issuer: str, subject: str) -> bytes:
-    """What a subject is looked up by. Neither of the two has a line feed in it."""
+    """The hash by which a subject is looked up. Neither argument contains a line feed, so the hash is unambiguous."""
     return sha256(f"{issuer}\n{subject}".encode()).digest()

@@ -2,7 +2,7 @@
 
 from holdfast.events.oauth import sql
 from holdfast.events.oauth.model import Account, LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject, fingerprint
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Tx
 from holdfast.kit import keys
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem, invalid
 
@@ -10,10 +10,10 @@ find_callers = sql.find_callers
 
 
 async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
-    """Link a subject of an issuer to the organizer with an address that the issuer verified; the organizer's id.
+    """Link a subject to the organizer with an address that the issuer verified. Returns the organizer's id.
 
-    A link there is already stays. Raises `forbidden` where the address makes none: for one that is no organizer's, for
-    an organizer that has a subject of the issuer, and for a subject that was unlinked.
+    An existing link is kept. Raises `forbidden` if the address belongs to no organizer, if the organizer already has a
+    subject of the issuer, or if the subject was unlinked before.
     """
     account = await sql.find_account(tx, email)
     if account and account.is_organizer:
@@ -31,7 +31,7 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
 
 
 def _strange(account: Account | None, subject: str, email: str) -> Problem:
-    """Why an address makes no link for a subject, and what does."""
+    """The problem that says why an address does not link a subject, and what can be done."""
     if account is None:
         return FORBIDDEN(
             f"The access token is of {subject!r}, and no organizer is registered with {email}.",
@@ -51,10 +51,10 @@ def _strange(account: Account | None, subject: str, email: str) -> Problem:
 
 
 async def link(tx: Tx, issuer: str, command: LinkSubject) -> Account:
-    """Link a subject of an issuer to an organizer, on the operator's word; the organizer.
+    """Link a subject of an issuer to an organizer, as an operator asks. Returns the organizer.
 
-    Raises `not_found` without such an organizer, `validation_failed` for a subject that is linked to another one and
-    is not to be moved.
+    Raises `not_found` if there is no such organizer, and `validation_failed` if the subject is linked to another one
+    and the command does not ask to move it.
     """
     organizer = await _organizer(tx, command.slug)
     await sql.link(tx, issuer, command.subject, organizer.id, move=command.move)
@@ -68,9 +68,9 @@ async def link(tx: Tx, issuer: str, command: LinkSubject) -> Account:
 
 
 async def unlink(tx: Tx, issuer: str, command: UnlinkSubject) -> Account:
-    """End the link of a subject of an issuer, on the operator's word; whose it was. Only the operator links it again.
+    """End the link of a subject, as an operator asks. Returns the organizer. Only an operator can link it again.
 
-    Raises `not_found` for one that is not linked.
+    Raises `not_found` if the subject is not linked.
     """
     hash = fingerprint(issuer, command.subject)
     linked = await sql.find_linked(tx, hash)
@@ -82,7 +82,7 @@ async def unlink(tx: Tx, issuer: str, command: UnlinkSubject) -> Account:
 
 
 async def subjects(tx: Tx, command: ListSubjects) -> list[LinkedSubject]:
-    """The subjects that act for an organizer, oldest link first. Raises `not_found` without such an organizer."""
+    """The subjects that act for an organizer, oldest link first. Raises `not_found` if there is no such organizer."""
     return await sql.list_subjects(tx, (await _organizer(tx, command.slug)).id)
 
 

@@ -4,32 +4,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.events.oauth.model import Account, LinkedSubject, fingerprint
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 from holdfast.kit import database
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import Caller, access_token
 
 
-async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The organizers that these subjects are linked to; nobody else is ever reached."""
-    rows = await tx.tuples(
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    """The callers for the organizers that these subjects are linked to. Other accounts are never returned."""
+    rows = await reader.tuples(
         """
         select hash, users.id from oauth_subjects join users on users.id = oauth_subjects.user_id
          where hash = any(%(hashes)s) and role = 'organizer'
         """,
         {"hashes": list(hashes)},
     )
-    return {hash: Caller(0, user_id) for hash, user_id in rows}
+    return {hash: access_token(user_id) for hash, user_id in rows}
 
 
 async def find_account(tx: Tx, email: str) -> Account | None:
-    """The account with an address. Until the end of the transaction nobody else links a subject to it."""
+    """The account with an address, locked: until the transaction ends, no other can link a subject to it."""
     return await tx.row(
         Account, "select id, slug, role from users where email = %(email)s for no key update", {"email": email}
     )
 
 
 async def find_organizer(tx: Tx, slug: str) -> Account | None:
-    """The organizer with a slug. Until the end of the transaction nobody else links a subject to it."""
+    """The organizer with a slug, locked: until the transaction ends, no other can link a subject to it."""
     return await tx.row(
         Account,
         "select id, slug, role from users where slug = %(slug)s and role = 'organizer' for no key update",
@@ -38,7 +38,7 @@ async def find_organizer(tx: Tx, slug: str) -> Account | None:
 
 
 async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: str) -> None:
-    """Link a subject that has never been linked to an organizer that has no subject of the issuer; nothing else."""
+    """Link a subject to an organizer, if the subject has never been linked and the organizer has none of the issuer."""
     await tx.run(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id, email)
@@ -57,7 +57,7 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: 
 
 
 async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -> None:
-    """Link a subject to an organizer. Where it is linked to another one already it stays, unless it is to be moved."""
+    """Link a subject to an organizer. If it is linked to another one already, that changes only with `move`."""
     await tx.run(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id)
@@ -69,9 +69,9 @@ async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -
     )
 
 
-async def find_linked(tx: Tx, hash: bytes) -> Account | None:
+async def find_linked(reader: Reader, hash: bytes) -> Account | None:
     """The account that a subject is linked to."""
-    return await tx.row(
+    return await reader.row(
         Account,
         """
         select users.id, slug, role from oauth_subjects join users on users.id = oauth_subjects.user_id
@@ -81,9 +81,9 @@ async def find_linked(tx: Tx, hash: bytes) -> Account | None:
     )
 
 
-async def is_known(tx: Tx, hash: bytes) -> bool:
-    """Whether a subject is linked, or was."""
-    return bool(await tx.value("select true from oauth_subjects where hash = %(hash)s", {"hash": hash}))
+async def is_known(reader: Reader, hash: bytes) -> bool:
+    """Whether a subject is linked, or was linked before."""
+    return bool(await reader.value("select true from oauth_subjects where hash = %(hash)s", {"hash": hash}))
 
 
 async def unlink(tx: Tx, hash: bytes) -> None:
@@ -92,8 +92,8 @@ async def unlink(tx: Tx, hash: bytes) -> None:
     )
 
 
-async def list_subjects(tx: Tx, user_id: int) -> list[LinkedSubject]:
-    return await tx.rows(
+async def list_subjects(reader: Reader, user_id: int) -> list[LinkedSubject]:
+    return await reader.rows(
         LinkedSubject,
         """
         select issuer, subject, email, since from oauth_subjects where user_id = %(user_id)s

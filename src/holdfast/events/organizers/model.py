@@ -16,7 +16,7 @@ RESERVED_SLUGS = frozenset(
     signout sitemap static status stripe support system terms test uploads user users webhooks well-known www
     """.split()
 )
-"""Slugs nobody may take: every first segment of a path the service serves, and names that pretend to be its owner."""
+"""Slugs that cannot be taken: the first segments of all paths of the service, and names that its owner could have."""
 
 
 class RegisterOrganizer(Command):

@@ -7,19 +7,21 @@ from argon2 import PasswordHasher
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, canonical, new_public_ids
-from holdfast.kit.operation import Caller, Page, Paged, page
-from holdfast.kit.problems import FORBIDDEN, SERVICE_UNAVAILABLE, invalid
+from holdfast.kit.caller import Caller
+from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.problems import FORBIDDEN, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
 
 HEADER = "X-API-Key"
 
 _hash = PasswordHasher().hash
 _hashing = asyncio.Semaphore(2)
-"""A hash costs 64 MiB and 0.1 s of a core: more than two at once would starve the service. It comes before the first
-statement, so that nobody waits for a hash with a connection in hand."""
+"""At most two hashes at once: each takes 64 MiB and 0.1 s of a core, which other requests need. A hash is computed
+before the first statement, so that no connection is held meanwhile."""
 
 
+@refuses(VALIDATION_FAILED)
 async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Registered:
     """Register an organizer and get its first API key. Needs no credentials.
 
@@ -44,12 +46,12 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     return Registered(
         Authentication(HEADER, f"Send the key in the {HEADER} header of every request. It is not shown again."),
         key,
-        Organizer(id, command.name, email, "organizer", command.slug, tx.settings.base_url + path, path),
+        Organizer(id, command.name, email, "organizer", command.slug, tx.resources.settings.base_url + path, path),
     )
 
 
 def owner(caller: Caller, organizer_id: int | None) -> int:
-    """Whose something becomes: the key's organizer, or the one an admin key names."""
+    """The owner of something new: the organizer of the key, or with an admin key the organizer that is named."""
     if caller.tenant_id is None:
         if organizer_id is None:
             raise invalid({"organizer_id": ["is required with an admin key"]})
@@ -59,6 +61,6 @@ def owner(caller: Caller, organizer_id: int | None) -> int:
     return caller.tenant_id
 
 
-async def list(tx: Tx, caller: Caller, command: Paged) -> Page[User]:
+async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
     """List organizers, oldest first. An admin key sees all of them, an organizer key itself."""
-    return page(await sql.list_organizers(tx, caller.tenant_id, command.offset, command.limit + 1), command)
+    return offset_page(await sql.list_organizers(reader, caller.tenant_id, command.offset, command.limit + 1), command)

@@ -1,12 +1,12 @@
 """Statements on organizers."""
 
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User
 
 
-async def taken(tx: Tx, email: str, slug: str) -> tuple[bool, bool]:
+async def taken(reader: Reader, email: str, slug: str) -> tuple[bool, bool]:
     """Whether the address and the slug belong to someone already."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select exists (select from users where email = %(email)s), exists (select from users where slug = %(slug)s)
         """,
@@ -18,7 +18,7 @@ async def taken(tx: Tx, email: str, slug: str) -> tuple[bool, bool]:
 async def insert_organizer(
     tx: Tx, public_id: str, name: str, email: str, slug: str, password_hash: str | None
 ) -> int | None:
-    """The new organizer's id, or None when address or slug were taken in the meantime."""
+    """The id of the new organizer, or None if another request has just taken the address or the slug."""
     return await tx.value(
         """
         insert into users (public_id, name, email, slug, role, password_hash)
@@ -29,8 +29,8 @@ async def insert_organizer(
     )
 
 
-async def list_organizers(tx: Tx, seen_by: int | None, offset: int, limit: int) -> list[User]:
-    return await tx.rows(
+async def list_organizers(reader: Reader, seen_by: int | None, offset: int, limit: int) -> list[User]:
+    return await reader.rows(
         User,
         """
         select id, name, email, role, slug from users

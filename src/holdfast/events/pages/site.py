@@ -1,19 +1,20 @@
-"""The pages of the service: one look, one set of headers. A slice keeps its templates in its own folder.
+"""The pages of the service: they share a layout and headers. Each feature keeps its templates in its own folder.
 
-Pages work without JavaScript, fetch nothing from elsewhere, and hold no inline script or style.
+Pages work without JavaScript, load nothing from other servers, and contain no inline script or style.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import jinja2
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.handler import Header, Reply
 
 EVENTS = Path(__file__).parents[1]
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -33,32 +34,32 @@ _templates = jinja2.Environment(
 
 
 def page(
-    template: str,
-    status: int = 200,
-    *,
-    framed: bool = False,
-    headers: Mapping[str, str] = MappingProxyType({}),
-    **values: Any,
-) -> Response:
-    """A page, which others may show in a frame only if it is made for that."""
+    template: str, status: int = 200, *, framed: bool = False, headers: Sequence[Header] = (), **values: Any
+) -> Reply:
+    """A page. Other sites may show it in a frame only with `framed`."""
     content = _templates.get_template(template).render(framed=framed, **values)
-    return HTMLResponse(content, status, {**secured(framed=framed), **headers})
+    return Reply(status, content.encode(), [*secured(framed=framed), *headers], b"text/html; charset=utf-8")
 
 
-def secured(*, framed: bool = False) -> dict[str, str]:
-    """The headers of everything a browser gets from us."""
-    headers = {
-        "Content-Security-Policy": _POLICY.format("*" if framed else "'none'"),
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "no-store",
-    }
-    return headers if framed else {**headers, "X-Frame-Options": "DENY"}
+def redirect(address: str, *, framed: bool = False) -> Reply:
+    """A redirect to another address, which the browser requests with GET."""
+    return Reply(303, headers=[*secured(framed=framed), (b"location", address.encode("latin-1"))])
+
+
+def secured(*, framed: bool = False) -> list[Header]:
+    """The headers of every answer for browsers."""
+    headers = [
+        (b"content-security-policy", _POLICY.format("*" if framed else "'none'").encode()),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-store"),
+    ]
+    return headers if framed else [*headers, (b"x-frame-options", b"DENY")]
 
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file that pages need, such as `pages/style.css`; it changes with the content."""
+    """The address of a file that pages use, such as `pages/style.css`. It changes when the content changes."""
     return f"/assets/{sha256(_content(name)).hexdigest()[:16]}/{name}"
 
 
@@ -71,7 +72,7 @@ _templates.globals["asset"] = asset  # pyright: ignore[reportArgumentType] - it 
 
 
 def assets(*names: str) -> list[BaseRoute]:
-    """Routes to the files that pages need."""
+    """Routes to the files that pages use."""
     return [_asset(name) for name in names]
 
 

@@ -1,44 +1,14 @@
-"""Photos of events, and the uploads they begin as."""
+"""Photos of events: commands and answers."""
 
-import re
-import secrets
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
+from holdfast.events.images.model import LARGEST, ContentType, Key, urls
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, rule
-
-ContentType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
-
-EXTENSIONS: dict[str, str] = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp", "image/gif": "gif"}
-CONTENT_TYPES = {extension: content_type for content_type, extension in EXTENSIONS.items()}
-
-LARGEST = 5_000_000
-"""Bytes a photo may have."""
-
-MOST = 50
-"""Photos an event may show."""
-
-MOST_IDLE = 200
-"""Photos and uploads an organizer may have that no event shows."""
-
-UPLOAD_SECONDS = 900
-"""How long the address of an upload is good."""
-
-_KEY = re.compile(r"photos/(?:[1-9][0-9]{0,18}|admin)/[A-Za-z0-9_-]{22}\.(jpg|png|webp|gif)")
-
-Key = Annotated[str, Meta(min_length=1, max_length=300, description="Key of a photo, as `presign_upload` gave it.")]
-Keys = Annotated[
-    list[Key],
-    Meta(
-        max_length=MOST,
-        description="Keys of uploads and photos, in order; the first is primary.",
-        extra_json_schema={"uniqueItems": True},
-    ),
-]
 
 
 class AddPhoto(Command):
@@ -102,49 +72,6 @@ class Upload(Struct):
     upload_url: str
 
 
-class PhotoRow(Struct):
-    """A photo as it is stored."""
-
-    key: str
-    organizer_id: int | None
-    content_type: str
-    content_length: int
-
-
-class Shown(Struct):
-    """An event as far as its photos go."""
-
-    event_id: int
-    organizer_id: int
-    image_keys: list[str]
-
-
-def repeated(keys: Sequence[str]) -> str | None:
-    """What is wrong with keys that name a photo twice; None when none does."""
-    return None if len(set(keys)) == len(keys) else "names a photo more than once"
-
-
-def new_key(organizer_id: int | None, content_type: str) -> str:
-    """A random key: 128 bits, so that nobody guesses one. None stands for an admin."""
-    return f"photos/{organizer_id or 'admin'}/{secrets.token_urlsafe(16)}.{EXTENSIONS[content_type]}"
-
-
-def upload_name(key: str) -> str:
-    """Where the upload for a key goes: apart from the photos, so that nothing is public before it was looked at."""
-    return key.replace("photos/", "uploads/", 1)
-
-
-def content_type_of(key: str) -> str | None:
-    """The type of the photo with a key; None for what is no key."""
-    match = _KEY.fullmatch(key)
-    return CONTENT_TYPES[match[1]] if match else None
-
-
-def urls(keys: Sequence[str], settings: Settings) -> list[str]:
-    """Where the public finds photos."""
-    return [f"{settings.media_url}/{key}" for key in keys]
-
-
-def present(event: Shown, settings: Settings) -> EventPhotos:
+def present(event: EventRow, settings: Settings) -> EventPhotos:
     image_urls = urls(event.image_keys, settings)
-    return EventPhotos(event.event_id, event.image_keys, image_urls, image_urls[0] if image_urls else None)
+    return EventPhotos(event.id, event.image_keys, image_urls, image_urls[0] if image_urls else None)

@@ -1,28 +1,28 @@
-"""Photos as the public sees them, at `/media/…`, and uploads where the local disk keeps them, at `/uploads/…`."""
+"""The routes of public photos, `/media/…`, and of uploads if they are kept on the local disk, `/uploads/…`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import structlog
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message, Receive
 
-from holdfast.events.photos import store
-from holdfast.events.photos.disk import DiskStore
-from holdfast.events.photos.model import content_type_of, upload_name
-from holdfast.events.settings import Settings
-from holdfast.kit.decode import read_query
-from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, ErrorBody, Problem
-from holdfast.kit.rest import Answer, Door, Header, respond
+from holdfast.events.images.model import content_type_of, upload_name
+from holdfast.events.storage.disk import DiskStore
+from holdfast.events.storage.store import CACHED, Opened, Store
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import NO_STORE, Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.limits import Limits
+from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, Problem
 
 UPLOAD_SECONDS = 120
-"""How long an upload may be on its way: 5 MB at a third of a megabit a second."""
+"""Seconds an upload may take: 5 MB at a third of a megabit per second."""
 
 ANYWHERE: Header = (b"access-control-allow-origin", b"*")
 
 SEEN: Sequence[Header] = (
     ANYWHERE,
-    (b"cache-control", store.CACHED.encode()),
+    (b"cache-control", CACHED.encode()),
     (b"content-security-policy", b"default-src 'none'; sandbox"),
     (b"cross-origin-resource-policy", b"cross-origin"),
     (b"x-content-type-options", b"nosniff"),
@@ -34,82 +34,89 @@ PREFLIGHT: Sequence[Header] = (
     (b"access-control-allow-headers", b"content-type"),
     (b"access-control-max-age", b"86400"),
 )
-"""Pages of other sites may upload: the address says all there is to be allowed."""
+"""CORS headers: pages of any site may upload, because the signed address is the only credential."""
 
 log = structlog.get_logger()
 
 
-def routes(settings: Settings, error_body: ErrorBody = Problem.body) -> list[BaseRoute]:
-    """Where photos are seen; and where they are uploaded, unless another store takes them."""
-    kept_in = store.of(settings)
-    media = Door("get_photo", _showing(kept_in), error_body)
-    if not isinstance(kept_in, DiskStore):
+class Sent(Reply):
+    """An answer that has been sent already, part by part."""
+
+    async def send(self, request: Request) -> None:
+        pass
+
+
+Answer = Callable[[Caller, Request], Awaitable[Reply]]
+
+
+def routes(store: Store, limits: Limits) -> list[BaseRoute]:
+    """The route of photos; and the route of uploads, if the store is the local disk."""
+    media = Handler(Access("get_photo"), limits, _showing(store), envelope(Problem.body))
+    if not isinstance(store, DiskStore):
         return [Route("/media/{key:path}", media)]
-    uploads = Door("upload_photo", _taking(kept_in), error_body, methods=("OPTIONS", "PUT"), headers=[ANYWHERE])
+    uploads = Handler(
+        Access("upload_photo"), limits, _taking(store), envelope(Problem.body, ANYWHERE), methods=("OPTIONS", "PUT")
+    )
     return [Route("/media/{key:path}", media), Route("/uploads/{name:path}", uploads)]
 
 
-def _showing(kept_in: store.Store) -> Answer:
-    async def show(scope: Scope, receive: Receive, send: Send) -> int:
-        key = scope["path"].removeprefix("/media/")
+def _showing(store: Store) -> Answer:
+    async def show(caller: Caller, request: Request) -> Reply:
+        key = request.path.removeprefix("/media/")
         content_type = content_type_of(key)
         if content_type is None:
             raise NOT_FOUND("No photo has this address.")
         etag = f'"{key}"'.encode()
-        if etag in dict(scope["headers"]).get(b"if-none-match", b""):
-            await send({"type": "http.response.start", "status": 304, "headers": [*SEEN, (b"etag", etag)]})
-            await send({"type": "http.response.body", "body": b""})
-            return 304
-        async with kept_in.open(key) as photo:
+        if etag in request.headers.get(b"if-none-match", b""):
+            return Reply(304, headers=[*SEEN, (b"etag", etag)])
+        async with store.open(key) as photo:
             if photo is None:
                 raise NOT_FOUND("No photo has this address.")
             about = [(b"content-type", content_type.encode()), (b"content-length", str(photo.size).encode())]
-            await send({"type": "http.response.start", "status": 200, "headers": [*SEEN, (b"etag", etag), *about]})
-            if scope["method"] == "GET":
-                await _pass_on(photo, send)
+            headers = [*SEEN, (b"etag", etag), *about]
+            await request.send({"type": "http.response.start", "status": 200, "headers": headers})
+            if request.method == "GET":
+                await _pass_on(photo, request)
             else:
-                await send({"type": "http.response.body", "body": b""})
-        return 200
+                await request.send({"type": "http.response.body", "body": b""})
+        return Sent(200)
 
     return show
 
 
-async def _pass_on(photo: store.Opened, send: Send) -> None:
+async def _pass_on(photo: Opened, request: Request) -> None:
     try:
         async for chunk in photo.chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
     except Problem as problem:
-        # Too late to say so: what was begun stays incomplete, which its length tells.
+        # The status is sent already. The body stays shorter than its Content-Length, so the client sees the error.
         log.warning("a photo broke off on its way", error=problem.message)
     else:
-        await send({"type": "http.response.body", "body": b""})
+        await request.send({"type": "http.response.body", "body": b""})
 
 
-def _taking(kept_in: DiskStore) -> Answer:
-    async def take(scope: Scope, receive: Receive, send: Send) -> int:
-        if scope["method"] == "OPTIONS":
-            await respond(send, 204, b"", PREFLIGHT)
-            return 204
-        key = scope["path"].replace("/uploads/", "photos/", 1)
+def _taking(store: DiskStore) -> Answer:
+    async def take(caller: Caller, request: Request) -> Reply:
+        if request.method == "OPTIONS":
+            return Reply(204, headers=[NO_STORE, *PREFLIGHT])
+        key = request.path.replace("/uploads/", "photos/", 1)
         content_type = content_type_of(key)
         if content_type is None:
             raise NOT_FOUND("No upload has this address.")
-        headers = dict(scope["headers"])
-        kept_in.admit(
+        store.admit(
             upload_name(key),
-            read_query(scope["query_string"]),
-            headers.get(b"content-type", b"").decode("latin-1"),
-            headers.get(b"content-length", b"").decode("latin-1"),
+            read_query(request.query),
+            request.headers.get(b"content-type", b"").decode("latin-1"),
+            request.headers.get(b"content-length", b"").decode("latin-1"),
         )
-        await kept_in.receive(upload_name(key), _body(receive))
-        await respond(send, 200, b"", [ANYWHERE])
-        return 200
+        await store.receive(upload_name(key), _body(request.receive))
+        return Reply(200, headers=[NO_STORE, ANYWHERE])
 
     return take
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    """What is sent, piece by piece; the server sees to it that it has the length it announced."""
+    """The body, piece by piece. The HTTP server checks that it has the announced length."""
     until = asyncio.get_running_loop().time() + UPLOAD_SECONDS
     message: Message = {"more_body": True}
     while message.get("more_body"):

@@ -5,27 +5,28 @@ from collections.abc import Sequence
 
 from holdfast.events.pricing import sql
 from holdfast.events.pricing.model import Reason
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Tx
 
 MOST = 10_000
-"""Prices that move in one tick; after a long rest the others follow with the next ones."""
+"""The most prices that one tick changes. If there are more, the next ticks change the others."""
 
 
 async def begin(tx: Tx, event_ids: Sequence[int]) -> None:
-    """Open the histories of new events with the price they begin at."""
+    """Store the first entry in the price histories of new events: the initial price."""
     await sql.insert_first_prices(tx, event_ids)
 
 
 async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.datetime | None = None) -> None:
-    """Bring the current prices of events up to date, and into their histories where they changed.
+    """Compute the current prices of events again. A price that changed gets an entry in the price history.
 
-    The caller has locked the events, and done what moves their prices. `now` is the database's clock unless given.
+    The caller has locked the events and has made the changes that affect their prices. `now` is the database's clock
+    unless given.
     """
     await sql.reprice(tx, event_ids, reason, now)
 
 
 async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MOST) -> int:
-    """Bring the prices up to date that time has moved since; how many."""
+    """Update the prices that have changed because time has passed. Returns how many there were."""
     moved = await sql.lock_moved_prices(tx, now, most)
     if moved:
         await sql.reprice(tx, moved, "tick", now)

@@ -45,7 +45,7 @@ class PriceChange(Struct):
 
 
 def misfits(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
-    """Why price and bounds do not fit a pricing mode, by field; empty when they do."""
+    """Messages why price and bounds do not fit a pricing mode, by field; empty when they fit."""
     errors: Errors = {}
     if mode == "free" and price != 0:
         errors["price"] = ["must be 0 for a free event"]

@@ -1,13 +1,13 @@
 """What a seat of a dynamic event costs: the ratio policy.
 
-Two shares are compared: of the seats, how many are left, and of the time from the event's creation to its datetime, how
-much is left. While they are equal the sale is on schedule, and a seat costs what the organizer asked, `price`. When
-seats go faster than time, the price moves towards `max_price` by the part of the way that seats are ahead; when time
-goes faster than seats, towards `min_price` likewise. The last seat sold makes it `max_price`, nothing sold until the
-end `min_price`.
+Two shares are compared: the share of the seats that is left, and the share of the time that is left, from the event's
+creation to its datetime. While they are equal, the sale is on schedule, and a seat costs `price`. When the share of the
+seats is smaller, the price rises by the fraction (time - seats) / time of the distance to `max_price`. When the share
+of the time is smaller, it falls by the fraction (seats - time) / seats of the distance to `min_price`. After the last
+seat is sold it is `max_price`; if no seat is sold, it is `min_price` at the end.
 
-It moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not flicker. It
-is a function of what is, not of how it came about: the same seats at the same moment always cost the same.
+It moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not change all
+the time. It depends only on the present seats and the present time, not on earlier prices.
 """
 
 import datetime as dt
@@ -15,7 +15,7 @@ from typing import LiteralString
 
 MICROSECOND = dt.timedelta(microseconds=1)
 STEPS = 100
-"""Steps between the bounds, where the range is wide enough for so many."""
+"""The number of steps between the bounds, if the range is wide enough."""
 
 
 def current_price(
@@ -35,7 +35,7 @@ def current_price(
     """
     if registered >= capacity:
         return max_price
-    # Both as a share of capacity x (datetime - created), so that they can be compared without dividing.
+    # Both are multiplied by capacity x (datetime - created), so that they can be compared without dividing.
     seats_left = (capacity - registered) * max(0, (datetime - created) // MICROSECOND)
     time_left = capacity * max(0, (datetime - max(now, created)) // MICROSECOND)
     if seats_left == time_left:
@@ -70,7 +70,7 @@ PRICE: LiteralString = """(
                     else div(abs(bound - events.price) * abs(time_left - seats_left), greatest(time_left, seats_left))
                end as way) as journey)
 """
-"""`current_price` in SQL, where many events are priced at once: of a row of `events`, and a column `now`.
+"""`current_price` in SQL, to price many events at once. It reads a row of `events` and a column `now`.
 
-The function above is the definition; `tests/events/pricing/test_policy.py` holds the two equal.
+The function above is the definition; `tests/events/pricing/test_policy.py` checks that both give the same prices.
 """

@@ -6,19 +6,19 @@ from typing import LiteralString
 
 from holdfast.events.pricing.model import PriceChange, Reason
 from holdfast.events.pricing.policy import PRICE
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 
 NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
 MOVES: LiteralString = "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.datetime > now"
-"""Whether a price moves by itself. That of an event that is over stands still."""
+"""Whether time changes the price. The price of an event that is over or cancelled does not change."""
 
 
-async def organizer_of(tx: Tx, event_id: int) -> int | None:
-    return await tx.value("select organizer_id from events where id = %(id)s", {"id": event_id})
+async def organizer_of(reader: Reader, event_id: int) -> int | None:
+    return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
 
 
-async def list_price_changes(tx: Tx, event_id: int) -> list[PriceChange]:
-    return await tx.rows(
+async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]:
+    return await reader.rows(
         PriceChange,
         """
         select id, reason, "timestamp", event_id, original_price, new_price
@@ -39,7 +39,7 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
 
 
 async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
-    """Events whose price is no longer what it should be, locked. Those somebody else is changing are left out."""
+    """Lock and return events whose price is out of date. Events that others lock are left out."""
     rows = await tx.tuples(
         f"""
         with moment as materialized (select * from {NOW})
@@ -53,7 +53,7 @@ async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list
 
 
 async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.datetime | None) -> None:
-    """Set the prices of locked events to what they should be, and record those that differ from the last entry."""
+    """Set the current prices of locked events, and store an entry for each price that differs from its last entry."""
     await tx.run(
         f"""
         with priced as materialized (

@@ -96,6 +96,13 @@ class GetStatus(Command):
     visitor_id: VisitorId
 
 
+class RoomVisit(Command):
+    """A browser at the page of a waiting room."""
+
+    queue_id: Id
+    visitor_id: str
+
+
 class VerifyToken(Command):
     token: Annotated[str, Meta(min_length=1, max_length=8000, description="The release token.")]
     consume: Annotated[bool, Meta(description="Whether the token is used up: it is not valid a second time.")] = False
@@ -187,10 +194,10 @@ class QueueRow(Struct):
 
 
 class Standing(Struct):
-    """Where a visitor stands in a queue.
+    """The place of a visitor in a queue.
 
     until_start, since_joined    seconds
-    issued_at, expires_at        of the token, in seconds of the Unix epoch
+    issued_at, expires_at        times of the token, in seconds of the Unix epoch
     """
 
     queue_id: int
@@ -209,7 +216,7 @@ class Standing(Struct):
 
     @property
     def position(self) -> int:
-        """Of one who waits: 1 is the first."""
+        """The position of a visitor who waits: 1 is the first."""
         assert self.ticket is not None
         return self.ticket - self.serving
 
@@ -244,7 +251,7 @@ def is_web_address(text: str) -> bool:
 
 
 def estimated_wait(position: int, rate: int, interval: int, until_start: int) -> int:
-    """Seconds until a position is released: an upper bound, since releases are paced and nobody is let in before.
+    """Seconds until a position is released, as an upper bound: releases are evenly spread, and nobody passes another.
 
     interval       seconds in which `rate` visitors are released
     until_start    seconds until the queue starts
@@ -253,12 +260,12 @@ def estimated_wait(position: int, rate: int, interval: int, until_start: int) ->
 
 
 def status_path(queue_id: int, visitor_id: str) -> str:
-    """Where the status of a visitor is, whatever the id: every character that means something in a path is escaped."""
+    """The path of a visitor's status. Every character of the id that has a meaning in a path is escaped."""
     return f"/api/queues/{queue_id}/status/{quote(visitor_id, safe='')}"
 
 
 def present(row: QueueRow, settings: Settings) -> Queue:
-    """A stored queue as the contract shows it."""
+    """The public form of a stored queue."""
     room = f"{settings.base_url}/queues/{row.id}"
     return Queue(
         id=row.id,

@@ -1,14 +1,14 @@
-"""Release: visitors leave the line at its front, `release_rate` an interval, evenly spread, by the database's clock.
+"""Release: lets in the first visitors of a queue, `release_rate` per interval, evenly spread, by the database's clock.
 
-Any number of processes may release. Whoever has the lock on a queue reads the clock and moves `serving` on, which is
-all, whatever the number of visitors. What keeps the pace:
+Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`.
+This one change releases any number of visitors. Three rules keep the pace:
 
-1. `paced_at` is the moment up to which the rate has been spent. Each release moves it on by what it cost, so that a
-   tick that comes late is made up for, and nobody waits longer than was told.
-2. What could not be spent is lost. Nothing is saved up while nobody waits, while the queue is paused, or, beyond
-   `CATCH_UP`, while no process runs.
-3. In any interval no more than `release_rate` are released, whatever was to be made up for. A release that is made
-   within `TOLERANCE` of the moment it was due belongs to that moment.
+1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So a
+   release that is late is made up for, and nobody waits longer than the estimated wait.
+2. Unused time is lost. No releases are saved up while nobody waits, while the queue is paused, or for more than
+   `CATCH_UP` seconds while no process runs.
+3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is made at most
+   `TOLERANCE` seconds late counts as made when it was due.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from typing import LiteralString
 from prometheus_client import Counter, Gauge, Histogram
 from psycopg.errors import LockNotAvailable
 
-from holdfast.events.queues.line import CHANNEL
-from holdfast.events.settings import Database, Tx
+from holdfast.events.queues.joining import CHANNEL
+from holdfast.events.resources import Database, Reader, Tx
 
 RELEASED = Counter("holdfast_queue_released", "Visitors released from a queue.")
 LATE = Histogram(
@@ -31,33 +31,34 @@ LATE = Histogram(
 WAITING = Gauge("holdfast_queue_waiting", "Visitors waiting in all queues.", multiprocess_mode="mostrecent")
 
 CATCH_UP = 1
-"""Seconds for which releases that did not happen in time are made up for."""
+"""The most seconds for which late releases are made up for."""
 
 TOLERANCE = 0.25
-"""Seconds by which a release may be late and still count as made when it was due. An interval must lie between it and
-the one `release_rate` later: without this each delay, however small, would add to the wait of everybody behind."""
+"""Seconds by which a release may be late and still count as made when it was due. Between the releases of a visitor and
+of the one `release_rate` later there must be an interval. So without this every small delay would add to the wait of
+all later visitors."""
 
 TICK_SECONDS = 0.05
-"""How often to release at most; at higher rates several visitors leave at once."""
+"""The least number of seconds between two releases; at higher rates several visitors are released at once."""
 
 SHORTEST = 0.01
-"""Seconds to wait at least, when a queue that is due could not be had."""
+"""The least number of seconds to wait before a queue that is due, but was locked, is tried again."""
 
 PATROL_SECONDS = 5
-"""How often to look without being told, in case a notification was lost with a connection."""
+"""Seconds between checks without a notification, in case one was lost with a connection."""
 
 PATIENCE = "200ms"
-"""How long to wait for a queue that others are busy with, before the other queues have their turn."""
+"""How long to wait for the lock on a queue before the other queues are handled."""
 
 
 class Busy(Exception):
-    """Somebody else holds a queue for longer than is waited for."""
+    """The lock on a queue was not granted within `PATIENCE`."""
 
 
 async def run(database: Database) -> None:
-    """Release whenever it is time, until cancelled."""
+    """Release visitors whenever some are due, until cancelled."""
     changed = asyncio.Event()
-    with database.hearing(CHANNEL, lambda _: changed.set()):
+    with database.listen(CHANNEL, lambda _: changed.set()):
         while True:
             changed.clear()
             await release(database)
@@ -67,12 +68,12 @@ async def run(database: Database) -> None:
 
 
 async def release(database: Database) -> int:
-    """Release everybody whose time has come; how many that were."""
+    """Release all visitors that are due. Returns how many there were."""
     due = await database.read(read_due)
     if not due:
         return 0
     done = await database.transact(lambda tx: release_from(tx, due))
-    # Where visitors join in masses somebody always has the lock: wait for it, but not at the cost of the others.
+    # When many visitors join a queue, its lock is hardly ever free: wait for it, in a transaction for that queue only.
     for queue in set(due) - done.keys():
         with contextlib.suppress(Busy):
             done |= await database.transact(lambda tx, queue=queue: release_from(tx, [queue], wait=True))
@@ -82,8 +83,9 @@ async def release(database: Database) -> int:
     return sum(visitors for visitors, _ in done.values())
 
 
-# How each queue stands at `now`: what one release costs, since when it may be spent; when somebody is to be released
-# next, no earlier than an interval after `release_rate` visitors ago; the moment to which a release made now belongs.
+# The state of each queue at `now`: `step`, the time between two visitors; `base`, the time up to which the rate has
+# been used; `due_at`, when the next visitor is released, at least an interval after the visitor `release_rate` places
+# before; `moment`, the time that is recorded for a release made now.
 PACE: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, length, step, base, due_at,
            paced_at > now or due_at <= now as is_due,
@@ -92,7 +94,7 @@ PACE: LiteralString = """
      cross join (select clock_timestamp() as now, %(interval)s * interval '1 second' as length) as clock
      cross join lateral (select length / release_rate as step) as cost
      cross join lateral (
-        -- A clock that was set back must not stop the queue.
+        -- `least(paced_at, now)`: if the clock was set back, the queue must not stop.
         select greatest(least(paced_at, now), starts_at, now - step - %(catch_up)s * interval '1 second')
                as base) as spent
       left join lateral (
@@ -106,32 +108,33 @@ PACE: LiteralString = """
 """
 
 
-async def read_due(tx: Tx) -> list[int]:
-    """The queues from which somebody is to be released now."""
-    return [id for (id,) in await tx.tuples(f"select id from ({PACE}) as queues where is_due", _given(tx))]
+async def read_due(reader: Reader) -> list[int]:
+    """The ids of the queues that have a visitor to release now."""
+    return [id for (id,) in await reader.tuples(f"select id from ({PACE}) as queues where is_due", _given(reader))]
 
 
-async def seconds_to_next(tx: Tx) -> float:
-    """How long nothing will have to be done, unless something changes."""
-    [(seconds, waiting)] = await tx.tuples(
+async def seconds_to_next(reader: Reader) -> float:
+    """Seconds until the next release is due, if no queue changes; at most `PATROL_SECONDS`."""
+    [(seconds, waiting)] = await reader.tuples(
         f"""
         select extract(epoch from min(due_at) - clock_timestamp())::float8, coalesce(sum(tickets - serving), 0)
           from ({PACE}) as queues
         """,
-        _given(tx),
+        _given(reader),
     )
     WAITING.set(waiting)
     return PATROL_SECONDS if seconds is None else min(max(seconds, SHORTEST), PATROL_SECONDS)
 
 
 async def release_from(tx: Tx, ids: Sequence[int], *, wait: bool = False) -> dict[int, tuple[int, float]]:
-    """Release from those of the queues that nobody else holds, or with `wait` from all of them.
+    """Release from those of the queues that are not locked, or with `wait` from all of them.
 
-    How many were released from each, and how many seconds after they were due. Raises `Busy` after `PATIENCE`.
+    Returns for each queue how many were released, and how many seconds late. With `wait`, raises `Busy` if a lock is
+    not granted within `PATIENCE`.
     """
     if wait:
         await tx.run(f"set local lock_timeout = '{PATIENCE}'")
-    # In a statement of its own: what the next one reads is the last that was committed.
+    # A statement of its own, so that the next one sees what was committed before the lock was granted.
     try:
         held = [id for (id,) in await tx.tuples(LOCK if wait else LOCK_IF_FREE, {"ids": list(ids)})]
     except LockNotAvailable as error:
@@ -167,9 +170,9 @@ RELEASE: LiteralString = f"""
 """
 
 
-def _given(tx: Tx) -> dict[str, float]:
+def _given(tx: Reader) -> dict[str, float]:
     return {
-        "interval": tx.settings.queue_interval,
+        "interval": tx.resources.settings.queue_interval,
         "catch_up": CATCH_UP,
         "tick": TICK_SECONDS,
         "tolerance": TOLERANCE,

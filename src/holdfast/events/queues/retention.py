@@ -1,14 +1,14 @@
-"""How long visitors are remembered: 30 days after they were released, and no longer than their queue."""
+"""Deletes visitors 30 days after they were released, and when their queue was deleted."""
 
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Tx
 
 AT_ONCE = 20_000
-"""Rows one run deletes of each kind, so that nobody waits for it."""
+"""The most rows of each kind that one run deletes, so that requests do not wait for it."""
 
 
 async def forget_visitors(tx: Tx) -> int:
-    """Delete a portion of what nobody needs any more; how many rows that were."""
-    # A token is picked up within its time to live, and valid for as long again.
+    """Delete some of the rows that are no longer needed. Returns how many were deleted."""
+    # A token can be picked up during its time to live, and is then valid for the same time again.
     visitors = await tx.value(
         """
         with gone as (

@@ -1,7 +1,7 @@
-"""The waiting room: a place for a browser, which keeps a secret of its own and is called by the digest of it.
+"""The waiting room: each browser has a random secret in a cookie, and the digest of the secret is its visitor id.
 
-Nobody can take the place of somebody else by name, since the room never reads a name: whoever knows how a visitor is
-called, from a token or a log, still does not know the secret.
+A visitor id, such as from a token or a log, does not reveal the secret. So nobody can use it to take over the place of
+another visitor.
 """
 
 import random
@@ -13,63 +13,56 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from holdfast.events.queues import operations, passes, sql
-from holdfast.events.queues.model import Joined, JoinQueue, QueueRow, Standing
-from holdfast.events.settings import Database, Tx
-from holdfast.kit.batch import Batcher
-from holdfast.kit.operation import ADMIN, Call
-from holdfast.kit.problems import NOT_FOUND, Problem
+from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.queues import joining, release_tokens, sql
+from holdfast.events.queues.joining import Visitor
+from holdfast.events.queues.model import QueueRow, RoomVisit, Standing
+from holdfast.events.resources import Tx
+from holdfast.kit.modes import Batch
+from holdfast.kit.problems import NOT_FOUND, Problem, refuses
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class Seen(NamedTuple):
-    """What a visitor of a room is shown."""
+    """The data that the page shows to a visitor."""
 
     queue: QueueRow
     standing: Standing
-    its_pass: passes.Pass | None
+    release_token: release_tokens.ReleaseToken | None
     now: datetime
 
 
-class Rooms:
-    """Where browsers wait. All that look or join at the same time share a statement."""
+@refuses(NOT_FOUND)
+async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[Seen | Problem]:
+    """Read the places of visitors of waiting rooms. Visitors who were released get a release token."""
+    visits = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
+    standings = await sql.find_standings(tx, visits)
+    queues = await sql.find_queues(tx, sorted({queue_id for queue_id, _ in visits}))
+    now = datetime.now(UTC)
+    issued = await release_tokens.issue(tx, [each for each in standings if each])
+    return [
+        Seen(queues[each[0]], standing, issued.get(each), now)
+        if standing and each[0] in queues
+        else NOT_FOUND(f"No queue has the id {each[0]}.")
+        for each, standing in zip(visits, standings, strict=True)
+    ]
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._looks = Batcher[tuple[int, str], Seen]("look_into_room", self._look)
-        self._joins = Batcher[JoinQueue, Joined]("join_from_room", self._join)
 
-    async def look(self, queue_id: int, visitor_id: str) -> Seen:
-        """Where a visitor stands. Raises `not_found` where there is no such queue."""
-        return await self._looks.submit((queue_id, visitor_id))
-
-    async def join(self, queue_id: int, visitor_id: str) -> None:
-        """Take a place. Raises what speaks against it."""
-        await self._joins.submit(JoinQueue(queue_id=queue_id, visitor_id=visitor_id))
-
-    async def _look(self, asked: Sequence[tuple[int, str]]) -> Sequence[Seen | Problem]:
-        async def look(tx: Tx) -> Sequence[Seen | Problem]:
-            standings = await sql.find_standings(tx, asked)
-            queues = await sql.find_queues(tx, sorted({queue_id for queue_id, _ in asked}))
-            now = datetime.now(UTC)
-            issued = await passes.issue(tx, [each for each in standings if each])
-            return [
-                Seen(queues[each[0]], standing, issued.get(each), now)
-                if standing and each[0] in queues
-                else NOT_FOUND(f"No queue has the id {each[0]}.")
-                for each, standing in zip(asked, standings, strict=True)
-            ]
-
-        return await self._database.transact(look)
-
-    async def _join(self, commands: Sequence[JoinQueue]) -> Sequence[Joined | Problem]:
-        calls = [Call(ADMIN, each) for each in commands]
-        return await self._database.transact(lambda tx: operations.join(tx, calls))
+@refuses(NOT_FOUND, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
+async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.Outcome | Problem]:
+    """Give visitors of waiting rooms a place. Anybody may join any queue from its page."""
+    visitors = [
+        Visitor(place, None, call.command.queue_id, call.command.visitor_id) for place, call in enumerate(batch.calls)
+    ]
+    return [
+        joining.refusal(each, visitor.queue_id, tx.resources.settings) or each
+        for visitor, each in zip(visitors, await joining.join(tx, visitors), strict=True)
+    ]
 
 
 def fresh_secret() -> str:
-    """A secret for a browser to keep."""
+    """A new random secret for the cookie of a browser."""
     return secrets.token_urlsafe(32)
 
 
@@ -78,18 +71,18 @@ def is_secret(text: str | None) -> bool:
 
 
 def visitor_of(secret: str) -> str:
-    """What the visitor who keeps a secret is called."""
+    """The visitor id of the browser with this secret."""
     return f"room_{urlsafe_b64encode(sha256(secret.encode()).digest()).decode().rstrip('=')}"
 
 
 def seconds_to_look_again(wait: int) -> int:
-    """How long a page may rest: the longer the wait, the longer, and not all pages at once."""
+    """Seconds after which a page reloads: more for a longer wait, and varied so that pages do not reload together."""
     ladder = next((rest for limit, rest in ((900, 60), (300, 30), (60, 15)) if wait >= limit), 5)
     return max(2, min(wait, round(ladder * random.uniform(0.85, 1.15))))  # noqa: S311 - no secret
 
 
 def in_words(seconds: int) -> str:
-    """A wait as people say it, rounded up."""
+    """A wait in words, rounded up."""
     minutes = -(-seconds // 60)
     if minutes <= 1:
         return "a minute"

@@ -1,65 +1,89 @@
-"""What queues serve beside the table: the keys by which anybody can verify release tokens, and the rooms to wait in.
+"""The routes of queues outside the table: the public keys of release tokens, and the pages of waiting rooms.
 
-A browser is given a secret to keep in a cookie, and gets a place once the cookie has come back: what keeps no cookies
-takes nobody's place. In a frame the cookie belongs to the site around it, since browsers keep no other there.
+A browser gets a secret in a cookie, and a place as soon as it sends the cookie back. So a client without cookies gets
+no place. In a frame the cookie is partitioned by the site around the frame, since browsers allow no other there.
 """
 
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import site
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues import passes, room
-from holdfast.events.queues.model import QueueRow, estimated_wait
-from holdfast.events.queues.room import Rooms, Seen
-from holdfast.events.settings import Database, Settings
+from holdfast.events.queues import release_tokens, room
+from holdfast.events.queues.model import QueueRow, RoomVisit, estimated_wait
+from holdfast.events.queues.room import Seen
+from holdfast.events.resources import Database
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Header, Reply, Request, admit, encode, envelope, headers_of
 from holdfast.kit.limits import Limits
-from holdfast.kit.metrics import REQUEST_SECONDS
-from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem
-from holdfast.kit.rest import address, answered, unexpected
+from holdfast.kit.modes import batched
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
+from holdfast.kit.runner import Runner
 from holdfast.kit.signing import PUBLISHED
+
+VISIT = Operation("visit_waiting_room", None, batched(room.visit))
+JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
+OPERATIONS = (VISIT, JOIN)
+"""The operations of the pages. They have no routes and no tools of their own."""
 
 JWKS = "/.well-known/queue-jwks.json"
 COOKIE_SECONDS = 30 * 86_400
 
-_REFUSED = {
+State = Literal[
+    "arriving",
+    "waiting",
+    "before",
+    "paused",
+    "released",
+    "missed",
+    "ended",
+    "full",
+    "closed",
+    "crowded",
+    "busy",
+    "gone",
+]
+"""The states that a page can show. Each has a template in `pages/`."""
+
+_REFUSED: Mapping[ProblemType, tuple[State, int]] = {
     QUEUE_FULL: ("full", 503),
     QUEUE_INACTIVE: ("closed", 503),
     QUEUE_ENDED: ("ended", 410),
     RATE_LIMITED: ("crowded", 429),
     NOT_FOUND: ("gone", 404),
 }
-"""What a page shows, and its status, where somebody cannot be given a place."""
+"""The state and the HTTP status of the page when a visitor cannot get a place."""
 
 
-def routes(database: Database, settings: Settings, limits: Limits) -> list[BaseRoute]:
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
     """The routes of queues."""
-    public = {"Cache-Control": f"public, max-age={PUBLISHED}", "Access-Control-Allow-Origin": "*"}
-    rooms = Rooms(database)
+    public = [(b"cache-control", f"public, max-age={PUBLISHED}".encode()), (b"access-control-allow-origin", b"*")]
 
-    async def jwks(_: Request) -> Response:
-        keys = await database.transact(passes.KEYS.read)
-        return JSONResponse(keys.published(), headers=public)
+    async def jwks(caller: Caller, request: Request) -> Reply:
+        keys = await database.transact(release_tokens.KEYS.read)
+        return Reply(200, encode(keys.published()), public)
+
+    def page(address: str, *, framed: bool) -> Route:
+        page = RoomPage(database, runner, limits, framed=framed)
+        methods = ("GET", "HEAD", "POST")
+        return Route(address, Handler(page.access, limits, page.answer, page.refuse, methods=methods), methods=methods)
 
     return [
-        Route(JWKS, jwks),
-        Route("/queues/{queue_id}", Page(rooms, settings, limits, framed=False).answer, methods=["GET", "POST"]),
-        Route("/queues/{queue_id}/embed", Page(rooms, settings, limits, framed=True).answer, methods=["GET", "POST"]),
+        Route(JWKS, Handler(Access("list_queue_keys"), limits, jwks, envelope(Problem.body))),
+        page("/queues/{queue_id}", framed=False),
+        page("/queues/{queue_id}/embed", framed=True),
         *site.assets("queues/room.js"),
     ]
 
 
 class Shown(NamedTuple):
-    """What the template is given. `refresh` is after how many seconds to look again, if at all."""
+    """The values for the template. `refresh` is the number of seconds after which the page reloads; None: never."""
 
-    state: str
+    state: State
     title: str = "Waiting room"
     description: str | None = None
     refresh: int | None = None
@@ -79,57 +103,49 @@ class Shown(NamedTuple):
     expires_at: datetime | None = None
 
 
-class Page:
+class RoomPage:
     """The page of a waiting room, by itself or in a frame of the merchant's site."""
 
-    def __init__(self, rooms: Rooms, settings: Settings, limits: Limits, *, framed: bool) -> None:
-        self._rooms = rooms
-        self._settings = settings
+    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+        self._settings = database.resources.settings
+        self._visit, self._join = runner[VISIT], runner[JOIN]
         self._limits = limits
         self._framed = framed
-        self._name = "framed_waiting_room" if framed else "waiting_room"
-        self._observe = REQUEST_SECONDS.labels(self._name).observe
+        self.access = Access("framed_waiting_room" if framed else "waiting_room")
+        self._joining = Access(JOIN.name, None, JOIN.limit)
 
-    async def answer(self, request: Request) -> Response:
-        """Show where the visitor stands who keeps the cookie; take them in first, if they are new."""
-        started = time.perf_counter()
-        try:
-            response = await self._answer(request)
-        except Exception as error:
-            response = self._page(*_refusal(error if isinstance(error, Problem) else unexpected(error, self._name)))
-        self._observe(time.perf_counter() - started)
-        answered(self._name, response.status_code).inc()
-        return response
-
-    async def _answer(self, request: Request) -> Response:
-        queue_id = _number(request.path_params["queue_id"])
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the place of the visitor with this cookie. A new visitor gets a place first."""
+        queue_id = _number(request.scope["path_params"]["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not room.is_secret(secret):
-            return await self._arriving(queue_id)
-        visitor = room.visitor_of(secret)
+            return await self._arriving(caller, queue_id)
+        visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
-            await self._join(request, queue_id, visitor)
-            return Response(None, 303, {**site.secured(framed=self._framed), "Location": request.url.path})
-        seen = await self._rooms.look(queue_id, visitor)
+            await self._take_place(caller, visitor)
+            return site.redirect(request.path, framed=self._framed)
+        seen: Seen = await self._visit(caller, visitor)
         if seen.standing.where == "unknown" and request.method == "GET":
             try:
-                await self._join(request, queue_id, visitor)
+                await self._take_place(caller, visitor)
             except Problem as problem:
-                return self._page(*_refusal(problem, seen.queue))
-            seen = await self._rooms.look(queue_id, visitor)
-        if seen.its_pass and not self._framed:
-            headers = {**site.secured(), "Location": seen.its_pass.redirect_url}
-            return Response(None, 303, headers)
+                return self._page(*_refusal(problem, seen.queue), headers=headers_of(problem))
+            seen = await self._visit(caller, visitor)
+        if seen.release_token and not self._framed:
+            return site.redirect(seen.release_token.redirect_url)
         return self._page(_shown(seen, self._settings.queue_interval))
 
-    async def _join(self, request: Request, queue_id: int, visitor: str) -> None:
-        await self._limits.hit("waiting room joins", address(request.scope))
-        await self._rooms.join(queue_id, visitor)
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return self._page(*_refusal(problem), headers=headers_of(problem))
 
-    async def _arriving(self, queue_id: int) -> Response:
-        """The page of somebody whom we do not know yet, with the cookie by which we will."""
+    async def _take_place(self, caller: Caller, visitor: RoomVisit) -> None:
+        await admit(self._joining, self._limits, caller)
+        await self._join(caller, visitor)
+
+    async def _arriving(self, caller: Caller, queue_id: int) -> Reply:
+        """The page for a browser without a cookie, which sets the cookie."""
         secret = room.fresh_secret()
-        queue = (await self._rooms.look(queue_id, room.visitor_of(secret))).queue
+        seen: Seen = await self._visit(caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret)))
         cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly"
         if not self._is_secure:
             cookie += "; SameSite=Lax"
@@ -137,18 +153,18 @@ class Page:
             cookie += "; Secure; SameSite=None; Partitioned"
         else:
             cookie += "; Secure; SameSite=Lax"
-        return self._page(Shown("arriving", queue.title, refresh=1), headers={"Set-Cookie": cookie})
+        return self._page(Shown("arriving", seen.queue.title, refresh=1), headers=[(b"set-cookie", cookie.encode())])
 
     @property
     def _is_secure(self) -> bool:
         return self._settings.base_url.startswith("https://")
 
     def _cookie(self, queue_id: int) -> str:
-        # A browser takes a name with this prefix from nobody but this very host.
-        return f"{'__Host-' if self._is_secure else ''}{self._name}_{queue_id}"
+        # With this prefix in the name, a browser accepts the cookie only from this host.
+        return f"{'__Host-' if self._is_secure else ''}{self.access.name}_{queue_id}"
 
-    def _page(self, shown: Shown, status: int = 200, *, headers: Mapping[str, str] = MappingProxyType({})) -> Response:
-        return site.page("queues/room.html", status, framed=self._framed, headers=headers, room=shown)
+    def _page(self, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
+        return site.page(f"queues/pages/{shown.state}.html", status, framed=self._framed, headers=headers, room=shown)
 
 
 def _number(text: str) -> int:
@@ -159,8 +175,8 @@ def _number(text: str) -> int:
 
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, int]:
-    """The page that tells somebody without a place what speaks against one, and its status."""
-    state, status = _REFUSED.get(problem.kind, ("busy", problem.status))
+    """The page for a visitor without a place, which says why there is none, and its status."""
+    state, status = _REFUSED.get(problem.type, ("busy", problem.status))
     refresh = {
         "full": room.seconds_to_look_again(20),
         "closed": room.seconds_to_look_again(20),
@@ -172,16 +188,16 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, in
 
 
 def _shown(seen: Seen, interval: int) -> Shown:
-    """The page of somebody who has a place, or had one."""
+    """The page for a visitor who has or had a place."""
     queue, standing = seen.queue, seen.standing
-    if seen.its_pass:
+    if seen.release_token:
         return Shown(
             "released",
             queue.title,
-            enter=seen.its_pass.redirect_url,
-            token=seen.its_pass.token,
-            origin=passes.origin(queue.target_url),
-            expires_at=seen.its_pass.expires_at,
+            enter=seen.release_token.redirect_url,
+            token=seen.release_token.token,
+            origin=release_tokens.origin(queue.target_url),
+            expires_at=seen.release_token.expires_at,
         )
     if standing.where != "waiting":
         return Shown("ended" if standing.where == "ended" else "missed", queue.title)

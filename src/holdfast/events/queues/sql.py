@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 import msgspec
 
 from holdfast.events.queues.model import QueueRow, Standing, UsedToken
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
@@ -15,24 +15,24 @@ select id, organizer_id, title, description, active, paused_at, starts_at, ends_
 """
 
 
-async def find_queue(tx: Tx, id: int) -> QueueRow | None:
-    return await tx.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null", {"id": id})
+async def find_queue(reader: Reader, id: int) -> QueueRow | None:
+    return await reader.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null", {"id": id})
 
 
 async def lock_queue(tx: Tx, id: int) -> QueueRow | None:
-    """The queue, which nobody else can change, join or release from until the transaction ends."""
+    """The queue, locked: until the transaction ends, no other can change it, join it or release from it."""
     return await tx.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null for no key update", {"id": id})
 
 
-async def find_queues(tx: Tx, ids: Sequence[int]) -> dict[int, QueueRow]:
-    """Those of the queues that there are, by id."""
-    rows = await tx.rows(QueueRow, f"{QUEUE} where id = any(%(ids)s) and deleted_at is null", {"ids": list(ids)})
+async def find_queues(reader: Reader, ids: Sequence[int]) -> dict[int, QueueRow]:
+    """The queues with these ids that exist, by id."""
+    rows = await reader.rows(QueueRow, f"{QUEUE} where id = any(%(ids)s) and deleted_at is null", {"ids": list(ids)})
     return {row.id: row for row in rows}
 
 
-async def list_queues(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[QueueRow]:
-    """Queues of one organizer, or with None of all."""
-    return await tx.rows(
+async def list_queues(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[QueueRow]:
+    """The queues of one organizer, or of all with None."""
+    return await reader.rows(
         QueueRow,
         f"""
         {QUEUE} where deleted_at is null and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
@@ -58,7 +58,7 @@ async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
 
 
 async def update_queue(tx: Tx, queue: dict[str, Any]) -> None:
-    """Store a changed queue. One that is resumed, or gets another rate, is paced from now on."""
+    """Store a changed queue. If it is resumed or its rate changes, its pace starts now."""
     await tx.run(
         """
         update queues
@@ -79,7 +79,7 @@ async def delete_queue(tx: Tx, id: int) -> None:
     await tx.run("update queues set deleted_at = now() where id = %(id)s", {"id": id})
 
 
-# Look-ups are lateral with `limit 1`, so that each stays one step down an index however large the tables grow.
+# Look-ups are lateral with `limit 1`, so that each is one index look-up, however large the tables are.
 STANDINGS: LiteralString = """
     select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url,
            greatest(0, ceil(extract(epoch from queues.starts_at - now())))::bigint,
@@ -104,17 +104,17 @@ STANDINGS: LiteralString = """
 """
 
 
-async def find_standings(tx: Tx, asked: Sequence[tuple[int, str]]) -> list[Standing | None]:
-    """Where each (queue, visitor) stands, in the order asked; None where there is no such queue."""
+async def find_standings(reader: Reader, asked: Sequence[tuple[int, str]]) -> list[Standing | None]:
+    """The place of each (queue, visitor), in the order given; None where there is no such queue."""
     rows = [{"place": place, "queue_id": queue, "visitor_id": name} for place, (queue, name) in enumerate(asked)]
-    found = await tx.tuples(STANDINGS, {"asked": msgspec.json.encode(rows).decode()})
+    found = await reader.tuples(STANDINGS, {"asked": msgspec.json.encode(rows).decode()})
     return [None if row[0] is None else Standing(*pair, *row) for pair, row in zip(asked, found, strict=True)]
 
 
 async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> None:
-    """Give released visitors the token ids beside them, unless they have one by now, and fill in its id and times.
+    """Store a token id for each released visitor who has none yet, and set the id and times in its `Standing`.
 
-    A visitor who is no longer there is left without.
+    A visitor who was deleted meanwhile gets no token.
     """
     rows = [
         {"queue_id": each.queue_id, "visitor_id": each.visitor_id, "ticket": each.ticket, "token_id": token_id}
@@ -146,7 +146,7 @@ async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> None:
 
 
 async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, consume: bool) -> UsedToken | None:
-    """Count one use of a token that is valid, and perhaps its last; None when it is not, or no longer."""
+    """Count a use of a valid token; with `consume` it is the last. None if the token is not valid, or no longer."""
     return await tx.row(
         UsedToken,
         """
@@ -161,10 +161,10 @@ async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, co
     )
 
 
-async def was_used_up(tx: Tx, queue_id: int, visitor_id: str, token_id: str) -> bool:
+async def was_used_up(reader: Reader, queue_id: int, visitor_id: str, token_id: str) -> bool:
     """Whether a token was consumed."""
     return bool(
-        await tx.value(
+        await reader.value(
             """
             select true from queue_visitors
              where queue_id = %(queue_id)s and visitor_id = %(visitor_id)s and token_id = %(token_id)s

@@ -1,6 +1,6 @@
 """What can be done with registrations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
@@ -23,46 +23,61 @@ from holdfast.events.registrations.model import (
     Registration,
     UpdateRegistration,
 )
-from holdfast.events.settings import Tx
-from holdfast.kit.operation import Call, Caller, Page, Paged, page
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, Problem, invalid
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.caller import Caller
+from holdfast.kit.modes import Batch
+from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.problems import (
+    FORBIDDEN,
+    NOT_FOUND,
+    SERVICE_UNAVAILABLE,
+    VALIDATION_FAILED,
+    Problem,
+    invalid,
+    refuses,
+)
 
 
-async def list(tx: Tx, caller: Caller, command: Paged) -> Page[Registration]:
+async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Registration]:
     """List settled registrations in order of arrival.
 
     Organizer keys see only registrations of their own events; admin keys see all.
     """
-    return page(await sql.list_registrations(tx, caller.tenant_id, command.offset, command.limit + 1), command)
+    return offset_page(
+        await sql.list_registrations(reader, caller.tenant_id, command.offset, command.limit + 1), command
+    )
 
 
-async def get(tx: Tx, calls: Sequence[Call[GetRegistration]]) -> Sequence[Registration | Problem]:
+@refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED)
+async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
     """Read one registration: this is what to poll after registering.
 
     It is there once it is registered or waitlisted. Until then it is refused: `registration_pending` while it waits to
     be settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
     """
-    asked = [(call.command.event_id, call.command.user_id) for call in calls]
-    found = await sql.find_registrations(tx, asked)
-    return [_answer(call.caller, call.command, each) for call, each in zip(calls, found, strict=True)]
+    asked = [(call.command.event_id, call.command.user_id) for call in batch.calls]
+    found = await sql.find_registrations(reader, asked)
+    return [_answer(call.caller, call.command, each) for call, each in zip(batch.calls, found, strict=True)]
 
 
-async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> Sequence[Accepted | Problem]:
+@refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
+async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem]:
     """Register a person for an event: by public id, or by e-mail, which creates an account when there is none.
 
     Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registrations are settled strictly in
     order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless
     there was no place: then it is a new try.
     """
-    taken = await intake.accept(tx, calls)
-    if any(each.stored for each in taken):
+    outcomes = await intake.accept(tx, batch.calls)
+    if any(each.stored for each in outcomes):
         await tx.notify(settlement.CHANNEL)
     return [
-        _refusal(each.problem, call.command) if each.problem else _accepted(call.command.event_id, str(each.user_id))
-        for call, each in zip(calls, taken, strict=True)
+        REFUSALS[each.problem](call.command) if each.problem else _accepted(call.command.event_id, str(each.user_id))
+        for call, each in zip(batch.calls, outcomes, strict=True)
     ]
 
 
+@refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
@@ -77,12 +92,13 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seating.pass_on(tx, command.event_id, but_not=command.user_id)
+        await seating.pass_on(tx, command.event_id, except_user=command.user_id)
     elif moved:
         await reprice(tx, [command.event_id], "registration")
     return await _settled(tx, caller, command)
 
 
+@refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_REJECTED)
 async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     """Remove a registration, also one that still waits to be settled.
 
@@ -91,7 +107,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     await sql.lock_event_of(tx, command.event_id)
     found = (await sql.find_registrations(tx, [(command.event_id, command.user_id)]))[0]
     answer = _answer(caller, command, found)
-    if isinstance(answer, Problem) and answer.kind is not REGISTRATION_PENDING:
+    if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id)
     if isinstance(answer, Registration) and answer.status == "registered":
@@ -99,7 +115,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
 
 
 async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
-    """The settled registration, with its event locked so that nothing settles or frees seats meanwhile."""
+    """The settled registration. Its event is locked, so that no other transaction settles or frees seats meanwhile."""
     await sql.lock_event_of(tx, command.event_id)
     found = (await sql.find_registrations(tx, [(command.event_id, command.user_id)]))[0]
     answer = _answer(caller, command, found)
@@ -112,7 +128,7 @@ Named = GetRegistration | UpdateRegistration | DeleteRegistration
 
 
 def _answer(caller: Caller, command: Named, found: Found | None) -> Registration | Problem:
-    """What a caller may know of one person at one event."""
+    """The registration, or the problem, that a caller gets for one person at one event."""
     if found is None:
         return NOT_FOUND(f"No event has the id {command.event_id}.")
     if not caller.may_access(found.organizer_id):
@@ -133,20 +149,15 @@ def _accepted(event_id: int, public_id: str) -> Accepted:
     return Accepted(Next(f"/api/registrations/{event_id}/{public_id}"))
 
 
-def _refusal(problem: str, command: AcceptRegistration) -> Problem:
-    event_id = command.event_id
-    match problem:
-        case "not_found":
-            return NOT_FOUND(f"No event has the id {event_id}.")
-        case "forbidden":
-            return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
-        case "event_cancelled":
-            return EVENT_CANCELLED(f"Event {event_id} has been cancelled.")
-        case "event_expired":
-            return EVENT_EXPIRED(f"Event {event_id} has already taken place.")
-        case "event_full":
-            return EVENT_FULL(f"Every seat of event {event_id} is taken and its waiting list has no room.")
-        case "no_such_user":
-            return invalid({"user_id": ["nobody has this public id; register by email instead"]})
-        case _:
-            return SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1)
+REFUSALS: Mapping[str, Callable[[AcceptRegistration], Problem]] = {
+    "not_found": lambda command: NOT_FOUND(f"No event has the id {command.event_id}."),
+    "forbidden": lambda command: FORBIDDEN(f"Event {command.event_id} belongs to another organizer."),
+    "event_cancelled": lambda command: EVENT_CANCELLED(f"Event {command.event_id} has been cancelled."),
+    "event_expired": lambda command: EVENT_EXPIRED(f"Event {command.event_id} has already taken place."),
+    "event_full": lambda command: EVENT_FULL(
+        f"Every seat of event {command.event_id} is taken and its waiting list has no room."
+    ),
+    "no_such_user": lambda _: invalid({"user_id": ["nobody has this public id; register by email instead"]}),
+    "account_in_the_making": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
+}
+"""The problem for each code of the intake statement."""

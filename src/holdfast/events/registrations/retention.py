@@ -1,9 +1,9 @@
-"""How long a rejection is remembered: 30 days beyond the event, so that whoever asked has been told."""
+"""Deletes rejections 30 days after the event, so that clients have had time to read them."""
 
 from holdfast.events.registrations import sql
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Tx
 
 
 async def forget_rejections(tx: Tx) -> int:
-    """Delete the rejections that nobody needs any more; how many were deleted."""
+    """Delete the rejections that are no longer needed. Returns how many were deleted."""
     return await sql.delete_old_rejections(tx)

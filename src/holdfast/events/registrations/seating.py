@@ -2,18 +2,19 @@
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import sql
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Tx
 
 
-async def pass_on(tx: Tx, event_id: int, *, but_not: str | None = None) -> None:
-    """Pass on seats that were freed, and bring the price up to date."""
-    await promote(tx, event_id, but_not=but_not)
+async def pass_on(tx: Tx, event_id: int, *, except_user: str | None = None) -> None:
+    """Give freed seats to the waiting list, and compute the price again."""
+    await promote(tx, event_id, except_user=except_user)
     await reprice(tx, [event_id], "registration")
 
 
-async def promote(tx: Tx, event_id: int, *, but_not: str | None = None) -> None:
+async def promote(tx: Tx, event_id: int, *, except_user: str | None = None) -> None:
     """Give every free seat of an active event to the waiting list, in order of arrival.
 
-    The caller has locked the event. `but_not` is the public id of someone who has just been put on the list.
+    The caller has locked the event. `except_user` is the public id of a person who was just put on the list, and who
+    gets no seat.
     """
-    await sql.promote(tx, event_id, but_not)
+    await sql.promote(tx, event_id, except_user)

@@ -1,13 +1,13 @@
 """Settlement: registrations that were accepted get their outcome, strictly in order of arrival.
 
-Any number of processes accept at once and any of them may settle. What keeps the order:
+Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
 
 1. An accepting transaction takes the intake lock, shared, before it stamps `received_at`.
-2. A settler takes that lock, exclusive, just long enough to read the clock: the *cut*. By then every registration
-   stamped before the cut is stored, and whatever is stamped later is later than the cut.
-3. It locks the events concerned and gives places to everything up to the cut, in order, in one statement.
+2. A settling transaction takes the same lock, exclusive, only to read the clock. This time is the *cut*. Every
+   registration stamped before the cut is committed then, and every later one gets a time after the cut.
+3. It locks the events concerned and settles all registrations up to the cut, in order, in one statement.
 
-So nobody who came later can be seated while somebody earlier is still being stored.
+So a later registration cannot get a seat while an earlier one is still being stored.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from prometheus_client import Counter
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import intake
-from holdfast.events.settings import Database, Tx
+from holdfast.events.resources import Database, Reader, Tx
 
 SETTLED = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
 
 CHANNEL = "registrations_pending"
 BATCH = 1000
 PATROL_SECONDS = 5
-"""How often to look without being told, in case a notification was lost with a connection."""
+"""Seconds between checks without a notification, in case one was lost with a connection."""
 
 
 async def run(database: Database) -> None:
-    """Settle whenever registrations are waiting, until cancelled."""
+    """Settle registrations whenever some are pending, until cancelled."""
     waiting = asyncio.Event()
-    with database.hearing(CHANNEL, lambda _: waiting.set()):
+    with database.listen(CHANNEL, lambda _: waiting.set()):
         while True:
             waiting.clear()
             await settle(database)
@@ -40,7 +40,7 @@ async def run(database: Database) -> None:
 
 
 async def settle(database: Database, *, batch: int = BATCH) -> int:
-    """Settle everything that waits now; how many registrations were settled."""
+    """Settle all registrations that are pending now. Returns how many were settled."""
     total = 0
     while cut := await database.read(read_cut):
         before = total
@@ -52,7 +52,7 @@ async def settle(database: Database, *, batch: int = BATCH) -> int:
             if settled < batch:
                 break
         if total == before:
-            # Another process was quicker, or the clock was set back: no reason to ask again at once.
+            # Another process has settled them, or the clock was set back: wait before the next check.
             break
     return total
 
@@ -65,14 +65,14 @@ async def _settle_batch(tx: Tx, cut: str, batch: int) -> dict[str, int]:
     return outcomes
 
 
-async def read_cut(tx: Tx) -> str | None:
-    """The moment up to which every accepted registration is stored; None when none waits to be settled.
+async def read_cut(reader: Reader) -> str | None:
+    """The cut: the time up to which every accepted registration is committed. None when no registration is pending.
 
-    The exclusive lock waits for accepting transactions under way; those that come later are stamped after the cut.
+    The exclusive lock waits for accepting transactions that are running; later ones get a time after the cut.
     """
-    if not await tx.value("select exists (select from registrations where status = 'pending')"):
+    if not await reader.value("select exists (select from registrations where status = 'pending')"):
         return None
-    return await tx.value(
+    return await reader.value(
         """
         with locked as materialized (select pg_advisory_xact_lock(%(lock)s))
         select clock_timestamp()::text from locked
@@ -82,7 +82,7 @@ async def read_cut(tx: Tx) -> str | None:
 
 
 async def lock_events(tx: Tx, cut: str, limit: int) -> list[int]:
-    """The events of the oldest registrations to settle, locked in the order of their ids so that nobody deadlocks."""
+    """Lock the events of the oldest pending registrations, in the order of their ids to avoid deadlocks."""
     rows = await tx.tuples(
         """
         select id from events
@@ -99,7 +99,7 @@ async def lock_events(tx: Tx, cut: str, limit: int) -> list[int]:
 async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> dict[str, int]:
     """Settle the oldest registrations of locked events, by one statement: seats, then the waiting list, then no place.
 
-    How many got each outcome.
+    Returns how many got each outcome.
     """
     rows = await tx.tuples(
         """

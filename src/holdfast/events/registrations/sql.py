@@ -1,20 +1,20 @@
 """Statements on registrations."""
 
 from collections.abc import Sequence
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import msgspec
 
 from holdfast.events.registrations.model import Found, Registration
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader, Tx
 
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
-async def list_registrations(tx: Tx, organizer_id: int | None, offset: int, limit: int) -> list[Registration]:
-    """In order of arrival; those of one organizer's events, or with None of all."""
+async def list_registrations(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[Registration]:
+    """Registrations in order of arrival: for the events of one organizer, or for all with None."""
     of_whom: LiteralString = "" if organizer_id is None else "and events.organizer_id = %(organizer_id)s"
-    return await tx.rows(
+    return await reader.rows(
         Registration,
         f"""
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
@@ -29,9 +29,9 @@ async def list_registrations(tx: Tx, organizer_id: int | None, offset: int, limi
     )
 
 
-# Hot statements take their calls as one JSON array: it is made and read several times faster than arrays of columns.
-# Their look-ups are lateral with `limit 1`, so that each stays one step down an index: a plain join may be planned, and
-# cached, as a scan while a table is small, and then costs more with every row until statistics catch up.
+# Frequent statements get their calls as one JSON array, which is written and read several times faster than arrays of
+# columns. Their look-ups are lateral with `limit 1`, so that each is one index look-up. For a plain join PostgreSQL may
+# plan and cache a scan while a table is small, which then gets slower with every row until the statistics are updated.
 
 FIND: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason
@@ -44,26 +44,25 @@ FIND: LiteralString = f"""
 """
 
 
-async def find_registrations(tx: Tx, asked: Sequence[tuple[int, str]]) -> list[Found | None]:
-    """What is known of each (event, person), in the order asked; None where there is no such event."""
+async def find_registrations(reader: Reader, asked: Sequence[tuple[int, str]]) -> list[Found | None]:
+    """The registration of each (event, person), in the order given; None where there is no such event."""
     rows = [{"place": place, "event_id": event, "user_id": user} for place, (event, user) in enumerate(asked)]
+    found = await reader.tuples(FIND, {"asked": msgspec.json.encode(rows).decode()})
     return [
         None if organizer_id is None else Found(organizer_id, *pair, *known)
-        for pair, (organizer_id, *known) in zip(asked, await tx.tuples(FIND, {"asked": as_json(rows)}), strict=True)
+        for pair, (organizer_id, *known) in zip(asked, found, strict=True)
     ]
 
 
-def as_json(rows: Sequence[Any]) -> str:
-    return msgspec.json.encode(rows).decode()
-
-
 async def lock_event_of(tx: Tx, event_id: int) -> None:
-    """Keep everyone else from settling or freeing seats of the event until the transaction ends."""
+    """Lock the event: until the transaction ends, no other can settle or free its seats."""
     await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
 
 
-async def has_free_seat(tx: Tx, event_id: int) -> bool:
-    return bool(await tx.value("select registered_count < capacity from events where id = %(id)s", {"id": event_id}))
+async def has_free_seat(reader: Reader, event_id: int) -> bool:
+    return bool(
+        await reader.value("select registered_count < capacity from events where id = %(id)s", {"id": event_id})
+    )
 
 
 async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
@@ -87,14 +86,14 @@ async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
     )
 
 
-async def promote(tx: Tx, event_id: int, but_not: str | None) -> None:
+async def promote(tx: Tx, event_id: int, except_user: str | None) -> None:
     """Give the free seats of an active event to the first on its waiting list."""
     await tx.run(
         """
         with first_waiting as (
             select event_id, user_id from registrations
              where event_id = %(event_id)s and status = 'waitlisted'
-               and user_id is distinct from (select id from users where public_id = %(but_not)s)
+               and user_id is distinct from (select id from users where public_id = %(except_user)s)
              order by received_at, arrival
              limit (select case when cancelled_at is null and datetime > now()
                                 then capacity - registered_count else 0 end
@@ -103,12 +102,12 @@ async def promote(tx: Tx, event_id: int, but_not: str | None) -> None:
           from first_waiting
          where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
         """,
-        {"event_id": event_id, "but_not": but_not},
+        {"event_id": event_id, "except_user": except_user},
     )
 
 
 async def delete_old_rejections(tx: Tx) -> int:
-    """Delete rejections settled, and of events held, more than 30 days ago."""
+    """Delete rejections if both the settlement and the event's date are more than 30 days ago."""
     return await tx.value(
         """
         with deleted as (

@@ -26,11 +26,11 @@ class User(Struct):
 
 
 def canonical(email: str) -> str:
-    """An address as it is stored and compared."""
+    """An e-mail address in the form in which it is stored and compared."""
     return email.strip().lower()
 
 
 def new_public_ids(count: int) -> list[str]:
-    """Random handles: 40 bits each, so they can be neither guessed nor counted."""
+    """Random public ids of 40 bits each. They can be neither guessed nor used to count users."""
     letters = base64.b32encode(os.urandom(5 * count)).decode().lower()
     return [letters[start : start + 8] for start in range(0, 8 * count, 8)]

@@ -1,20 +1,20 @@
 """Statements on users."""
 
-from holdfast.events.settings import Tx
+from holdfast.events.resources import Reader
 from holdfast.events.users.model import User
 
 
-async def list_users(tx: Tx, offset: int, limit: int) -> list[User]:
-    return await tx.rows(
+async def list_users(reader: Reader, offset: int, limit: int) -> list[User]:
+    return await reader.rows(
         User,
         "select id, name, email, role, slug from users order by id offset %(offset)s limit %(limit)s",
         {"offset": offset, "limit": limit},
     )
 
 
-async def list_users_seen_by(tx: Tx, organizer_id: int, offset: int, limit: int) -> list[User]:
+async def list_users_seen_by(reader: Reader, organizer_id: int, offset: int, limit: int) -> list[User]:
     """The organizer, and everyone who holds a place at one of its events."""
-    return await tx.rows(
+    return await reader.rows(
         User,
         """
         select id, name, email, role, slug

@@ -1,7 +1,7 @@
 """Credentials: a shop's key, the identity an agent was given for it, and the access token it got for that.
 
-All of them live and die with the key. What an assertion or a token may do is looked up on every call: what it says it
-may, and its key still may.
+All of them end when the key ends. An assertion or a token may do what it names, as far as its key may do so at the time
+of the call.
 """
 
 from msgspec.structs import replace
@@ -17,16 +17,16 @@ from holdfast.inventory.agents.model import (
     Registration,
     in_order,
 )
-from holdfast.inventory.agents.tokens import Kind, Tokens
+from holdfast.inventory.agents.tokens import Tokens, TokenType
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
+from holdfast.kit.caller import Caller
 from holdfast.kit.keys import PREFIX, KeyRing, digest
-from holdfast.kit.operation import Caller
 from holdfast.kit.problems import INVALID_API_KEY, Problem
 from holdfast.kit.signing import InvalidToken
 
 
 class Credentials:
-    """Gives agents their credentials, and tells whose a credential is.
+    """Gives agents their credentials, and finds the caller of a credential.
 
     base_url    the service's address, without a slash at the end
     """
@@ -36,8 +36,8 @@ class Credentials:
         self.tokens = tokens
         self.token_endpoint = f"{base_url}/oauth/token"
         self.resources = frozenset({base_url, f"{base_url}/mcp"})
-        self._assertion = Kind("oauth-id-jag+jwt", base_url, LIFETIME, AgentClaims)
-        self._access_token = Kind("at+jwt", f"{base_url}/mcp", LIFETIME, AgentClaims)
+        self._assertion = TokenType("oauth-id-jag+jwt", base_url, LIFETIME, AgentClaims)
+        self._access_token = TokenType("at+jwt", f"{base_url}/mcp", LIFETIME, AgentClaims)
 
     async def caller(self, credential: str | None) -> Caller:
         """The caller a credential belongs to. Raises `missing_api_key` or `invalid_api_key`."""
@@ -84,7 +84,7 @@ class Credentials:
         except InvalidToken as error:
             raise INVALID_GRANT(str(error)) from error
         except Problem as problem:
-            if problem.kind is INVALID_API_KEY:
+            if problem.type is INVALID_API_KEY:
                 raise INVALID_GRANT("The API key behind the assertion has been revoked.") from problem
             raise
         wanted = present if grant.scopes is None else grant.scopes
@@ -102,5 +102,7 @@ class Credentials:
         return AccessToken(token, BEARER, LIFETIME, scope)
 
     async def _holder(self, claims: AgentClaims) -> Caller:
-        caller = await self._ring.holder(digest(claims.sub))
-        return replace(caller, scopes=(caller.scopes or frozenset()) & frozenset(claims.scope.split()))
+        """The caller of an assertion or a token: limits and the ledger know it by the key it came from."""
+        key = await self._ring.holder(digest(claims.sub))
+        scopes = (key.scopes or frozenset()) & frozenset(claims.scope.split())
+        return replace(key, principal="access_token", scopes=scopes)

@@ -1,4 +1,4 @@
-"""Agents: what they show to be known, and what they get for it."""
+"""Agents: the credentials they send, and those they get in return."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ LIFETIME = 3600
 
 
 class Registration(Struct, frozen=True):
-    """An agent's registration, with what the key behind it may do now."""
+    """An agent's registration, with the scopes that its key has now."""
 
     id: str
     shop: str
@@ -30,7 +30,7 @@ class Registration(Struct, frozen=True):
 
 
 class AgentClaims(Claims, frozen=True):
-    """What an assertion, or an access token, says of an agent."""
+    """The claims of an assertion or an access token."""
 
     shop: str
     scope: str
@@ -69,10 +69,10 @@ class AccessToken(Struct):
 
 def key_shown(body: dict[str, Any]) -> str:
     """The API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
-    kind, key = body.get("type"), body.get("api_key")
-    if not isinstance(kind, str):
+    type, key = body.get("type"), body.get("api_key")
+    if not isinstance(type, str):
         raise INVALID_REQUEST(f"The field `type` is required: {SERVICE_AUTH}.")
-    if kind != SERVICE_AUTH:
+    if type != SERVICE_AUTH:
         raise UNSUPPORTED_IDENTITY_TYPE()
     if not isinstance(key, str) or not key:
         raise INVALID_REQUEST("The field `api_key` is required: agents are registered by a shop's key.")
@@ -82,11 +82,11 @@ def key_shown(body: dict[str, Any]) -> str:
 
 
 def grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
-    """What a form asks of the token endpoint. Raises the errors of RFC 6749 and 8707.
+    """The grant that a form requests. Raises the errors of RFC 6749 and 8707.
 
     resources    the addresses a token may be meant for
     """
-    given = {name: value for name, value in form.items() if value}  # one without a value is as good as left out
+    given = {name: value for name, value in form.items() if value}  # an empty parameter counts as absent
     if "grant_type" not in given:
         raise INVALID_REQUEST(f"The parameter `grant_type` is required: {JWT_BEARER}.")
     if given["grant_type"] != JWT_BEARER:

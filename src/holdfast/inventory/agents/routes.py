@@ -1,78 +1,72 @@
-"""Where agents get their credentials: `POST /api/agent/identity`, `POST /oauth/token`, and the keys to check them."""
+"""The routes by which agents get their credentials, and the public keys that check these."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.inventory.agents import operations
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.model import AccessToken, Identity, grant, key_shown
+from holdfast.inventory.agents.model import grant, key_shown
 from holdfast.inventory.problems import INVALID_REQUEST, error_body, oauth_body
-from holdfast.inventory.settings import Database
-from holdfast.kit.decode import parse, read_body, read_query
+from holdfast.inventory.resources import Database
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import (
+    NO_STORE,
+    Access,
+    Handler,
+    Header,
+    Refuse,
+    Reply,
+    Request,
+    encode,
+    envelope,
+    read_body,
+    read_query,
+)
 from holdfast.kit.limits import Limits
-from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, ErrorBody, Problem
-from holdfast.kit.rest import address, answered, headers_of, unexpected
+from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
+from holdfast.kit.rest import parse
 from holdfast.kit.signing import PUBLISHED
 
 T = TypeVar("T")
+
+PUBLIC: list[Header] = [
+    (b"cache-control", b"public, max-age=%d" % PUBLISHED),
+    (b"access-control-allow-origin", b"*"),
+]
 
 
 def routes(database: Database, limits: Limits, credentials: Credentials) -> list[BaseRoute]:
     """The routes by which agents get credentials."""
 
-    async def identity(request: Request) -> Identity:
-        await limits.hit("identities", address(request.scope))
+    async def identity(_: Caller, request: Request) -> Reply:
         key = key_shown(await _read(request, "application/json", parse))
         registration = await database.transact(lambda tx: operations.register(tx, key))
-        return await credentials.identify(registration)
+        return Reply(200, encode(await credentials.identify(registration)), [NO_STORE])
 
-    async def token(request: Request) -> AccessToken:
-        await limits.hit("identities", address(request.scope))
+    async def token(_: Caller, request: Request) -> Reply:
         form = await _read(request, "application/x-www-form-urlencoded", read_query)
-        return await credentials.exchange(grant(form, credentials.resources))
+        return Reply(200, encode(await credentials.exchange(grant(form, credentials.resources))), [NO_STORE])
 
-    async def jwks(_: Request) -> dict[str, Any]:
-        return await credentials.tokens.jwks()
+    async def jwks(_: Caller, request: Request) -> Reply:
+        return Reply(200, encode(await credentials.tokens.jwks()), PUBLIC)
 
-    public = {"Cache-Control": f"public, max-age={PUBLISHED}", "Access-Control-Allow-Origin": "*"}
+    def post(name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], refuse: Refuse) -> Handler:
+        return Handler(Access(name, None, "identities"), limits, answer, refuse, methods=("POST",))
+
     return [
-        Route("/api/agent/identity", _answer("register_agent", identity, error_body), methods=["POST"]),
-        Route("/oauth/token", _answer("exchange_assertion", token, oauth_body), methods=["POST"]),
-        Route("/.well-known/jwks.json", _answer("list_signing_keys", jwks, error_body, public)),
+        Route("/api/agent/identity", post("register_agent", identity, envelope(error_body))),
+        Route("/oauth/token", post("exchange_assertion", token, envelope(oauth_body))),
+        Route("/.well-known/jwks.json", Handler(Access("list_signing_keys"), limits, jwks, envelope(error_body))),
     ]
 
 
-async def _read(request: Request, kind: str, read: Callable[[bytes], T]) -> T:
+async def _read(request: Request, media_type: str, read: Callable[[bytes], T]) -> T:
+    """The body of a request. Raises `invalid_request`, the code of RFC 6749, for one that cannot be read."""
     try:
-        return read(await read_body(dict(request.scope["headers"]), request.receive, kind))
+        return read(await read_body(request.headers, request.receive, media_type))
     except Problem as problem:
-        if problem.kind in {BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED}:
-            raise INVALID_REQUEST(problem.message) from problem  # the word of RFC 6749
+        if problem.type in {BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED}:
+            raise INVALID_REQUEST(problem.message) from problem
         raise
-
-
-def _answer(
-    name: str,
-    handle: Callable[[Request], Awaitable[Any]],
-    shape: ErrorBody,
-    headers: Mapping[str, str] = {"Cache-Control": "no-store"},
-) -> Callable[[Request], Awaitable[Response]]:
-    """A route that answers with what `handle` returns, and refuses in a shape of its own."""
-
-    async def respond(request: Request) -> Response:
-        try:
-            response = Response(msgspec.json.encode(await handle(request)), 200, headers, "application/json")
-        except Exception as error:
-            problem = error if isinstance(error, Problem) else unexpected(error, name)
-            content = msgspec.json.encode(shape(problem))
-            response = Response(content, problem.status, {"Cache-Control": "no-store"}, "application/json")
-            response.raw_headers.extend(headers_of(problem))
-        answered(name, response.status_code).inc()
-        return response
-
-    return respond

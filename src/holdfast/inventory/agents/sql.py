@@ -1,7 +1,7 @@
 """Statements on the registrations of agents."""
 
 from holdfast.inventory.agents.model import Registration
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Tx
 
 
 async def register(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:

@@ -1,4 +1,4 @@
-"""Signed tokens of a service whose doors verify them on every request: short-lived JWTs, remembered once verified.
+"""Signed tokens of a service that verifies them on every request: short-lived JWTs, remembered once verified.
 
 The keys are a `KeySet`; see `signing.py`. The time of tokens is the database's, so processes agree on what has expired.
 """
@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
+from cachetools import LRUCache
 from msgspec import Struct
 
 from holdfast.kit.database import Database
@@ -35,7 +36,7 @@ KEYS = KeySet("signing_keys", "ES256", LONGEST)
 
 
 class Claims(Struct, frozen=True):
-    """What every token says; each kind adds its own."""
+    """What every token says; each type adds its own."""
 
     iss: str
     aud: str
@@ -49,10 +50,10 @@ C = TypeVar("C", bound=Claims)
 
 
 @dataclass(frozen=True)
-class Kind(Generic[C]):
-    """A kind of token.
+class TokenType(Generic[C]):
+    """A type of token.
 
-    typ         the media type in its header, which keeps one kind from passing for another
+    typ         the media type in its header, which keeps a token from passing for one of another type
     audience    who is to believe it
     lifetime    seconds
     claims      what it says
@@ -69,13 +70,16 @@ class Signed(NamedTuple):
     expires_at: datetime
 
 
+Verified = LRUCache[bytes, tuple[TokenType[Any], Any]]
+
+
 @dataclass(frozen=True)
-class _Known:
+class _CurrentKeys:
     """The keys as they were at `read_at` of this process's clock, and what was verified with them."""
 
     keys: Keys
     read_at: float
-    verified: dict[bytes, tuple[Kind[Any], Any]] = field(default_factory=dict[bytes, tuple[Kind[Any], Any]])
+    verified: Verified = field(default_factory=lambda: LRUCache(CAPACITY))
 
     @property
     def time(self) -> float:
@@ -96,74 +100,72 @@ class Tokens:
         self._database = database
         self._issuer = issuer
         self._set = keys
-        self._known: _Known | None = None
+        self._current: _CurrentKeys | None = None
         self._reading = asyncio.Lock()
 
-    async def sign(self, kind: Kind[Any], subject: str, **claims: str) -> Signed:
+    async def sign(self, type: TokenType[Any], subject: str, **claims: str) -> Signed:
         """A fresh token about a subject."""
-        assert kind.lifetime <= self._set.longest
-        known = await self._read(REMEMBERED)
-        issued_at = int(known.time)
-        expires_at = issued_at + kind.lifetime
+        assert type.lifetime <= self._set.longest
+        current = await self._read(REMEMBERED)
+        issued_at = int(current.time)
+        expires_at = issued_at + type.lifetime
         said: Mapping[str, Any] = {
             "iss": self._issuer,
-            "aud": kind.audience,
+            "aud": type.audience,
             "sub": subject,
             "iat": issued_at,
             "exp": expires_at,
             "jti": secrets.token_urlsafe(16),
             **claims,
         }
-        return Signed(known.keys.sign(kind.typ, dict(said)), datetime.fromtimestamp(expires_at, UTC))
+        return Signed(current.keys.sign(type.typ, dict(said)), datetime.fromtimestamp(expires_at, UTC))
 
-    async def verify(self, token: str, *kinds: Kind[C]) -> C:
-        """The claims of a token of one of these kinds. Raises `InvalidToken`."""
-        known = await self._read(REMEMBERED)
+    async def verify(self, token: str, *types: TokenType[C]) -> C:
+        """The claims of a token of one of these types. Raises `InvalidToken`."""
+        current = await self._read(REMEMBERED)
         fingerprint = sha256(token.encode(errors="surrogatepass")).digest()
-        kind, claims = known.verified.get(fingerprint, (None, None))
-        if claims is None or kind not in kinds:
-            kind, claims = await self._verified(token, kinds)
-            if len(known.verified) >= CAPACITY:
-                known.verified.clear()
-            known.verified[fingerprint] = kind, claims
-        if claims.exp + LEEWAY <= known.time:
+        type, claims = current.verified.get(fingerprint, (None, None))
+        if claims is None or type not in types:
+            type, claims = await self._verified(token, types)
+            current.verified[fingerprint] = type, claims
+        if claims.exp + LEEWAY <= current.time:
             raise InvalidToken("The token has expired.")
-        if claims.iat - LEEWAY > known.time:
+        if claims.iat - LEEWAY > current.time:
             raise InvalidToken("The token is from the future.")
         return claims
 
-    async def _verified(self, token: str, kinds: Sequence[Kind[C]]) -> tuple[Kind[C], C]:
-        by_typ = {each.typ: each for each in kinds}
+    async def _verified(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], C]:
+        by_typ = {each.typ: each for each in types}
         try:
             typ, content = (await self._read(REMEMBERED)).keys.opened(token, by_typ)
         except UnknownKey:
             # One that was made a moment ago, because there was none, is read when it is met.
             typ, content = (await self._read(1)).keys.opened(token, by_typ)
-        kind = by_typ[typ]
+        type = by_typ[typ]
         try:
-            claims = msgspec.json.decode(content, type=kind.claims)
+            claims = msgspec.json.decode(content, type=type.claims)
         except ValueError as error:  # msgspec's errors are ValueErrors
             raise InvalidToken("The token is not signed by this service.") from error
-        if (claims.iss, claims.aud) != (self._issuer, kind.audience):
+        if (claims.iss, claims.aud) != (self._issuer, type.audience):
             raise InvalidToken("The token is for somebody else.")
-        return kind, claims
+        return type, claims
 
     async def jwks(self) -> dict[str, Any]:
         """The public keys, as RFC 7517 has them."""
         return (await self._read(REMEMBERED)).keys.published()
 
-    async def _read(self, patience: float) -> _Known:
+    async def _read(self, patience: float) -> _CurrentKeys:
         """The keys as they were at most `patience` seconds ago."""
-        if known := self._fresh(patience):
-            return known
+        if current := self._fresh(patience):
+            return current
         async with self._reading:
-            if known := self._fresh(patience):
-                return known
+            if current := self._fresh(patience):
+                return current
             keys = await self._database.read(self._set.readable)
             if not keys.stored:
                 keys = await self._database.transact(self._set.read)
-            self._known = _Known(keys, time.monotonic())
-            return self._known
+            self._current = _CurrentKeys(keys, time.monotonic())
+            return self._current
 
-    def _fresh(self, patience: float) -> _Known | None:
-        return self._known if self._known and self._known.age <= patience else None
+    def _fresh(self, patience: float) -> _CurrentKeys | None:
+        return self._current if self._current and self._current.age <= patience else None

@@ -1,7 +1,7 @@
-"""What this process tells of shops right now: kept in memory by version, and true because changes are announced.
+"""What each shop has to sell now, kept in the memory of this process.
 
-A shop's `Shelf` is read once and then brought forward by what changed since its version. Storefront streams and agents
-hear of a change from the feeds of the shelf, whichever process made it.
+A `ShopView` is read once, and then brought up to date with what changed since its version. Every change is announced to
+all processes, so a view knows when it is out of date. Storefront streams and agents read the changes from its feeds.
 """
 
 import asyncio
@@ -11,33 +11,34 @@ from typing import NamedTuple
 
 import msgspec
 import structlog
+from cachetools import LRUCache
 
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import Delta
-from holdfast.inventory.settings import Database, Tx
+from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import find
 from holdfast.inventory.stock.book import CHANGES
+from holdfast.kit.caller import Caller
 from holdfast.kit.mcp import Change
-from holdfast.kit.operation import Caller
 from holdfast.kit.streams import Feed, event
 
 log = structlog.get_logger()
 
 TTL = 1.0
-"""Seconds a shelf is believed: the longest a change could go unheard while the listener reconnects."""
+"""Seconds a view is used without reading: the longest a change could be missed while the listener reconnects."""
 
-REMEMBERED = 1000
-"""Shops a process keeps in mind before it forgets those nobody has asked for lately."""
+CAPACITY = 1000
+"""Shops a process keeps in memory, beside those with readers and those used in the last minute."""
 
-LATELY = 60.0
-"""Seconds."""
+IDLE_SECONDS = 60.0
+"""Seconds without use after which a view without readers may be removed; also the least time between removals."""
 
-REMEMBERED_BYTES = 500_000
-"""Messages of a shop kept for storefronts that were away for a moment. A snapshot serves those away for longer."""
+FEED_BYTES = 500_000
+"""Messages of a shop kept for storefronts that reconnect. A storefront that missed more gets a snapshot."""
 
-PATIENCE = 0.5
-"""Seconds between tries to read a shop that somebody listens to."""
+RETRY_SECONDS = 0.5
+"""Seconds between attempts to read a shop that has readers."""
 
 
 class Encoded(NamedTuple):
@@ -47,23 +48,23 @@ class Encoded(NamedTuple):
     variants: bytes
 
 
-class Shelf:
-    """What one shop has to sell, and whoever wants to hear of it.
+class ShopView:
+    """What one shop has to sell, and the feeds of its changes.
 
-    version     of the shop it shows; -1 before it is first read
-    told        the newest version anybody spoke of
-    variants    effective quantity by global id
+    version      of the shop as the view shows it; -1 before it is first read
+    announced    the newest version that was announced
+    variants     effective quantity by global id
     """
 
     def __init__(self, shop_id: int) -> None:
         self.shop_id = shop_id
         self.version = -1
-        self.told = 0
+        self.announced = 0
         self.variants: dict[str, int] = {}
-        self.storefront: Feed[bytes] = Feed(room=REMEMBERED_BYTES)
+        self.storefront: Feed[bytes] = Feed(room=FEED_BYTES)
         self.agents: Feed[Change] = Feed()
-        self.turn = asyncio.Lock()
-        self.following: asyncio.Task[None] | None = None
+        self.lock = asyncio.Lock()
+        self.updating: asyncio.Task[None] | None = None
         self.read_at = 0.0
         self.used_at = 0.0
         self._pools: dict[int, str] = {}
@@ -71,17 +72,17 @@ class Shelf:
 
     @property
     def is_fresh(self) -> bool:
-        return 0 <= self.told <= self.version and time.monotonic() < self.read_at + TTL
+        return 0 <= self.announced <= self.version and time.monotonic() < self.read_at + TTL
 
     @property
-    def is_heard(self) -> bool:
-        return self.storefront.is_heard or self.agents.is_heard
+    def has_readers(self) -> bool:
+        return self.storefront.has_readers or self.agents.has_readers
 
-    async def read(self, tx: Tx) -> Delta:
+    async def read(self, reader: Reader) -> Delta:
         """What has changed since its version; everything when it was never read."""
         if self.version < 0:
-            return await sql.everything(tx, self.shop_id)
-        return await sql.changes_since(tx, self.shop_id, self.version)
+            return await sql.everything(reader, self.shop_id)
+        return await sql.changes_since(reader, self.shop_id, self.version)
 
     def encoded(self) -> bytes:
         """The variants as JSON, encoded once a version."""
@@ -90,12 +91,12 @@ class Shelf:
         return self._encoded.variants
 
     def snapshot(self) -> bytes:
-        """Everything, as the event a stream starts with."""
+        """All variants, as the first event of a stream."""
         data = b'{"version":%d,"variants":%s}' % (self.version, self.encoded())
         return event(data, id=str(self.version), name="snapshot")
 
     def advance(self, delta: Delta) -> None:
-        """Bring it forward, and tell everyone who listens."""
+        """Apply changes, and publish them to all readers."""
         first, self.version = self.version < 0, delta.version
         changed = {gid: quantity for gid, quantity in delta.variants.items() if quantity != self.variants.get(gid)}
         listed = any(text != self._pools.get(id) for id, text in delta.pools.items())
@@ -106,7 +107,7 @@ class Shelf:
             else:
                 self.variants[gid] = quantity
         if first:
-            # Whoever listens already has seen nothing yet, and gets a snapshot.
+            # Readers that wait already have seen nothing yet, and get a snapshot.
             self.storefront.restart(delta.version)
             self.agents.restart(delta.version)
             return
@@ -128,88 +129,83 @@ def _event(version: int, changed: dict[str, int | None]) -> bytes:
 
 
 class Live:
-    """The shelves of this process."""
+    """The views of this process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._shelves: dict[int, Shelf] = {}
-        self._shops: dict[str, Shop] = {}
-        self._cleared_at = 0.0
+        self._views: dict[int, ShopView] = {}
+        self._shops: LRUCache[str, Shop] = LRUCache(CAPACITY)
+        self._removed_at = 0.0
 
     async def shop(self, domain: str) -> Shop:
         """The shop with a domain. Raises `not_found`."""
         shop = self._shops.get(domain)
         if shop is None:
-            shop = await self._database.read(lambda tx: find(tx, domain))
-            if len(self._shops) >= REMEMBERED:
-                self._shops.clear()
-            self._shops[domain] = shop
+            shop = self._shops[domain] = await self._database.read(lambda reader: find(reader, domain))
         return shop
 
-    async def shelf(self, shop_id: int) -> Shelf:
-        """What a shop has to sell, at least as of the newest change this process has heard of."""
-        shelf = self._shelf(shop_id)
-        if not shelf.is_fresh:
-            await self._bring_forward(shelf)
-        return shelf
+    async def view(self, shop_id: int) -> ShopView:
+        """What a shop has to sell, including every change announced to this process."""
+        view = self._view(shop_id)
+        if not view.is_fresh:
+            await self._update(view)
+        return view
 
     async def changes(self, caller: Caller) -> Feed[Change]:
-        """What changes of the caller's pools, from now on."""
-        return (await self.shelf(caller.tenant)).agents
+        """The feed of changes of the caller's pools."""
+        return (await self.view(caller.tenant)).agents
 
-    def hearing(self) -> AbstractContextManager[None]:
-        """Bring shelves forward as changes are announced, while the block lasts."""
-        return self._database.hearing(CHANGES, self._heard)
+    def listening(self) -> AbstractContextManager[None]:
+        """Update views as changes are announced, while the block lasts."""
+        return self._database.listen(CHANGES, self._on_change)
 
-    def _shelf(self, shop_id: int) -> Shelf:
+    def _view(self, shop_id: int) -> ShopView:
         now = time.monotonic()
-        shelf = self._shelves.get(shop_id)
-        if shelf is None:
-            if len(self._shelves) >= REMEMBERED and now > self._cleared_at + LATELY:
-                self._cleared_at = now
-                kept = [each for each in self._shelves.values() if each.is_heard or now < each.used_at + LATELY]
-                self._shelves = {each.shop_id: each for each in kept}
-            shelf = self._shelves[shop_id] = Shelf(shop_id)
-        shelf.used_at = now
-        return shelf
+        view = self._views.get(shop_id)
+        if view is None:
+            if len(self._views) >= CAPACITY and now > self._removed_at + IDLE_SECONDS:
+                self._removed_at = now
+                kept = [each for each in self._views.values() if each.has_readers or now < each.used_at + IDLE_SECONDS]
+                self._views = {each.shop_id: each for each in kept}
+            view = self._views[shop_id] = ShopView(shop_id)
+        view.used_at = now
+        return view
 
-    def _heard(self, payload: str) -> None:
-        if payload:
-            shop_id, version = map(int, payload.split())
-            concerned = [shelf] if (shelf := self._shelves.get(shop_id)) else []
-        else:
-            # Anything may have been missed.
-            version, concerned = 0, [*self._shelves.values()]
-        for shelf in concerned:
-            shelf.told = max(shelf.told, version)
-            if not payload:
-                shelf.read_at = 0.0
-            if shelf.is_heard and not shelf.is_fresh:
-                self._soon(shelf)
+    def _on_change(self, payload: str) -> None:
+        """Note that a shop has a new version. An empty payload says that announcements may have been missed."""
+        if not payload:
+            for view in self._views.values():
+                view.read_at = 0.0
+                self._update_soon(view)
+            return
+        shop_id, version = map(int, payload.split())
+        if view := self._views.get(shop_id):
+            view.announced = max(view.announced, version)
+            self._update_soon(view)
 
-    def _soon(self, shelf: Shelf) -> None:
-        """Bring a shelf forward that somebody listens to, however long it takes."""
+    def _update_soon(self, view: ShopView) -> None:
+        """Update a view that has readers, with as many attempts as it takes."""
 
         async def work() -> None:
-            while shelf.is_heard and not shelf.is_fresh:
+            while view.has_readers and not view.is_fresh:
                 try:
-                    await self._bring_forward(shelf)
+                    await self._update(view)
                 except Exception as error:
-                    log.warning("a shop could not be read; trying again", shop=shelf.shop_id, error=str(error))
-                    await asyncio.sleep(PATIENCE)
+                    log.warning("a shop could not be read; trying again", shop=view.shop_id, error=str(error))
+                    await asyncio.sleep(RETRY_SECONDS)
 
-        if shelf.following is None or shelf.following.done():
-            shelf.following = asyncio.create_task(work(), name=f"shelf {shelf.shop_id}")
+        if view.has_readers and not view.is_fresh and (view.updating is None or view.updating.done()):
+            view.updating = asyncio.create_task(work(), name=f"view of shop {view.shop_id}")
 
-    async def _bring_forward(self, shelf: Shelf) -> None:
-        async with shelf.turn:
-            if shelf.is_fresh:
+    async def _update(self, view: ShopView) -> None:
+        async with view.lock:
+            if view.is_fresh:
                 return
-            started, told = time.monotonic(), shelf.told
-            delta = await self._database.read(shelf.read, shelf.shop_id)
-            shelf.read_at = started
-            if delta.version > shelf.version:
-                shelf.advance(delta)
-            if shelf.told == told:
-                # What was announced and is not there was tried and taken back.
-                shelf.told = shelf.version
+            started, announced = time.monotonic(), view.announced
+            delta = await self._database.read(view.read, view.shop_id)
+            view.read_at = started
+            if delta.version > view.version:
+                view.advance(delta)
+            if view.announced == announced:
+                # A version that was announced and is not there was rolled back.
+                view.announced = view.version

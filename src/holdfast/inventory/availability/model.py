@@ -4,9 +4,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.stock.model import Affected, PoolId, PoolStock, Quantity, VariantGid
 from holdfast.kit.command import Command, rule
-from holdfast.kit.cursor import Listed
 
 
 class GetAvailability(Command):
@@ -36,7 +36,7 @@ class SimulateSale(Command):
     lines: Annotated[list[Sale], Meta(min_length=1, max_length=250, description="What is sold together.")]
 
 
-class ListLowStock(Listed):
+class ListLowStock(CursorPage):
     threshold: Annotated[
         Quantity | None, Meta(description="At or below this, instead of each pool's own low_stock_at.")
     ] = None

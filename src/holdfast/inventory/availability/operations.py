@@ -1,4 +1,4 @@
-"""What can be asked about availability. All of it is reckoned by the rules of the ledger."""
+"""Operations on availability. All of them compute with the rules of the ledger."""
 
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import (
@@ -13,32 +13,35 @@ from holdfast.inventory.availability.model import (
     SimulateSale,
     Simulation,
 )
-from holdfast.inventory.settings import Tx
-from holdfast.inventory.stock.book import Touched, look
-from holdfast.inventory.stock.ledger import LIMIT, Cause, Line, Pool, Stock
-from holdfast.kit.cursor import paged
-from holdfast.kit.operation import Caller
-from holdfast.kit.problems import NOT_FOUND
+from holdfast.inventory.cursor import cursor_page
+from holdfast.inventory.problems import POOL_NOT_ACTIVE
+from holdfast.inventory.resources import Reader
+from holdfast.inventory.stock.book import Touched, read_stock
+from holdfast.inventory.stock.ledger import LIMIT, Cause, Pool, Posting, Stock
+from holdfast.kit.caller import Caller
+from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
 
 
-async def get(tx: Tx, caller: Caller, command: GetAvailability) -> Availability:
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE)
+async def get(reader: Reader, caller: Caller, command: GetAvailability) -> Availability:
     """How many of some variants can be sold, and which pool allows no more."""
     pool_ids = [command.pool_id] if command.pool_id else []
-    stock = await look(tx, caller.tenant, Touched(pool_ids, command.variant_gids or ()))
+    stock = await read_stock(reader, caller.tenant, Touched(pool_ids, command.variant_gids or ()))
     gids = stock.pool(pool_ids[0]).members if command.pool_id else command.variant_gids or ()
     effective = {gid: quantity for gid in gids if (quantity := stock.available(gid)) is not None}
     return Availability(
-        await sql.shared_inventory_of(tx, caller.tenant),
+        await sql.shared_inventory_of(reader, caller.tenant),
         stock.version,
         effective,
         {gid: _limiting(stock, gid).id for gid in effective},
     )
 
 
-async def explain(tx: Tx, caller: Caller, command: ExplainAvailability) -> Explanation:
+@refuses(NOT_FOUND)
+async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) -> Explanation:
     """Why just so many of a variant can be sold: the reckoning for every pool it draws on."""
     gid = command.variant_gid
-    stock = await look(tx, caller.tenant, Touched((), [gid]))
+    stock = await read_stock(reader, caller.tenant, Touched((), [gid]))
     if not stock.draws(gid):
         raise _not_linked(gid)
     effective, limiting = stock.available(gid), _limiting(stock, gid)
@@ -70,9 +73,10 @@ async def explain(tx: Tx, caller: Caller, command: ExplainAvailability) -> Expla
     return Explanation(gid, effective, sentence, limits)
 
 
-async def simulate(tx: Tx, caller: Caller, command: SimulateSale) -> Simulation:
+@refuses(NOT_FOUND)
+async def simulate(reader: Reader, caller: Caller, command: SimulateSale) -> Simulation:
     """What would be left if these lines were sold together. Changes nothing."""
-    stock = await look(tx, caller.tenant, Touched((), [line.variant_gid for line in command.lines]))
+    stock = await read_stock(reader, caller.tenant, Touched((), [line.variant_gid for line in command.lines]))
     needed: dict[int, int] = {}
     for line in command.lines:
         draws = stock.draws(line.variant_gid)
@@ -85,16 +89,18 @@ async def simulate(tx: Tx, caller: Caller, command: SimulateSale) -> Simulation:
         for id, quantity in needed.items()
         if (pool := stock.pools[id]).available < quantity
     ]
-    # A sale is a fact: the ledger would take it even where it leaves a deficit, as far as it can count.
-    sold = [Line(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
-    after = stock.write(sold, Cause("system", None, "simulate_sale"), dry_run=True)
+    # The ledger takes a sale even where it leaves a deficit, up to the limit of what a pool can lack.
+    sold = [Posting(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
+    after = stock.apply(sold, Cause("system", None, "simulate_sale"))
     inactive = [id for id in sorted(needed) if stock.pools[id].status != "active"]
     return Simulation(not shortfalls and not inactive, shortfalls, inactive, after.pools, after.affected)
 
 
-async def list_low_stock(tx: Tx, caller: Caller, command: ListLowStock) -> LowStockList:
+@refuses(VALIDATION_FAILED)
+async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) -> LowStockList:
     """Which pools run low: below their threshold, or at the present pace not for much longer."""
-    pools, cursor = paged(await sql.list_low_stock(tx, caller.tenant, command), command, lambda pool: pool.pool_id)
+    rows = await sql.list_low_stock(reader, caller.tenant, command)
+    pools, cursor = cursor_page(rows, command, lambda pool: pool.pool_id)
     return LowStockList(pools, cursor)
 
 
@@ -106,5 +112,5 @@ def _formula(pool: Pool, units: int) -> str:
     return f"floor(max(0, {pool.on_hand} - {pool.held} - {pool.buffer}) / {units}) = {pool.available // units}"
 
 
-def _not_linked(variant_gid: str) -> Exception:
+def _not_linked(variant_gid: str) -> Problem:
     return NOT_FOUND(f"{variant_gid} is not linked to a pool.", hint="link_variants links a variant to a pool.")

@@ -3,13 +3,13 @@
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import Delta, ListLowStock, LowStock
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader
 
 
-async def everything(tx: Tx, shop_id: int) -> Delta:
+async def everything(reader: Reader, shop_id: int) -> Delta:
     """All there is of a shop, in one snapshot."""
     return await _delta(
-        tx,
+        reader,
         """
         select (select version from shared_inventories where shop_id = %(shop_id)s),
                (select coalesce(json_object_agg(variant_gid, quantity), '{}')
@@ -21,10 +21,10 @@ async def everything(tx: Tx, shop_id: int) -> Delta:
     )
 
 
-async def changes_since(tx: Tx, shop_id: int, version: int) -> Delta:
+async def changes_since(reader: Reader, shop_id: int, version: int) -> Delta:
     """What of a shop changed after a version, in one snapshot."""
     return await _delta(
-        tx,
+        reader,
         """
         with moved as (
             select id, name, status from pools where shop_id = %(shop_id)s and version > %(version)s),
@@ -45,14 +45,14 @@ async def changes_since(tx: Tx, shop_id: int, version: int) -> Delta:
     )
 
 
-async def _delta(tx: Tx, statement: LiteralString, **params: int) -> Delta:
-    [(version, variants, pools)] = await tx.tuples(statement, params)
+async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Delta:
+    [(version, variants, pools)] = await reader.tuples(statement, params)
     return Delta(version, variants, {int(id): text for id, text in pools.items()})
 
 
-async def list_low_stock(tx: Tx, shop_id: int, command: ListLowStock) -> list[LowStock]:
+async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
     """The pools that run low, by id, one more than a page."""
-    return await tx.rows(
+    return await reader.rows(
         LowStock,
         """
         select id as pool_id, name, unit, available, low_stock_at, round(taken / 28.0, 2)::float as taken_per_day,
@@ -78,5 +78,5 @@ async def list_low_stock(tx: Tx, shop_id: int, command: ListLowStock) -> list[Lo
     )
 
 
-async def shared_inventory_of(tx: Tx, shop_id: int) -> int:
-    return await tx.value("select id from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id})
+async def shared_inventory_of(reader: Reader, shop_id: int) -> int:
+    return await reader.value("select id from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id})

@@ -1,7 +1,7 @@
-"""The storefront's two addresses: the effective quantities as they are, and the stream of their changes.
+"""The two addresses that storefronts read: the effective quantities as they are, and a stream of their changes.
 
-Answers are made once a version and served as bytes. The address of the stream carries a token of its own, because a
-browser opens it directly, past the platform that signs everything else.
+An answer is encoded once a version and then sent as bytes. The address of the stream carries a token of its own,
+because a browser opens it directly, without the platform, which signs all other requests.
 """
 
 import asyncio
@@ -16,16 +16,18 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.types import ASGIApp, Receive, Scope, Send
+from cachetools import LRUCache
+from starlette.types import ASGIApp
 
-from holdfast.inventory.availability.live import REMEMBERED, Live, Shelf
+from holdfast.inventory.availability.live import CAPACITY, Live, ShopView
 from holdfast.inventory.problems import INVALID_STREAM_TOKEN, error_body
-from holdfast.inventory.settings import Settings
+from holdfast.inventory.resources import Resources
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
-from holdfast.kit.decode import read_query
-from holdfast.kit.rest import Door, Header
-from holdfast.kit.streams import Streams
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.limits import Limits
+from holdfast.kit.streams import EventStream, Streams
 
 AVAILABILITY = "/storefront/availability"
 STREAM = "/storefront/stream"
@@ -33,137 +35,138 @@ STREAM = "/storefront/stream"
 TOKEN_SECONDS = 900
 """How long the address of a stream may be opened. A stream that is open stays open."""
 
-RENEWED = 60
-"""Seconds for which everybody is given the same address, so that an answer can be served again as it is."""
+WINDOW_SECONDS = 60
+"""Seconds for which all answers carry the same address, so that they can be cached."""
 
-BELIEVED = 1.0
-"""Seconds for which a signature that was checked is believed: visitors of one second sign alike."""
+SIGNATURE_SECONDS = 1.0
+"""Seconds for which a signature is not checked again: the requests of one second carry the same one."""
 
 WORTH_COMPRESSING = 1_000
 RETRY = b"retry: 3000\n\n"
-CORS: Sequence[Header] = [(b"access-control-allow-origin", b"*")]
+CORS: Header = (b"access-control-allow-origin", b"*")
 
 
-class Form(NamedTuple):
-    """An answer as it travels."""
+class Encoding(NamedTuple):
+    """An answer in one content encoding: as a whole, and for clients that have it already."""
 
     etag: bytes
-    content: bytes
-    headers: Sequence[Header]
-    headers_unchanged: Sequence[Header]
+    whole: Reply
+    unchanged: Reply
 
 
-class Answer(NamedTuple):
-    """What everybody is answered who asks about a shop, until it changes or the stream's address is renewed."""
+class CachedAnswer(NamedTuple):
+    """The answer about a shop, valid until its version or the window of the stream's address changes."""
 
     version: int
     window: int
-    plain: Form
-    compressed: Form
+    plain: Encoding
+    compressed: Encoding
 
 
 class Storefront:
-    """Both addresses."""
+    """The handlers of both addresses.
 
-    def __init__(self, settings: Settings, live: Live, streams: Streams) -> None:
-        self._base_url = settings.base_url
-        self._secrets = settings.client_secrets
-        self._stream_key = settings.secret.derive("storefront stream")
+    base_url    the service's address, without a slash at the end
+    """
+
+    def __init__(self, base_url: str, resources: Resources, limits: Limits, live: Live, streams: Streams) -> None:
+        self._base_url = base_url
+        self._secrets = resources.client_secrets
+        self._stream_key = resources.secret.derive("storefront stream")
+        self._limits = limits
         self._live = live
         self._streams = streams
-        self._answers: dict[int, Answer] = {}
-        self._making: dict[tuple[int, int, int], asyncio.Task[Answer]] = {}
-        self._verified: dict[bytes, tuple[str, float]] = {}
+        self._answers: LRUCache[int, CachedAnswer] = LRUCache(CAPACITY)
+        self._encoding: dict[tuple[int, int, int], asyncio.Task[CachedAnswer]] = {}
+        self._domains: LRUCache[bytes, tuple[str, float]] = LRUCache(CAPACITY)
 
-    def doors(self) -> Mapping[str, ASGIApp]:
+    def handlers(self) -> Mapping[str, ASGIApp]:
+        availability = Access("get_storefront_availability")
+        stream = Access("stream_storefront")
         return {
-            AVAILABILITY: Door("get_storefront_availability", self._availability, error_body),
-            STREAM: Door("stream_storefront", self._stream, error_body, methods=("GET",), headers=CORS),
+            AVAILABILITY: Handler(availability, self._limits, self._availability, envelope(error_body)),
+            STREAM: Handler(stream, self._limits, self._stream, envelope(error_body, CORS), methods=("GET",)),
         }
 
-    async def _availability(self, scope: Scope, receive: Receive, send: Send) -> int:
-        now = time.time()
-        shop = await self._live.shop(self._asked_by(scope["query_string"], now))
-        shelf = await self._live.shelf(shop.id)
-        window = int(now) // RENEWED
+    async def _availability(self, _: Caller, request: Request) -> Reply:
+        shop = await self._live.shop(self._signed_domain(request.query))
+        view = await self._live.view(shop.id)
+        window = int(time.time()) // WINDOW_SECONDS
         answer = self._answers.get(shop.id)
-        if answer is None or (answer.version, answer.window) != (shelf.version, window):
-            answer = await self._fresh_answer(shop, shelf, window)
-        headers = dict(scope["headers"])
-        form = answer.compressed if _accepts_gzip(headers.get(b"accept-encoding", b"")) else answer.plain
-        known = headers.get(b"if-none-match")
-        if known is not None and not {form.etag, b"*"}.isdisjoint(_tags(known)):
-            return await _send(send, 304, b"", form.headers_unchanged)
-        return await _send(send, 200, form.content, form.headers)
+        if answer is None or (answer.version, answer.window) != (view.version, window):
+            answer = await self._fresh_answer(shop, view, window)
+        accepts_gzip = _accepts_gzip(request.headers.get(b"accept-encoding", b""))
+        encoding = answer.compressed if accepts_gzip else answer.plain
+        known = request.headers.get(b"if-none-match")
+        unchanged = known is not None and not {encoding.etag, b"*"}.isdisjoint(_tags(known))
+        return encoding.unchanged if unchanged else encoding.whole
 
-    def _asked_by(self, query: bytes, now: float) -> str:
-        """The domain of the shop whose storefront asks. Raises `invalid_signature`."""
-        verified = self._verified.get(query)
-        if verified and now < verified[1]:
-            return verified[0]
-        domain = proxy.verify(query, self._secrets, now)
-        if len(self._verified) >= REMEMBERED:
-            self._verified.clear()
-        self._verified[query] = (domain, now + BELIEVED)
+    def _signed_domain(self, query: bytes) -> str:
+        """The domain of the shop that a query is signed for. Raises `invalid_signature`."""
+        now = time.time()
+        domain, until = self._domains.get(query, ("", 0.0))
+        if now >= until:
+            domain = proxy.verify(query, self._secrets, now)
+            self._domains[query] = domain, now + SIGNATURE_SECONDS
         return domain
 
-    async def _fresh_answer(self, shop: Shop, shelf: Shelf, window: int) -> Answer:
-        """An answer that everybody who asks meanwhile waits for."""
-        key = (shop.id, shelf.version, window)
-        making = self._making.get(key)
-        if making is None:
-            making = self._making[key] = asyncio.create_task(self._encode(shop, shelf, window))
-            making.add_done_callback(lambda _: self._making.pop(key))
-        answer = await asyncio.shield(making)
-        if len(self._answers) >= REMEMBERED:
-            self._answers.clear()
-        self._answers[shop.id] = answer
+    async def _fresh_answer(self, shop: Shop, view: ShopView, window: int) -> CachedAnswer:
+        """A new answer. Requests that come while it is made wait for the same one."""
+        key = (shop.id, view.version, window)
+        task = self._encoding.get(key)
+        if task is None:
+            task = self._encoding[key] = asyncio.create_task(self._encode(shop, view, window))
+            task.add_done_callback(lambda _: self._encoding.pop(key))
+        answer = self._answers[shop.id] = await asyncio.shield(task)
         return answer
 
-    async def _encode(self, shop: Shop, shelf: Shelf, window: int) -> Answer:
-        version, variants = shelf.version, shelf.encoded()
-        url = msgspec.json.encode(self.stream_url(shop.domain, (window * RENEWED) + TOKEN_SECONDS))
-        plain = b'{"shared_inventory_id":%d,"variants":%s,"stream_url":%s}' % (shop.shared_inventory_id, variants, url)
+    async def _encode(self, shop: Shop, view: ShopView, window: int) -> CachedAnswer:
+        version, variants = view.version, view.encoded()
+        url = msgspec.json.encode(self.stream_url(shop.domain, (window * WINDOW_SECONDS) + TOKEN_SECONDS))
+        content = b'{"shared_inventory_id":%d,"variants":%s,"stream_url":%s}' % (
+            shop.shared_inventory_id,
+            variants,
+            url,
+        )
         etag = b"%d-%d" % (version, window)
-        as_it_is = compressed = _form(b'"%s"' % etag, plain)
-        if len(plain) >= WORTH_COMPRESSING:
-            squeezed = await asyncio.to_thread(gzip.compress, plain, 4)
-            compressed = _form(b'"%s-gzip"' % etag, squeezed, (b"content-encoding", b"gzip"))
-        return Answer(version, window, as_it_is, compressed)
+        plain = compressed = _encoding(b'"%s"' % etag, content)
+        if len(content) >= WORTH_COMPRESSING:
+            zipped = await asyncio.to_thread(gzip.compress, content, 4)
+            compressed = _encoding(b'"%s-gzip"' % etag, zipped, (b"content-encoding", b"gzip"))
+        return CachedAnswer(version, window, plain, compressed)
 
     def stream_url(self, domain: str, expires: int) -> str:
-        """The address of a shop's stream, good until a moment in seconds since 1970."""
-        query = urlencode({"shop": domain, "exp": expires, "sig": self._signed(domain, str(expires))})
+        """The address of a shop's stream, valid until a moment in seconds since 1970."""
+        query = urlencode({"shop": domain, "exp": expires, "sig": self._signature(domain, str(expires))})
         return f"{self._base_url}{STREAM}?{query}"
 
-    def _signed(self, domain: str, expires: str) -> str:
+    def _signature(self, domain: str, expires: str) -> str:
         return hmac.digest(self._stream_key, f"{domain} {expires}".encode(), sha256).hex()
 
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> int:
-        query = read_query(scope["query_string"])
+    async def _stream(self, _: Caller, request: Request) -> Reply:
+        query = read_query(request.query)
         domain, expires = query.get("shop", ""), query.get("exp", "")
-        expected = self._signed(domain, expires).encode()
+        expected = self._signature(domain, expires).encode()
         if query.keys() != {"shop", "exp", "sig"} or not hmac.compare_digest(query["sig"].encode(), expected):
             raise INVALID_STREAM_TOKEN()
         if time.time() > int(expires):
             raise INVALID_STREAM_TOKEN("The address of the stream has expired.")
-        shelf = await self._live.shelf((await self._live.shop(domain)).id)
-        seen = _position(dict(scope["headers"]).get(b"last-event-id", b""))
-        if shelf.storefront.position < seen <= shelf.version:
-            # What came since the last message changed nothing here.
-            seen = shelf.storefront.position
-        greeting = RETRY
+        view = await self._live.view((await self._live.shop(domain)).id)
+        seen = _position(request.headers.get(b"last-event-id", b""))
+        if view.storefront.position < seen <= view.version:
+            # The versions after the last message changed nothing here.
+            seen = view.storefront.position
+        feed, start = view.storefront, RETRY
 
         async def pending() -> bytes:
-            nonlocal seen, greeting
-            messages = shelf.storefront.since(seen)
-            seen = shelf.storefront.position
-            chunk = greeting + (shelf.snapshot() if messages is None else b"".join(messages))
-            greeting = b""
+            nonlocal seen, start
+            messages = feed.since(seen)
+            seen = feed.position
+            chunk = start + (view.snapshot() if messages is None else b"".join(messages))
+            start = b""
             return chunk
 
-        await self._streams.serve("storefront", receive, send, shelf.storefront, pending, headers=CORS)
-        return 200
+        return EventStream(200, headers=[CORS], streams=self._streams, name="storefront", feed=feed, pending=pending)
 
 
 def _position(last_event_id: bytes) -> int:
@@ -171,18 +174,14 @@ def _position(last_event_id: bytes) -> int:
     return int(last_event_id) if re.fullmatch(rb"[0-9]{1,18}", last_event_id) else -1
 
 
-def _form(etag: bytes, content: bytes, *encoding: Header) -> Form:
-    always: Sequence[Header] = (
+def _encoding(etag: bytes, content: bytes, *more: Header) -> Encoding:
+    headers: Sequence[Header] = (
         (b"cache-control", b"private, no-cache"),
         (b"vary", b"accept-encoding"),
         (b"etag", etag),
-        *encoding,
+        *more,
     )
-    kind: Sequence[Header] = (
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode()),
-    )
-    return Form(etag, content, (*always, *kind), always)
+    return Encoding(etag, Reply(200, content, headers), Reply(304, headers=headers))
 
 
 @lru_cache(256)
@@ -197,9 +196,3 @@ def _accepts_gzip(header: bytes) -> bool:
 
 def _tags(header: bytes) -> Sequence[bytes]:
     return [tag.strip().removeprefix(b"W/") for tag in header.split(b",")]
-
-
-async def _send(send: Send, status: int, content: bytes, headers: Sequence[Header]) -> int:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
-    return status

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.inventory.pools.model import FindVariant, Member, MemberFields, Variant
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 
 
 class Listing(NamedTuple):
@@ -20,9 +20,9 @@ class Listing(NamedTuple):
     title: str | None
 
 
-async def find_members(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> dict[int, list[Member]]:
+async def find_members(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dict[int, list[Member]]:
     """The members of those pools, by pool."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select pool_id, variant_gid, units_per_sale, sku, title,
                (select quantity from availability
@@ -39,9 +39,9 @@ async def find_members(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> dict[
     return members
 
 
-async def linked(tx: Tx, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
+async def linked(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
     """What draws on those pools, by pool and variant."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select pool_id, variant_gid, units_per_sale, sku, title
           from members join variants on variants.shop_id = members.shop_id and gid = variant_gid
@@ -61,7 +61,7 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
               from json_array_elements(%(links)s) as link
              cross join lateral json_to_record(link -> 1) as member (
                    variant_gid text, units_per_sale bigint, sku text, title text)),
-        known as (
+        saved as (
             insert into variants (shop_id, gid, sku, title, version)
             select %(shop_id)s, variant_gid, max(sku), max(title), %(version)s from fresh group by variant_gid
                 on conflict (shop_id, gid) do update
@@ -78,9 +78,9 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
     )
 
 
-async def kits_beyond(tx: Tx, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
+async def kits_beyond(reader: Reader, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
     """Those variants that draw on more pools than that."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
          group by variant_gid having count(*) > %(most)s order by variant_gid
@@ -90,9 +90,9 @@ async def kits_beyond(tx: Tx, shop_id: int, variant_gids: Collection[str], most:
     return [gid for (gid,) in rows]
 
 
-async def list_members(tx: Tx, shop_id: int, after: tuple[int, str], limit: int) -> list[Listing]:
+async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], limit: int) -> list[Listing]:
     """Members of pools that are not archived, by pool and variant."""
-    return await tx.rows(
+    return await reader.rows(
         Listing,
         """
         select pool_id, name as pool, variant_gid, units_per_sale, sku, title
@@ -119,27 +119,27 @@ async def set_units(tx: Tx, shop_id: int, pool_id: int, variant_gid: str, units_
 async def unlink(tx: Tx, shop_id: int, pool_id: int, version: int, variant_gids: Sequence[str]) -> None:
     await tx.run(
         """
-        with gone as (
+        with removed as (
             delete from members
              where shop_id = %(shop_id)s and pool_id = %(pool_id)s and variant_gid = any(%(variant_gids)s)
          returning variant_gid)
-        update variants set version = %(version)s from gone where shop_id = %(shop_id)s and gid = gone.variant_gid
+        update variants set version = %(version)s from removed where shop_id = %(shop_id)s and gid = removed.variant_gid
         """,
         {"shop_id": shop_id, "pool_id": pool_id, "version": version, "variant_gids": list(variant_gids)},
     )
 
 
-async def effective(tx: Tx, shop_id: int, variant_gids: Collection[str]) -> dict[str, int | None]:
-    """How many of each variant can be sold; None where a storefront is not told."""
-    rows = await tx.tuples(
+async def effective(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> dict[str, int | None]:
+    """How many of each variant can be sold; None where storefronts do not show it."""
+    rows = await reader.tuples(
         "select variant_gid, quantity from availability where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
         {"shop_id": shop_id, "gids": list(variant_gids)},
     )
     return {**dict.fromkeys(variant_gids), **dict(rows)}
 
 
-async def find_variants(tx: Tx, shop_id: int, command: FindVariant) -> list[Variant]:
-    rows = await tx.tuples(
+async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> list[Variant]:
+    rows = await reader.tuples(
         """
         select gid, sku, title,
                (select quantity from availability

@@ -4,21 +4,20 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.stock.model import (
     MOST,
     ExpectedVersion,
     Filled,
     PoolId,
     Quantity,
-    Repeatable,
     VariantGid,
     Write,
 )
-from holdfast.kit.command import Command, Timestamp, rule
-from holdfast.kit.cursor import Listed
+from holdfast.kit.command import Command, Repeatable, Timestamp, rule
 
 TRIMMED = r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)"
-"""One line without white space around it, which nobody sees: two names that look alike are alike."""
+"""One line without white space at its ends, so that two names that look the same are the same."""
 
 Status = Literal["active", "paused", "archived"]
 
@@ -62,7 +61,7 @@ Members = Annotated[
 ]
 
 
-class ListPools(Listed):
+class ListPools(CursorPage):
     """All options are optional: `{}` lists the first page."""
 
     status: Annotated[Status | None, Meta(description="Only these; archived pools are left out otherwise.")] = None
@@ -86,7 +85,7 @@ class CreatePool(Write):
 
 
 class ChangePool(Repeatable, kw_only=True):
-    """What every change of a pool's configuration may carry."""
+    """Base of the commands that change a pool's configuration."""
 
     pool_id: PoolId
     expected_version: ExpectedVersion | None = None
@@ -130,7 +129,7 @@ class UnlinkVariants(ChangePool, kw_only=True):
 
 
 class FindVariant(Command):
-    """Look a variant up by what is known of it."""
+    """Name one of the three."""
 
     gid: VariantGid | None = None
     sku: Annotated[Filled | None, Meta(description="The whole SKU.")] = None

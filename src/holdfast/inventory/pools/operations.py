@@ -1,7 +1,8 @@
-"""What can be done with pools and their members. Quantities are the business of `stock`."""
+"""Operations on pools and their members. Operations on quantities are in `stock`."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
+from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.pools import membership, sql
 from holdfast.inventory.pools.model import (
     ArchivePool,
@@ -26,15 +27,15 @@ from holdfast.inventory.pools.model import (
     VariantList,
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import ledger
 from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, write
-from holdfast.inventory.stock.idempotency import once
 from holdfast.inventory.stock.model import Write
-from holdfast.kit.command import given
-from holdfast.kit.cursor import paged
-from holdfast.kit.operation import Call, Caller
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, Problem, invalid
+from holdfast.inventory.stock.operations import only
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Repeatable, given
+from holdfast.kit.modes import Batch, Call
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 
 find_by_name = sql.find_by_name
 save = sql.save_pools
@@ -42,35 +43,38 @@ linked = membership.linked
 list_members = membership.list_members
 
 MOST_POOLS = 50
-"""Pools one variant may draw on: what one change has to look at stays bounded."""
+"""The most pools one variant may draw on. It bounds what one change reads."""
 
 
-async def list(tx: Tx, caller: Caller, command: ListPools) -> PoolList:
+@refuses(VALIDATION_FAILED)
+async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
     """List the shop's pools with what they hold."""
-    rows = await sql.list_pools(tx, caller.tenant, command)
-    pools, cursor = paged(rows, command, lambda pool: pool.id)
+    rows = await sql.list_pools(reader, caller.tenant, command)
+    pools, cursor = cursor_page(rows, command, lambda pool: pool.id)
     return PoolList(pools, cursor)
 
 
-async def get(tx: Tx, calls: Sequence[Call[GetPool]]) -> Sequence[PoolWithMembers | Problem]:
+@refuses(NOT_FOUND)
+async def get(reader: Reader, batch: Batch[GetPool]) -> Sequence[PoolWithMembers | Problem]:
     """Read one pool, with the variants that draw on it and how many of each can be sold."""
-    shop_id = calls[0].caller.tenant
-    pools = await sql.find_pools(tx, shop_id, {call.command.pool_id for call in calls})
-    asked = {call.command.pool_id for call in calls if call.command.include_members} & pools.keys()
-    members = await membership.find_members(tx, shop_id, asked) if asked else {}
+    commands = [call.command for call in batch.calls]
+    pools = await sql.find_pools(reader, batch.tenant_id, {each.pool_id for each in commands})
+    detailed = {each.pool_id for each in commands if each.include_members} & pools.keys()
+    members = await membership.find_members(reader, batch.tenant_id, detailed) if detailed else {}
     return [
-        sql.with_members(pool, members.get(pool.id, ()) if call.command.include_members else ())
-        if (pool := pools.get(call.command.pool_id))
-        else no_pool(call.command.pool_id)
-        for call in calls
+        sql.with_members(pool, members.get(pool.id, ()) if each.include_members else ())
+        if (pool := pools.get(each.pool_id))
+        else no_pool(each.pool_id)
+        for each in commands
     ]
 
 
-async def find_variant(tx: Tx, caller: Caller, command: FindVariant) -> VariantList:
+async def find_variant(reader: Reader, caller: Caller, command: FindVariant) -> VariantList:
     """Find variants by global id, SKU or text, with the pools they draw on."""
-    return VariantList(await membership.find_variants(tx, caller.tenant, command))
+    return VariantList(await membership.find_variants(reader, caller.tenant, command))
 
 
+@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NAME_TAKEN)
 async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     """Create a pool, with its first quantity and the variants that draw on it.
 
@@ -80,36 +84,31 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         raise INSUFFICIENT_SCOPE(
             "A first quantity needs the scope write_inventory too.", scope="write_pools write_inventory"
         )
-    _distinct(member.variant_gid for member in command.members)
-
-    async def work() -> PoolChange:
-        if await sql.is_name_taken(tx, caller.tenant, command.name):
-            raise NAME_TAKEN(f"Another pool is named {command.name}.")
-
-        async def make(version: int) -> int:
-            pool_id = await sql.insert_pool(tx, caller.tenant, version, command)
-            if command.members:
-                await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
-            if command.quantity:
-                await _fill(tx, caller, pool_id, command)
-            return pool_id
-
-        return await _change(tx, caller, [each.variant_gid for each in command.members], make, command.dry_run)
-
+    gids = _distinct(member.variant_gid for member in command.members)
     await lock(tx, caller.tenant)
-    return await once(tx, caller.tenant, "create_pool", command, PoolChange, work)
+    if await sql.is_name_taken(tx, caller.tenant, command.name):
+        raise NAME_TAKEN(f"Another pool is named {command.name}.")
+
+    async def make(version: int) -> int:
+        pool_id = await sql.insert_pool(tx, caller.tenant, version, command)
+        if command.members:
+            await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
+        if command.quantity:
+            await _fill(tx, caller, pool_id, command)
+        return pool_id
+
+    return await _change(tx, caller, gids, make, command)
 
 
 async def _fill(tx: Tx, caller: Caller, pool_id: int, command: CreatePool) -> None:
-    def drafted(stock: ledger.Stock, _: Write) -> Draft:
-        return Draft([ledger.Line(stock.pool(pool_id).id, "set", command.quantity)])
+    def draft(stock: ledger.Stock, _: Write) -> Draft:
+        return Draft([ledger.Posting(stock.pool(pool_id).id, "set", command.quantity)])
 
-    call = Call(caller, Write(reason=command.reason))
-    [answer] = await write(tx, [call], "create_pool", lambda _: Touched([pool_id]), drafted)
-    if isinstance(answer, Problem):
-        raise answer
+    batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
+    only(await write(tx, batch, "create_pool", lambda _: Touched([pool_id]), draft))
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
     """Change a pool's name, unit, buffer, low-stock threshold, or whether it may go below zero.
 
@@ -127,6 +126,7 @@ async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
     return await _configure(tx, caller, command, make)
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def pause(tx: Tx, caller: Caller, command: PausePool) -> PoolChange:
     """Pause a pool: storefronts are no longer told of its variants. Its stock can still be counted."""
     return await _configure(
@@ -134,6 +134,7 @@ async def pause(tx: Tx, caller: Caller, command: PausePool) -> PoolChange:
     )
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
     """Let a paused pool go on."""
     return await _configure(
@@ -141,6 +142,7 @@ async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
     )
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, POOL_HAS_HOLDS)
 async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
     """Put a pool away. Its history stays; its stock can no longer be changed until it is restored."""
 
@@ -156,6 +158,7 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
     return await _configure(tx, caller, command, make)
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN)
 async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     """Bring an archived pool back, active and with the stock it had."""
 
@@ -167,6 +170,7 @@ async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     return await _configure(tx, caller, command, make, archived=True)
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, VALIDATION_FAILED)
 async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     """Let variants draw on a pool. A variant that draws on several pools is a kit.
 
@@ -187,6 +191,7 @@ async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[in
         raise invalid({"variant_gid": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolChange:
     """Change how much of a pool one sale of a variant takes. What was sold before stays as it was counted."""
 
@@ -198,6 +203,7 @@ async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolCh
     return await _configure(tx, caller, command, make)
 
 
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, VALIDATION_FAILED)
 async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
     """Let variants no longer draw on a pool."""
     gids = _distinct(command.variant_gids)
@@ -219,26 +225,26 @@ async def _configure(
     *,
     archived: bool = False,
 ) -> PoolChange:
-    """Change a pool that exists, once: lock its shop, make sure it is as expected, and `make(version, pool)`."""
+    """Lock the shop, check that the pool is as expected, and change it with `make(version, pool)`.
 
-    async def work() -> PoolChange:
-        pool = await _expected(tx, caller, command, archived=archived)
-        members = await membership.find_members(tx, caller.tenant, [pool.id])
-        gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
-
-        async def made(version: int) -> int:
-            await make(version, pool)
-            return pool.id
-
-        return await _change(tx, caller, gids, made, command.dry_run)
-
+    variant_gids    variants that are concerned beside those of the pool
+    archived        whether the pool must be archived, instead of active or paused
+    """
     await lock(tx, caller.tenant)
-    return await once(tx, caller.tenant, type(command).__name__, command, PoolChange, work)
+    pool = await _expected(tx, caller, command, archived=archived)
+    members = await membership.find_members(tx, caller.tenant, [pool.id])
+    gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
+
+    async def made(version: int) -> int:
+        await make(version, pool)
+        return pool.id
+
+    return await _change(tx, caller, gids, made, command)
 
 
-async def _expected(tx: Tx, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
-    """The pool a command is about. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
-    pool = (await sql.find_pools(tx, caller.tenant, [command.pool_id])).get(command.pool_id)
+async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
+    """The pool of a command. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
+    pool = (await sql.find_pools(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
         raise no_pool(command.pool_id)
     if (pool.status == "archived") != archived:
@@ -255,35 +261,35 @@ async def _expected(tx: Tx, caller: Caller, command: ChangePool, *, archived: bo
 
 
 async def _change(
-    tx: Tx, caller: Caller, variant_gids: Collection[str], make: Callable[[int], Awaitable[int]], dry_run: bool
+    tx: Tx,
+    caller: Caller,
+    variant_gids: Collection[str],
+    make: Callable[[int], Awaitable[int]],
+    command: Repeatable,
 ) -> PoolChange:
-    """Make a change of one version, and tell what it did. A dry run makes it all the same, and takes it back."""
+    """Make one change with `make(version)`, which returns the id of the pool, and describe what it did."""
     before = await membership.effective(tx, caller.tenant, variant_gids)
-    await tx.run("savepoint change")
     version = await bump(tx, caller.tenant)
     pool_id = await make(version)
     pool = (await sql.find_pools(tx, caller.tenant, [pool_id]))[pool_id]
     members = await membership.find_members(tx, caller.tenant, [pool_id])
     after = await membership.effective(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-    if dry_run:
-        await tx.run("rollback to savepoint change")
-    else:
-        await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
-    return PoolChange(pool.version, dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)
+    await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
+    return PoolChange(pool.version, command.dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)
 
 
-async def _expect_members(tx: Tx, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
-    members = await membership.find_members(tx, caller.tenant, [pool.id])
+async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
+    members = await membership.find_members(reader, caller.tenant, [pool.id])
     known = {member.variant_gid for member in members.get(pool.id, ())}
-    if strangers := sorted({*variant_gids} - known):
+    if unknown := sorted({*variant_gids} - known):
         raise NOT_FOUND(
-            f"Not linked to pool {pool.id}: {', '.join(strangers)}.", hint="get_pool shows the variants of a pool."
+            f"Not linked to pool {pool.id}: {', '.join(unknown)}.", hint="get_pool shows the variants of a pool."
         )
 
 
 def _distinct(variant_gids: Iterable[str]) -> Sequence[str]:
-    """The variants named. Raises `validation_failed` when one is named twice."""
+    """The variants. Raises `validation_failed` when one is named twice."""
     gids = [*variant_gids]
     if len(set(gids)) < len(gids):
         raise invalid({"variant_gid": ["the same variant is named more than once"]})

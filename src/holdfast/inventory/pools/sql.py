@@ -13,7 +13,7 @@ from holdfast.inventory.pools.model import (
     PoolWithMembers,
     Status,
 )
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 
 POOL: LiteralString = """
     select pools.id, name, unit, on_hand, held, buffer, greatest(0, on_hand - held - buffer) as available,
@@ -25,7 +25,7 @@ POOL: LiteralString = """
 
 
 class Named(NamedTuple):
-    """Pools by name: the key of every name asked for, and the pools there are by key."""
+    """The keys of names, and the pools by key."""
 
     keys: Mapping[str, str]
     pools: Mapping[str, Pool]
@@ -34,9 +34,9 @@ class Named(NamedTuple):
         return self.pools.get(self.keys[name])
 
 
-async def list_pools(tx: Tx, shop_id: int, command: ListPools) -> list[Pool]:
+async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
     """The pools that fit, by id, one more than a page."""
-    return await tx.rows(
+    return await reader.rows(
         Pool,
         POOL
         + """
@@ -57,8 +57,8 @@ async def list_pools(tx: Tx, shop_id: int, command: ListPools) -> list[Pool]:
     )
 
 
-async def find_pools(tx: Tx, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
-    rows = await tx.rows(
+async def find_pools(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
+    rows = await reader.rows(
         Pool, POOL + "where shop_id = %(shop_id)s and id = any(%(ids)s)", {"shop_id": shop_id, "ids": list(ids)}
     )
     return {pool.id: pool for pool in rows}
@@ -68,16 +68,18 @@ def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
     return PoolWithMembers(**msgspec.structs.asdict(pool), members=list(members))
 
 
-async def find_by_name(tx: Tx, shop_id: int, names: Collection[str]) -> Named:
-    """The pools of those names that are not archived. What is the same name is for the database to say."""
-    keys = dict(await tx.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]}))
-    rows = await tx.rows(
+async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> Named:
+    """The pools of those names that are not archived. The database decides which names are the same."""
+    keys = dict(
+        await reader.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]})
+    )
+    rows = await reader.rows(
         Pool,
         POOL + "where shop_id = %(shop_id)s and status <> 'archived' and lower(name) = any(%(keys)s)",
         {"shop_id": shop_id, "keys": [*keys.values()]},
     )
     own = dict(
-        await tx.tuples(
+        await reader.tuples(
             "select id, lower(name) from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
             {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
         )
@@ -85,8 +87,8 @@ async def find_by_name(tx: Tx, shop_id: int, names: Collection[str]) -> Named:
     return Named(keys, {own[pool.id]: pool for pool in rows})
 
 
-async def is_name_taken(tx: Tx, shop_id: int, name: str, but_for: int = 0) -> bool:
-    return await tx.value(
+async def is_name_taken(reader: Reader, shop_id: int, name: str, but_for: int = 0) -> bool:
+    return await reader.value(
         """
         select exists (select from pools where shop_id = %(shop_id)s and lower(name) = lower(%(name)s)
                                            and status <> 'archived' and id <> %(but_for)s)
@@ -115,7 +117,7 @@ async def insert_pool(tx: Tx, shop_id: int, version: int, command: CreatePool) -
 
 
 async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mapping[str, Any]) -> None:
-    """Change the fields given; whatever they are, the pool has a new version."""
+    """Change the fields given, and set the version of the pool."""
     await tx.run(
         """
         update pools
@@ -136,17 +138,17 @@ async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping
     """Create pools, and change those whose `id` is given; what is null stays as it is."""
     await tx.run(
         """
-        with asked as (
-            select * from json_to_recordset(%(pools)s) as asked (
+        with wanted as (
+            select * from json_to_recordset(%(pools)s) as wanted (
                 id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
         changed as (
             update pools
-               set unit = coalesce(asked.unit, pools.unit), buffer = coalesce(asked.buffer, pools.buffer),
-                   low_stock_at = coalesce(asked.low_stock_at, pools.low_stock_at), version = %(version)s
-              from asked where shop_id = %(shop_id)s and pools.id = asked.id)
+               set unit = coalesce(wanted.unit, pools.unit), buffer = coalesce(wanted.buffer, pools.buffer),
+                   low_stock_at = coalesce(wanted.low_stock_at, pools.low_stock_at), version = %(version)s
+              from wanted where shop_id = %(shop_id)s and pools.id = wanted.id)
         insert into pools (shop_id, name, unit, buffer, low_stock_at, version)
         select %(shop_id)s, name, coalesce(unit, 'units'), coalesce(buffer, 0), low_stock_at, %(version)s
-          from asked where id is null
+          from wanted where id is null
         """,
         {"shop_id": shop_id, "version": version, "pools": msgspec.json.encode(pools).decode()},
     )

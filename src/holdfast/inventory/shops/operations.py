@@ -1,9 +1,9 @@
-"""What can be done with shops and their keys; the command line does it."""
+"""Operations on shops and their keys, for the command line."""
 
 import re
 from collections.abc import Sequence
 
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import sql
 from holdfast.inventory.shops.model import DOMAIN, SCOPES, Shop
 from holdfast.kit import keys
@@ -22,17 +22,17 @@ async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
     return shop, await _mint(tx, shop.id, SCOPES)
 
 
-async def find(tx: Tx, domain: str) -> Shop:
+async def find(reader: Reader, domain: str) -> Shop:
     """The shop with a domain. Raises `not_found`."""
-    if shop := await sql.find_shop(tx, domain):
+    if shop := await sql.find_shop(reader, domain):
         return shop
     raise NOT_FOUND(f"No shop has the domain {domain}.")
 
 
 async def show_key(tx: Tx, shop_id: int) -> str:
-    """The present key of a shop, for it to copy. Raises `not_found`."""
+    """The present key of a shop. Raises `not_found`."""
     if key := await sql.lock_key(tx, shop_id):
-        return tx.settings.secret.unseal(key.sealed)
+        return tx.resources.secret.unseal(key.sealed)
     raise NOT_FOUND("The shop has no key.")
 
 
@@ -55,5 +55,5 @@ async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = No
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     key = keys.mint()
-    await sql.insert_key(tx, shop_id, keys.digest(key), tx.settings.secret.seal(key), scopes)
+    await sql.insert_key(tx, shop_id, keys.digest(key), tx.resources.secret.seal(key), scopes)
     return key

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops.model import Shop, ShopKey
 from holdfast.kit import database
-from holdfast.kit.operation import Caller
+from holdfast.kit.caller import Caller, api_key
 
 
 async def insert_shop(tx: Tx, domain: str) -> Shop | None:
@@ -22,8 +22,8 @@ async def insert_shop(tx: Tx, domain: str) -> Shop | None:
     )
 
 
-async def find_shop(tx: Tx, domain: str) -> Shop | None:
-    return await tx.row(
+async def find_shop(reader: Reader, domain: str) -> Shop | None:
+    return await reader.row(
         Shop,
         """
         select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
@@ -52,7 +52,7 @@ async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
 
 
 async def deactivate_key(tx: Tx, id: int) -> list[bytes]:
-    """End a key and the registration derived from it; the hashes under which key rings may remember them."""
+    """End a key and the registration derived from it; returns their hashes, which key rings may have cached."""
     rows = await tx.tuples(
         """
         with ended as (update api_keys set active = false where id = %(id)s returning hash)
@@ -75,9 +75,9 @@ async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: S
     )
 
 
-async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
     """The callers of those hashes that belong to an active key, or to an agent registered with one."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active
         union all
@@ -87,4 +87,4 @@ async def find_callers(tx: database.Tx[Any], hashes: Sequence[bytes]) -> Mapping
         """,
         {"hashes": list(hashes)},
     )
-    return {hash: Caller(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}
+    return {hash: api_key(id, shop_id, frozenset(scopes)) for hash, id, shop_id, scopes in rows}

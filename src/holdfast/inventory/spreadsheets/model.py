@@ -4,14 +4,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
-from holdfast.inventory.stock.model import Delta, DryRun, ExpectedVersion, VariantGid, Write
-from holdfast.kit.cursor import Listed
+from holdfast.inventory.stock.model import Delta, ExpectedVersion, VariantGid, Write
+from holdfast.kit.idempotency import Attempt
 
 MOST_ROWS = 2_000
 
 
-class ExportCsv(Listed, kw_only=True):
+class ExportCsv(CursorPage, kw_only=True):
     kind: Annotated[
         Literal["pools", "members", "history"],
         Meta(description="`pools` and `members` can be imported again; `history` needs read_inventory."),
@@ -39,7 +40,7 @@ class ImportCsv(Write, kw_only=True):
     mode: Annotated[
         Literal["set", "adjust"], Meta(description="Whether quantities replace what is there, or are added to it.")
     ] = "set"
-    dry_run: Annotated[DryRun, Meta(description="Report what would happen, and change nothing: the default.")] = True
+    dry_run: Annotated[bool, Meta(description="Report what would happen, and change nothing: the default.")] = True
 
 
 class PoolRow(Struct):
@@ -80,7 +81,7 @@ class Row(Struct):
     message: str
 
 
-class Imported(Struct):
+class Imported(Struct, Attempt):
     """What an import did, or in a dry run would do. All of its rows are applied, or none."""
 
     dry_run: bool

@@ -5,19 +5,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import ListPools, MemberFields, Pool
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.spreadsheets import sheet
 from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, MemberRow, PoolRow, Row
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, present_version, write
-from holdfast.inventory.stock.idempotency import once
-from holdfast.inventory.stock.ledger import Line, Stock
+from holdfast.inventory.stock.ledger import Posting, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
-from holdfast.kit.cursor import paged
-from holdfast.kit.operation import Call, Caller
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, Problem
+from holdfast.kit.caller import Caller
+from holdfast.kit.modes import Batch, Call
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
 
 POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title")
@@ -26,46 +27,39 @@ HISTORY = Entry.__struct_fields__
 T = TypeVar("T")
 
 REPORTED = 200
-"""Rows of an import that are reported though nothing is wrong with them."""
+"""The most rows that are reported although nothing is wrong with them."""
 
 
-async def export(tx: Tx, caller: Caller, command: ExportCsv) -> Exported:
+@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)
+async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported:
     """Read pools, their variants or the history as CSV.
 
     What is exported as `pools` or `members` can be changed in a spreadsheet and imported again.
     """
     if command.kind == "history":
         _need(caller, "read_pools", "read_inventory")
-        page = await stock.history(tx, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
+        page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
         return _exported(command, HISTORY, [_cells(entry) for entry in page.entries], page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
-        listed = await pools.list_members(tx, caller.tenant, after, command.limit + 1)
-        members, cursor = paged(listed, command, lambda row: (row.pool_id, row.variant_gid))
+        listed = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
+        members, cursor = cursor_page(listed, command, lambda row: (row.pool_id, row.variant_gid))
         return _exported(command, MEMBERS, [row[1:] for row in members], cursor)
-    pool_page = await pools.list(tx, caller, ListPools(limit=command.limit, cursor=command.cursor))
+    pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
         (each.name, each.unit, each.on_hand, each.buffer, each.low_stock_at, each.version) for each in pool_page.pools
     ]
     return _exported(command, POOLS, rows, pool_page.next_cursor)
 
 
+@refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NOT_ENOUGH_STOCK)
 async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     """Import pools or variants from CSV: all rows, or none. A dry run unless you say `dry_run: false`.
 
     Pools are recognized by their names; unknown ones are created. Quantities need write_inventory too.
     """
-    work = _load_pools if command.kind == "pools" else _load_members
     await lock(tx, caller.tenant)
-    return await once(
-        tx,
-        caller.tenant,
-        "import_csv",
-        command,
-        Imported,
-        lambda: work(tx, caller, command),
-        stored=lambda imported: imported.applied,
-    )
+    return await (_load_pools if command.kind == "pools" else _load_members)(tx, caller, command)
 
 
 async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
@@ -76,7 +70,9 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     known = await pools.find_by_name(tx, caller.tenant, names)
     keys = [known.keys[name] for name in names]
     report = [_outcome(line, row, known.pool(row.name), command) for line, row in rows]
-    refused += [Row(line, "refused", f"name: {row.name} stands here before") for line, row in _repeated(rows, keys)]
+    refused += [
+        Row(line, "refused", f"name: {row.name} is in an earlier row too") for line, row in _repeated(rows, keys)
+    ]
     refused += [row for row in report if row.outcome == "refused"]
     if refused:
         return _refused(command, refused)
@@ -107,7 +103,7 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 
 
 def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row:
-    """What a row asks for, or why it may not."""
+    """What a row would change, or why it is refused."""
     if pool and row.version not in {None, pool.version}:
         return Row(line, "refused", f"version: {row.name} has changed since; its version is {pool.version}")
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
@@ -120,22 +116,20 @@ def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> 
 
 
 def _counts(row: PoolRow, pool: Pool | None, command: ImportCsv) -> bool:
-    """Whether a row moves a quantity."""
-    there = pool.on_hand if pool and command.mode == "set" else 0
-    return row.quantity not in {None, there}
+    """Whether a row changes a quantity."""
+    present = pool.on_hand if pool and command.mode == "set" else 0
+    return row.quantity not in {None, present}
 
 
 async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int, int]) -> None:
     """Write the quantities of pools, all in one change."""
 
-    def drafted(stock: Stock, _: Write) -> Draft:
-        there = {id: 0 if command.mode == "adjust" else stock.pool(id).on_hand for id in counts}
-        return Draft([Line(id, "import", quantity - there[id]) for id, quantity in counts.items()])
+    def draft(present: Stock, _: Write) -> Draft:
+        before = {id: 0 if command.mode == "adjust" else present.pool(id).on_hand for id in counts}
+        return Draft([Posting(id, "import", quantity - before[id]) for id, quantity in counts.items()])
 
-    call = Call(caller, Write(reason=command.reason))
-    [answer] = await write(tx, [call], "import_csv", lambda _: Touched(counts), drafted)
-    if isinstance(answer, Problem):
-        raise answer
+    batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
+    stock.only(await write(tx, batch, "import_csv", lambda _: Touched(counts), draft))
 
 
 async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
@@ -146,7 +140,7 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     ]
     keys = [(known.keys[row.pool], row.variant_gid) for _, row in rows]
     refused += [
-        Row(line, "refused", f"variant_gid: {row.variant_gid} stands here before")
+        Row(line, "refused", f"variant_gid: {row.variant_gid} is in an earlier row too")
         for line, row in _repeated(rows, keys)
     ]
     if refused:
@@ -178,17 +172,12 @@ def _linking(line: int, row: MemberRow, present: MemberFields | None) -> Row:
 async def _apply(
     tx: Tx, caller: Caller, command: ImportCsv, report: Sequence[Row], save: Callable[[int], Awaitable[None]]
 ) -> Imported:
-    """Save everything under one version. A dry run saves it all the same, and takes it back."""
+    """Save everything as one change, and report it."""
     if all(row.outcome == "unchanged" for row in report):
         return Imported(command.dry_run, False, 0, 0, len(report), 0, None, [*report[:REPORTED]])
-    await tx.run("savepoint import")
-    version = await bump(tx, caller.tenant)
-    await save(version)
+    await save(await bump(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
-    if command.dry_run:
-        await tx.run("rollback to savepoint import")
-    else:
-        await tx.notify(CHANGES, f"{caller.tenant} {version}")
+    await tx.notify(CHANGES, f"{caller.tenant} {version}")
     return Imported(
         dry_run=command.dry_run,
         applied=not command.dry_run,
@@ -207,7 +196,7 @@ def _refused(command: ImportCsv, refused: Sequence[Row]) -> Imported:
 
 
 def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
-    """The rows whose key stands in a row before."""
+    """The rows whose key is in an earlier row too."""
     first = {key: place for place, key in reversed([*enumerate(keys)])}
     return [row for place, row in enumerate(rows) if first[keys[place]] < place]
 

@@ -1,7 +1,7 @@
 """CSV as text: rows out of it, each cell checked, and rows into it.
 
-Spreadsheet programs run what looks like a formula. A cell that would is written with an apostrophe before it, and
-reading takes that off again.
+Spreadsheet programs run a cell that looks like a formula. Such a cell is written with an apostrophe before it, which is
+removed when it is read.
 """
 
 import csv
@@ -38,7 +38,7 @@ def _shown(cell: Any) -> Any:
 def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
     """The rows that are well-formed, each with its line, and a report on the others.
 
-    Raises `validation_failed` when the text as a whole is none of ours.
+    Raises `validation_failed` when the text is not CSV with the columns that are expected.
     """
     lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     known = kind.__struct_fields__

@@ -1,16 +1,16 @@
-"""Whether the books are right: what pools hold against what their ledger says, and holds against what is kept."""
+"""The audit: compares what pools hold with the sums of their ledgers, and what is held with the active holds."""
 
-from holdfast.inventory.settings import Tx
-
-
-async def shops(tx: Tx) -> list[int]:
-    """The shops there are."""
-    return [id for (id,) in await tx.tuples("select id from shops order by id")]
+from holdfast.inventory.resources import Reader
 
 
-async def audit(tx: Tx, shop_id: int) -> list[str]:
-    """Every difference in the books of a shop, in words; none is as it must be."""
-    rows = await tx.tuples(
+async def shops(reader: Reader) -> list[int]:
+    """The ids of all shops."""
+    return [id for (id,) in await reader.tuples("select id from shops order by id")]
+
+
+async def audit(reader: Reader, shop_id: int) -> list[str]:
+    """Every difference in the ledger of a shop, in words. A sound ledger has none."""
+    rows = await reader.tuples(
         """
         with counted as (
             select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,

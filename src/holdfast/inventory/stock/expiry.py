@@ -1,4 +1,4 @@
-"""Holds end by themselves: whatever process notices first gives back what they kept, a shop at a time."""
+"""Expired holds are ended by whichever process finds them first, a shop at a time."""
 
 import asyncio
 import contextlib
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import structlog
 
-from holdfast.inventory.settings import Database, Tx
+from holdfast.inventory.resources import Database, Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.book import HOLDS
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
-from holdfast.kit.operation import Call, Caller
+from holdfast.kit.caller import system
+from holdfast.kit.modes import Batch, Call
 
 log = structlog.get_logger()
 
@@ -19,16 +20,16 @@ BATCH = 100
 """Holds of one shop that end together."""
 
 PATROL_SECONDS = 5.0
-"""How often to look without being told, in case a notification was lost with a connection."""
+"""Seconds after which expired holds are looked for anyway, in case a notification was lost with a connection."""
 
 RETRY_SECONDS = 1.0
-"""How long to leave alone what could not be ended."""
+"""Seconds after which holds that could not be ended are tried again."""
 
 
 async def run(database: Database) -> None:
-    """End holds whenever their time comes, until cancelled."""
+    """End holds when they expire, until cancelled."""
     taken = asyncio.Event()
-    with database.hearing(HOLDS, lambda _: taken.set()):
+    with database.listen(HOLDS, lambda _: taken.set()):
         while True:
             taken.clear()
             await expire(database)
@@ -38,16 +39,16 @@ async def run(database: Database) -> None:
 
 
 def pause(next_expiry: float | None) -> float:
-    """Seconds to rest when the next hold expires in so many. One that is overdue could not be ended just now."""
+    """Seconds to wait when the next hold expires in so many. One that is overdue could not be ended just now."""
     if next_expiry is None:
         return PATROL_SECONDS
     return min(next_expiry, PATROL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
 
 
 async def expire(database: Database) -> int:
-    """End every hold whose time has come; how many. A shop that cannot be served now holds up no other."""
-    total, behind = 0, set[int]()
-    while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in behind}:
+    """End every expired hold; returns how many. A shop whose holds cannot be ended does not delay other shops."""
+    total, postponed = 0, set[int]()
+    while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
         for shop_id, ids in due.items():
             try:
                 ended = await database.transact(lambda tx, shop=shop_id, ids=ids: _end(tx, shop, ids), shop_id)
@@ -56,19 +57,19 @@ async def expire(database: Database) -> int:
                 ended = 0
             total += ended
             if ended < len(ids):
-                # Another process was quicker, or there is something wrong: no reason to ask again at once.
-                behind.add(shop_id)
+                # Another process ended them, or something is wrong: they are not tried again at once.
+                postponed.add(shop_id)
     return total
 
 
-async def _due(tx: Tx) -> Mapping[int, list[int]]:
-    return await sql.expired_holds(tx, BATCH)
+async def _due(reader: Reader) -> Mapping[int, list[int]]:
+    return await sql.expired_holds(reader, BATCH)
 
 
 async def _end(tx: Tx, shop_id: int, ids: list[int]) -> int:
     await sql.lock_shop(tx, shop_id)
     stored = {hold.id: hold for hold in await sql.find_holds(tx, shop_id, ids) if hold.released_at is None}
-    expired = Caller(0, shop_id)
-    calls = [Call(expired, ReleaseHold(hold_id=id, reason="The hold expired.")) for id in stored]
-    answers = await end_holds(tx, calls, stored, "hold expiry") if calls else ()
+    caller = system(shop_id)
+    calls = [Call(caller, ReleaseHold(hold_id=id, reason="The hold expired.")) for id in stored]
+    answers = await end_holds(tx, Batch(shop_id, calls), stored, "hold expiry") if calls else ()
     return sum(isinstance(answer, StockChange) for answer in answers)

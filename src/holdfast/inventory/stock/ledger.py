@@ -1,7 +1,7 @@
-"""The rules of the ledger: what a change does to the pools of a shop, or why it may not.
+"""The rules of the ledger: what a change does to the pools of a shop, or why it is refused.
 
-`Stock` is what is known of a shop's pools while the shop is locked. Changes are tried on it one after the other, in
-order of arrival; each leaves entries, or is refused and leaves nothing. No database here, and no clock.
+A `Stock` is read while its shop is locked. Changes are applied to it one after the other, in order of arrival; each
+makes entries, or is refused and changes nothing. This module reads neither the database nor a clock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,21 +11,21 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool
-from holdfast.inventory.stock.model import Actor, Affected, Entry, Kind, PoolStock
+from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock
 from holdfast.kit.problems import invalid
 
-FACTS: frozenset[Kind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
-"""What already happened, and is therefore never refused."""
+FACTS: frozenset[EntryKind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
+"""Kinds of entries that record what already happened, and so are never refused for lack of stock."""
 
 MOST_AFFECTED = 500
-"""Variants up to which a change tells what becomes of them."""
+"""The most variants for which a change says how their quantities change."""
 
 LIMIT = 10**15
-"""The most a pool can hold, either way: far from the end of bigint, and exact in every JSON reader."""
+"""The most a pool can hold or lack: far below the limit of bigint, and exact in every JSON reader."""
 
 
 class Pool(Struct):
-    """A pool as its row says, with the variants that draw on it and their units per sale."""
+    """The row of a pool, with the variants that draw on it and their units per sale."""
 
     id: int
     name: str
@@ -45,11 +45,11 @@ class Pool(Struct):
         return max(0, self.on_hand - self.held - self.buffer)
 
 
-class Line(NamedTuple):
+class Posting(NamedTuple):
     """What a change does to one pool."""
 
     pool_id: int
-    kind: Kind
+    kind: EntryKind
     delta: int
     held_delta: int = 0
     reverts_id: int | None = None
@@ -66,8 +66,8 @@ class Cause(NamedTuple):
     hold_id: int | None = None
 
 
-class Written(NamedTuple):
-    """A change that was applied. What it does to variants is not reckoned where that would be too many."""
+class Applied(NamedTuple):
+    """What a change did. `affected` is None where it may concern more than `MOST_AFFECTED` variants."""
 
     entries: list[Entry]
     pools: list[PoolStock]
@@ -75,7 +75,7 @@ class Written(NamedTuple):
 
 
 class Stock:
-    """The pools of one shop that the calls at hand can touch, and those their variants draw on besides.
+    """The pools of one shop that some calls need, and the pools that share variants with them.
 
     version    of the shop
     entries    in its ledger
@@ -115,7 +115,7 @@ class Stock:
         return self._draws.get(variant_gid, [])
 
     def available(self, variant_gid: str) -> int | None:
-        """How many of a variant can be sold; None when a storefront is not told of it."""
+        """How many of a variant can be sold; None when storefronts do not show it."""
         least: int | None = None
         for pool, units in self._draws.get(variant_gid, ()):
             if pool.status != "active":
@@ -125,77 +125,66 @@ class Stock:
                 least = allowed
         return least
 
-    def write(self, lines: Sequence[Line], cause: Cause, *, dry_run: bool = False) -> Written:
-        """Apply a change: all of its lines, those of one pool added up, or none.
+    def apply(self, postings: Sequence[Posting], cause: Cause) -> Applied:
+        """Apply a change: all of its postings, those of one pool added up, or none.
 
-        Raises `not_enough_stock` when somebody's decision, and not a fact, would take what is not there or is held
-        for somebody else.
+        Raises `not_enough_stock` when a decision, and not a fact, would take what is not there or is held, and
+        `validation_failed` when a pool cannot hold the result.
         """
-        lines = _added_up(lines)
-        for line in lines:
-            self._permit(line)
-        touched = [self.pools[line.pool_id] for line in lines]
+        postings = _added_up(postings)
+        for posting in postings:
+            self._permit(posting)
+        touched = [self.pools[posting.pool_id] for posting in postings]
         gids = {gid for pool in touched for gid in pool.members}
-        reckoned = gids if len(gids) <= MOST_AFFECTED else ()
-        before = self._effective(reckoned)
-        version = self.version + 1
-        entries = [
-            self._entry(line, cause, version, None if dry_run else self.entries + number)
-            for number, line in enumerate(lines, start=1)
-        ]
+        counted = gids if len(gids) <= MOST_AFFECTED else ()
+        before = self._effective(counted)
+        self.version += 1
+        entries = [self._entry(posting, cause, self.entries + place) for place, posting in enumerate(postings, start=1)]
+        self.entries += len(entries)
         for pool, entry in zip(touched, entries, strict=True):
-            _move(pool, entry.delta, entry.held_delta)
-        after = self._effective(reckoned)
+            pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, entry.version
+            pool.entries += 1
+        after = self._effective(counted)
         affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-        shown = [_shown(pool, version) for pool in touched]
-        written = Written(entries, shown, affected if len(reckoned) == len(gids) else None)
-        if dry_run:
-            for pool, entry in zip(touched, entries, strict=True):
-                _move(pool, -entry.delta, -entry.held_delta)
-        else:
-            self.version = version
-            self.entries += len(entries)
-            for pool in touched:
-                pool.version = version
-                pool.entries += 1
-        return written
+        return Applied(entries, [_shown(pool) for pool in touched], affected if len(counted) == len(gids) else None)
 
-    def _permit(self, line: Line) -> None:
-        pool = self.pools[line.pool_id]
-        on_hand, held = pool.on_hand + line.delta, pool.held + line.held_delta
+    def _permit(self, posting: Posting) -> None:
+        pool = self.pools[posting.pool_id]
+        on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
         if abs(on_hand) > LIMIT or held > LIMIT:
             raise invalid({"quantity": [f"pool {pool.id} can hold {LIMIT} {pool.unit} at most"]})
-        promises = line.held_delta > 0
-        if line.kind in FACTS or (not promises and (line.delta >= 0 or pool.allow_negative)):
+        holds = posting.held_delta > 0
+        if posting.kind in FACTS or (not holds and (posting.delta >= 0 or pool.allow_negative)):
             return
-        # A promise is only made of what is there, and leaves the buffer alone; a count may have to use it up.
-        kept = pool.buffer if promises else 0
+        # A hold may not take from the buffer; a correction may.
+        kept = pool.buffer if holds else 0
         if on_hand - held < kept:
             most = max(0, pool.on_hand - pool.held - kept)
+            requested = posting.held_delta or -posting.delta
             raise NOT_ENOUGH_STOCK(
-                f"Pool {pool.id} ({pool.name}) has {most} {pool.unit} to give, not {line.held_delta or -line.delta}.",
+                f"Pool {pool.id} ({pool.name}) has {most} {pool.unit} to give, not {requested}.",
                 pool_id=pool.id,
                 available=most,
-                requested=line.held_delta or -line.delta,
+                requested=requested,
             )
 
-    def _entry(self, line: Line, cause: Cause, version: int, id: int | None) -> Entry:
-        pool = self.pools[line.pool_id]
+    def _entry(self, posting: Posting, cause: Cause, id: int) -> Entry:
+        pool = self.pools[posting.pool_id]
         return Entry(
             id=id,
             pool_id=pool.id,
-            kind=line.kind,
-            delta=line.delta,
-            held_delta=line.held_delta,
-            balance_after=pool.on_hand + line.delta,
-            held_after=pool.held + line.held_delta,
+            kind=posting.kind,
+            delta=posting.delta,
+            held_delta=posting.held_delta,
+            balance_after=pool.on_hand + posting.delta,
+            held_after=pool.held + posting.held_delta,
             reason=cause.reason,
             actor=cause.actor,
             source=cause.source,
             source_ref=cause.source_ref,
-            reverts_id=line.reverts_id,
+            reverts_id=posting.reverts_id,
             hold_id=cause.hold_id,
-            version=version,
+            version=self.version,
             created_at=self.now,
         )
 
@@ -203,25 +192,20 @@ class Stock:
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
-def _added_up(lines: Sequence[Line]) -> Sequence[Line]:
-    """One line a pool. Two lines that each fit may not fit together."""
-    sums: dict[int, Line] = {}
-    for line in lines:
-        so_far = sums.get(line.pool_id)
-        sums[line.pool_id] = (
-            line._replace(delta=so_far.delta + line.delta, held_delta=so_far.held_delta + line.held_delta)
+def _added_up(postings: Sequence[Posting]) -> list[Posting]:
+    """One posting a pool. Two postings that each fit may not fit together."""
+    sums: dict[int, Posting] = {}
+    for posting in postings:
+        so_far = sums.get(posting.pool_id)
+        sums[posting.pool_id] = (
+            posting._replace(delta=so_far.delta + posting.delta, held_delta=so_far.held_delta + posting.held_delta)
             if so_far
-            else line
+            else posting
         )
     return [sums[pool_id] for pool_id in sorted(sums)]
 
 
-def _move(pool: Pool, delta: int, held_delta: int) -> None:
-    pool.on_hand += delta
-    pool.held += held_delta
-
-
-def _shown(pool: Pool, version: int) -> PoolStock:
+def _shown(pool: Pool) -> PoolStock:
     return PoolStock(
         id=pool.id,
         name=pool.name,
@@ -231,5 +215,5 @@ def _shown(pool: Pool, version: int) -> PoolStock:
         buffer=pool.buffer,
         available=pool.available,
         low_stock=pool.low_stock_at is not None and pool.available <= pool.low_stock_at,
-        version=version,
+        version=pool.version,
     )

@@ -1,17 +1,17 @@
-"""Stock: what is asked of it, and what it answers. The rules are in `ledger.py`."""
+"""Commands and answers of operations on stock. The rules are in `ledger.py`."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from holdfast.kit.command import Command, Id, Timestamp, rule
-from holdfast.kit.cursor import Listed
+from holdfast.inventory.cursor import CursorPage
+from holdfast.kit.command import Command, Id, Repeatable, Timestamp, rule
 
 MOST = 10**12
-"""The most of anything in one call, in the smallest unit."""
+"""The largest quantity in one call, in the smallest unit."""
 
-Kind = Literal[
+EntryKind = Literal[
     "sale",
     "cancel",
     "restock",
@@ -43,33 +43,17 @@ Delta = Annotated[
     int, Meta(ge=-MOST, le=MOST, description="Change, in the pool's smallest unit; negative takes.", examples=[-6])
 ]
 Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Why, for the history.")]
-IdempotencyKey = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=200,
-        description="Your key for this call. Repeated with the same arguments it answers the same, and does nothing.",
-    ),
-]
 ExpectedVersion = Annotated[
     int, Meta(ge=0, le=2**53, description="Refuse unless this is still the pool's version (compare-and-set).")
 ]
 ExpectedQuantity = Annotated[
     int, Meta(ge=-MOST * 1000, le=MOST * 1000, description="Refuse unless this is still on_hand (compare-and-set).")
 ]
-DryRun = Annotated[bool, Meta(description="Answer what would happen, and change nothing.")]
 Filled = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Repeatable(Command, kw_only=True):
-    """What every change may carry."""
-
-    idempotency_key: IdempotencyKey | None = None
-    dry_run: DryRun = False
-
-
 class Write(Repeatable, kw_only=True):
-    """What every change of stock may carry."""
+    """Base of the commands that change stock."""
 
     reason: Reason | None = None
 
@@ -149,7 +133,7 @@ class HoldQuantity(Write):
         return "name either pool_id or variant_gid" if (self.pool_id is None) == (self.variant_gid is None) else None
 
 
-class ListHolds(Listed):
+class ListHolds(CursorPage):
     pool_id: PoolId | None = None
     reference: Annotated[Filled | None, Meta(description="Only holds with exactly this reference.")] = None
 
@@ -162,10 +146,10 @@ class RevertEntry(Write):
     entry_id: Annotated[Id, Meta(description="Id of an entry, from get_stock_history.")]
 
 
-class GetStockHistory(Listed):
+class GetStockHistory(CursorPage):
     pool_id: PoolId | None = None
     variant_gid: VariantGid | None = None
-    kinds: Annotated[list[Kind], Meta(max_length=12, description="Only these kinds.")] | None = None
+    kinds: Annotated[list[EntryKind], Meta(max_length=12, description="Only these kinds.")] | None = None
     actor: Annotated[Actor | None, Meta(description="Only what these did.")] = None
     source_ref: Annotated[Filled | None, Meta(description="Only entries of this order, import or hold.")] = None
     since: Timestamp | None = None
@@ -182,7 +166,7 @@ class Entry(Struct):
 
     id: Annotated[int | None, Meta(description="null in a dry run: nothing was stored.")]
     pool_id: int
-    kind: Kind
+    kind: EntryKind
     delta: Annotated[int, Meta(description="Change of on_hand.")]
     held_delta: Annotated[int, Meta(description="Change of held.")]
     balance_after: Annotated[int, Meta(description="on_hand after this entry.")]

@@ -6,7 +6,7 @@ from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 
-from holdfast.inventory.settings import Tx
+from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.ledger import Pool
 from holdfast.inventory.stock.model import (
     ActiveHold,
@@ -19,12 +19,12 @@ from holdfast.inventory.stock.model import (
     StoredHold,
 )
 
-MOST_LINES = 2_000
-"""Pools one change may touch, at most."""
+MOST_ENTRIES = 2_000
+"""Entries of one change at most: one for each pool of an import."""
 
 
 class Position(NamedTuple):
-    """Where a shop stands: its version, the entries in its ledger, and the database's time."""
+    """The version of a shop, the number of entries in its ledger, and the database's time."""
 
     version: int
     entries: int
@@ -32,24 +32,24 @@ class Position(NamedTuple):
 
 
 async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Take the shop's turn: from here to the end of the transaction nobody else changes anything of it."""
+    """Lock a shop: until the end of the transaction nobody else changes anything of it."""
     await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
-async def position(tx: Tx, shop_id: int) -> Position:
-    [row] = await tx.tuples(
+async def position(reader: Reader, shop_id: int) -> Position:
+    [row] = await reader.tuples(
         "select version, entries, clock_timestamp() from shared_inventories where shop_id = %(shop_id)s",
         {"shop_id": shop_id},
     )
     return Position(*row)
 
 
-async def present_version(tx: Tx, shop_id: int) -> int:
-    return (await position(tx, shop_id)).version
+async def present_version(reader: Reader, shop_id: int) -> int:
+    return (await position(reader, shop_id)).version
 
 
 async def bump(tx: Tx, shop_id: int) -> int:
-    """The version of a change that is no entry of the ledger. The shop must be locked."""
+    """Count a change that is not in the ledger; the new version of the shop, which must be locked."""
     return await tx.value(
         "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
         {"shop_id": shop_id},
@@ -57,21 +57,21 @@ async def bump(tx: Tx, shop_id: int) -> int:
 
 
 async def pools_around(
-    tx: Tx, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
+    reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
 ) -> list[Pool]:
     """Those pools, the pools those variants draw on, and every pool that shares a variant with one of them."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
-        with asked as (
+        with wanted as (
             select unnest(%(pool_ids)s::bigint[]) as id
              union
             select pool_id from members where shop_id = %(shop_id)s and variant_gid = any(%(variant_gids)s)),
         around as (
-            select id from asked
+            select id from wanted
              union
             select other.pool_id
-              from asked
-              join members on members.pool_id = asked.id
+              from wanted
+              join members on members.pool_id = wanted.id
               join members as other on other.shop_id = %(shop_id)s and other.variant_gid = members.variant_gid)
         select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text, version, entries,
                (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
@@ -85,7 +85,7 @@ async def pools_around(
 
 
 async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write the ledger on, and with it the shop's version; a trigger moves the balances of the pools."""
+    """Add entries to the ledger, and set the shop's version; a trigger changes the balances of the pools."""
     await tx.run(
         """
         with counted as (
@@ -123,8 +123,8 @@ async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: d
     )
 
 
-async def find_holds(tx: Tx, shop_id: int, ids: Sequence[int]) -> list[StoredHold]:
-    rows = await tx.tuples(
+async def find_holds(reader: Reader, shop_id: int, ids: Sequence[int]) -> list[StoredHold]:
+    rows = await reader.tuples(
         """
         select id, reference, expires_at, released_at,
                (select json_object_agg(pool_id, quantity) from hold_lines
@@ -149,9 +149,9 @@ async def end_holds(tx: Tx, shop_id: int, ids: Collection[int]) -> None:
     )
 
 
-async def list_holds(tx: Tx, shop_id: int, command: ListHolds) -> list[ActiveHold]:
+async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[ActiveHold]:
     """The holds that have not ended and fit, the newest first, one more than a page."""
-    rows = await tx.tuples(
+    rows = await reader.tuples(
         """
         select id, reference, expires_at, inserted_at,
                (select json_agg(json_build_object('pool_id', pool_id, 'quantity', quantity) order by pool_id)
@@ -179,9 +179,12 @@ async def list_holds(tx: Tx, shop_id: int, command: ListHolds) -> list[ActiveHol
     ]
 
 
-async def expired_holds(tx: Tx, limit: int) -> Mapping[int, list[int]]:
-    """The holds whose time has come, ids by shop: so many of each shop, and of a thousand shops, at most."""
-    rows = await tx.tuples(
+async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
+    """The ids of expired holds by shop, of a thousand shops at most.
+
+    limit    holds of one shop at most
+    """
+    rows = await reader.tuples(
         """
         select shop_id, ids
           from (select distinct shop_id from holds
@@ -198,30 +201,30 @@ async def expired_holds(tx: Tx, limit: int) -> Mapping[int, list[int]]:
     return dict(rows)
 
 
-async def next_expiry(tx: Tx) -> float | None:
+async def next_expiry(reader: Reader) -> float | None:
     """Seconds until the next hold expires."""
-    return await tx.value(
+    return await reader.value(
         """
         select extract(epoch from min(expires_at) - clock_timestamp())::float from holds where released_at is null
         """
     )
 
 
-async def find_entry(tx: Tx, shop_id: int, id: int) -> tuple[Entry, int | None] | None:
+async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int | None] | None:
     """An entry, and the id of the one that reverted it."""
-    entries = await _entries(tx, "where ledger.shop_id = %(shop_id)s and ledger.id = %(id)s", shop_id=shop_id, id=id)
+    entries = await _entries(reader, "where shop_id = %(shop_id)s and id = %(id)s", shop_id=shop_id, id=id)
     if not entries:
         return None
-    reverted_by = await tx.value(
+    reverted_by = await reader.value(
         "select id from ledger where shop_id = %(shop_id)s and reverts_id = %(id)s", {"shop_id": shop_id, "id": id}
     )
     return entries[0], reverted_by
 
 
-async def entries_of_change(tx: Tx, shop_id: int, entry: Entry) -> list[Entry]:
-    """Everything the change of an entry wrote; the entries of a change follow one another."""
+async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[Entry]:
+    """All entries of the change that an entry belongs to; their ids are close to one another."""
     return await _entries(
-        tx,
+        reader,
         """
         where shop_id = %(shop_id)s and version = %(version)s and id between %(id)s - %(most)s and %(id)s + %(most)s
         order by id
@@ -229,14 +232,14 @@ async def entries_of_change(tx: Tx, shop_id: int, entry: Entry) -> list[Entry]:
         shop_id=shop_id,
         version=entry.version,
         id=entry.id,
-        most=MOST_LINES,
+        most=MOST_ENTRIES,
     )
 
 
-async def history(tx: Tx, shop_id: int, command: GetStockHistory) -> list[Entry]:
+async def history(reader: Reader, shop_id: int, command: GetStockHistory) -> list[Entry]:
     """The newest entries that fit, one more than a page."""
     return await _entries(
-        tx,
+        reader,
         """
         where shop_id = %(shop_id)s and (%(after)s::bigint is null or id < %(after)s)
           and (%(pool_id)s::bigint is null or pool_id = %(pool_id)s)
@@ -263,8 +266,8 @@ async def history(tx: Tx, shop_id: int, command: GetStockHistory) -> list[Entry]
     )
 
 
-async def _entries(tx: Tx, where: LiteralString, **params: Any) -> list[Entry]:
-    return await tx.rows(
+async def _entries(reader: Reader, where: LiteralString, **params: Any) -> list[Entry]:
+    return await reader.rows(
         Entry,
         "select id, pool_id, kind::text, delta, held_delta, balance_after, held_after, reason, actor, source,"
         " source_ref, reverts_id, hold_id, version, created_at from ledger " + where,
@@ -272,9 +275,9 @@ async def _entries(tx: Tx, where: LiteralString, **params: Any) -> list[Entry]:
     )
 
 
-async def stock_at(tx: Tx, shop_id: int, command: GetStockAt) -> StockAt | None:
+async def stock_at(reader: Reader, shop_id: int, command: GetStockAt) -> StockAt | None:
     """What a pool held at a moment; None when there is no such pool."""
-    return await tx.row(
+    return await reader.row(
         StockAt,
         """
         select pools.id as pool_id, %(at)s::timestamptz as at, coalesce(balance_after, 0) as on_hand,

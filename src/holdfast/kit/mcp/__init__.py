@@ -1,4 +1,4 @@
-"""The agent door: the table of operations as MCP tools over streamable HTTP, in both eras of the protocol."""
+"""The MCP interface: the table of operations as tools over streamable HTTP, in both eras of the protocol."""
 
 from holdfast.kit.mcp.endpoint import Endpoint
 from holdfast.kit.mcp.model import Agents, Catalogue, Change, Document, Entry, Template

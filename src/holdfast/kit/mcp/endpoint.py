@@ -1,56 +1,58 @@
-"""Where agents call: who may, in which era they speak, and what HTTP makes of the answer."""
+"""The MCP endpoint: authentication, the era of a request, and the HTTP status and headers of its answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit.decode import Headers, read_body
-from holdfast.kit.keys import Authenticate
-from holdfast.kit.limits import Limits
+from holdfast.kit import problems
+from holdfast.kit.caller import Caller, nobody
+from holdfast.kit.handler import (
+    NO_STORE,
+    Access,
+    Header,
+    Headers,
+    Reply,
+    Request,
+    encode,
+    handle,
+    headers_of,
+    read_body,
+    require_method,
+)
+from holdfast.kit.keys import Authenticate, credential
+from holdfast.kit.limits import Limits, address
 from holdfast.kit.mcp import handshake, stateless
 from holdfast.kit.mcp.handshake import Handshake
 from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, Fault, Message, read, read_items, unicode
-from holdfast.kit.mcp.methods import Reply
 from holdfast.kit.mcp.model import Agents
 from holdfast.kit.mcp.resources import Resources
 from holdfast.kit.mcp.stateless import Stateless
-from holdfast.kit.mcp.streams import Known, Stream
+from holdfast.kit.mcp.streams import Authenticated, Stream
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.operation import Caller, Operations
-from holdfast.kit.problems import (
-    BAD_REQUEST,
-    FORBIDDEN,
-    INSUFFICIENT_SCOPE,
-    METHOD_NOT_ALLOWED,
-    MISSING_API_KEY,
-    NOT_ACCEPTABLE,
-    ErrorBody,
-    Problem,
-)
-from holdfast.kit.rest import Header, answered, api_key, encode, respond, unexpected
+from holdfast.kit.operation import Operations
 from holdfast.kit.runner import Runner
-from holdfast.kit.streams import Streams, event
+from holdfast.kit.streams import EventStream, Streams, event
 
 VERSIONS = (stateless.VERSION, *reversed(handshake.VERSIONS))
 ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
-"""Headers that decide where a request goes. One sent twice could be read in two ways."""
+"""Headers by which proxies route a request. If one is sent twice, it could be read in two ways."""
 
-NAME = "mcp"
-"""What logs and figures call the door, where it refuses; tools and methods that are run go by their own names."""
+ACCESS = Access("mcp", inner=True)
+"""The name of a whole request in logs and metrics; tools and methods that are run have names of their own."""
 
 JSON, EVENTS = b"application/json", b"text/event-stream"
+HEADERS = (b"accept", b"authorization", b"content-type", b"last-event-id", b"x-api-key", *ROUTING)
 PREFLIGHT: Sequence[Header] = (
     (b"access-control-allow-methods", b"GET, POST"),
-    (
-        b"access-control-allow-headers",
-        b"accept, authorization, content-type, last-event-id, x-api-key, " + b", ".join(ROUTING),
-    ),
+    (b"access-control-allow-headers", b", ".join(HEADERS)),
     (b"access-control-max-age", b"600"),
 )
 _ARRAY = re.compile(r"[ \t\r\n]*\[")
+
+Answer = Callable[[Request, Authenticated, Caller], Awaitable[Reply]]
 
 
 class Endpoint:
@@ -64,14 +66,15 @@ class Endpoint:
         authenticate: Authenticate,
         limits: Limits,
         streams: Streams,
-        error_body: ErrorBody,
+        error_body: problems.ErrorBody,
     ) -> None:
         self._agents = agents
         self._authenticate = authenticate
+        self._limits = limits
         self._streams = streams
         self._error_body = error_body
         tools = Tools(operations, runner, limits, agents.limit)
-        resources = Resources(agents, operations, runner)
+        resources = Resources(agents, operations, runner, limits)
         self._handshake = Handshake(agents, tools, resources)
         self._stateless = Stateless(agents, tools, resources, VERSIONS)
         address = urlsplit(agents.base_url)
@@ -79,69 +82,86 @@ class Endpoint:
         self._origins = {each.encode() for each in agents.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = dict(scope["headers"])
-        extra = self._cross_origin(headers) if b"origin" in headers else ()
-        try:
-            reply = await self._answer(scope, headers, receive)
-        except Exception as error:
-            problem = error if isinstance(error, Problem) else unexpected(error, NAME)
-            reply = Reply(problem.status, encode(self._error_body(problem)))
-            extra = [*extra, *self._headers_of(problem, headers)]
-        if isinstance(reply, Stream):
-            await self._streams.serve(
-                NAME, receive, send, reply.feed, reply.pending, headers=extra, farewell=reply.farewell
-            )
-            return
-        await respond(send, reply.status, reply.content, [*extra, *reply.headers], reply.kind)
-        if reply.status >= 400:
-            answered(NAME, reply.status).inc()
+        request = Request(scope, receive, send, dict(scope["headers"]))
+        authenticated = partial(self._authenticate, credential(request.headers))
+        preflight = request.method == "OPTIONS" and request.headers.get(b"origin") in self._origins
 
-    async def _answer(self, scope: Scope, headers: Headers, receive: Receive) -> Reply | Stream:
-        """Raises a `Problem` for what is told over HTTP."""
-        origin = headers.get(b"origin", self._own_origin)
+        async def authenticate() -> Caller:
+            self._require_origin(request)
+            if preflight:
+                return nobody(address(request.scope))
+            require_method(request, self._methods(request.headers))
+            return await authenticated()
+
+        async def answer(caller: Caller) -> Reply:
+            if preflight:
+                return Reply(204)
+            of_method = self._get if request.method == "GET" else self._post
+            return await of_method(request, authenticated, caller)
+
+        reply = await handle(ACCESS, self._limits, authenticate, answer, partial(self._refuse, request))
+        reply.headers = [
+            *(() if isinstance(reply, EventStream) else (NO_STORE,)),
+            *self._cross_origin(request.headers),
+            *reply.headers,
+        ]
+        await reply.send(request)
+
+    def _refuse(self, request: Request, problem: problems.Problem) -> Reply:
+        headers = [each for each in headers_of(problem) if each[0] != b"www-authenticate"]
+        if problem.status == 401 or problem.type is problems.INSUFFICIENT_SCOPE:
+            headers.append((b"www-authenticate", self._challenge(problem).encode("ascii", "ignore")))
+        return Reply(problem.status, encode(self._error_body(problem)), headers)
+
+    def _require_origin(self, request: Request) -> None:
+        origin = request.headers.get(b"origin", self._own_origin)
         if origin != self._own_origin and origin not in self._origins:
-            raise FORBIDDEN("Pages of this origin may not call the service.", hint="Call from a program or a server.")
-        method = scope["method"]
-        if method == "OPTIONS" and origin in self._origins:
-            return Reply(204, b"")
-        if method != "POST" and method not in self._methods(headers):
-            raise METHOD_NOT_ALLOWED(f"/mcp does not answer {method} here.")
-        known = partial(self._authenticate, api_key(headers))
-        return await (self._get(headers, known) if method == "GET" else self._post(scope, headers, receive, known))
+            raise problems.FORBIDDEN(
+                "Pages of this origin may not call the service.", hint="Call from a program or a server."
+            )
 
     def _methods(self, headers: Headers) -> Sequence[str]:
-        """What the path answers; a stream that is opened with GET belongs to the older era."""
+        """The HTTP methods of the path; a stream that is opened with GET belongs to the older era."""
         listens = self._agents.changes and _version(headers) != stateless.VERSION
         return ("GET", "POST") if listens else ("POST",)
 
-    async def _get(self, headers: Headers, known: Known) -> Stream:
-        caller = await known()
+    async def _get(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+        headers = request.headers
         version = _version(headers)
         if version is not None and version not in handshake.VERSIONS:
-            raise BAD_REQUEST(f"There is no version {version} of the protocol here.", hint=f"Known: {VERSIONS}.")
+            raise problems.BAD_REQUEST(f"Unknown version: {version}.", hint=f"Known: {', '.join(VERSIONS)}.")
         if not accepts(headers, EVENTS):
-            raise NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
+            raise problems.NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
         assert self._agents.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        return self._handshake.stream(await self._agents.changes(caller), known, version, last)
+        return self._opened(self._handshake.stream(await self._agents.changes(caller), authenticated, version, last))
 
-    async def _post(self, scope: Scope, headers: Headers, receive: Receive, known: Known) -> Reply | Stream:
-        caller = await known()
+    async def _post(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+        headers = request.headers
         as_event = not accepts(headers, JSON)
         if as_event and not accepts(headers, EVENTS):
-            raise NOT_ACCEPTABLE()
-        body = await read_body(headers, receive)
-        reply = await self._speak(scope, headers, body, caller, known)
-        if isinstance(reply, Stream) and not accepts(headers, EVENTS):
-            raise NOT_ACCEPTABLE("A subscription is a stream of events.")
-        if isinstance(reply, Reply) and as_event and reply.status == 200:
-            return reply._replace(content=event(reply.content), kind=EVENTS)
-        return reply
+            raise problems.NOT_ACCEPTABLE()
+        answer = await self._speak(request, await read_body(headers, request.receive), caller, authenticated)
+        if isinstance(answer, Stream):
+            if not accepts(headers, EVENTS):
+                raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
+            return self._opened(answer)
+        if as_event and answer.status == 200:
+            answer.content, answer.media_type = event(answer.content), EVENTS
+        return answer
 
-    async def _speak(self, scope: Scope, headers: Headers, body: bytes, caller: Caller, known: Known) -> Reply | Stream:
-        """The answer to a body, in the era it is written in."""
+    def _opened(self, stream: Stream) -> EventStream:
+        return EventStream(
+            200, streams=self._streams, name=ACCESS.name, feed=stream.feed, pending=stream.pending, last=stream.last
+        )
+
+    async def _speak(
+        self, request: Request, body: bytes, caller: Caller, authenticated: Authenticated
+    ) -> Reply | Stream:
+        """The answer to a body, in the era of the body."""
+        headers, every_header = request.headers, request.scope["headers"]
         version = _version(headers)
-        repeated = _repeated(scope["headers"]) if len(headers) < len(scope["headers"]) else ()
+        repeated = _repeated(every_header) if len(headers) < len(every_header) else ()
         older = (version is None or version in handshake.VERSIONS) and ROUTING[0] not in repeated
         era = self._handshake if older else self._stateless
         try:
@@ -156,12 +176,12 @@ class Endpoint:
             return era.refusal(fault)
         if older and not (isinstance(message, Message) and message.is_stateless):
             return await self._handshake.answer(caller, message)
-        return await self._stateless.answer(caller, message, headers, repeated, known)
+        return await self._stateless.answer(caller, message, headers, repeated, authenticated)
 
     def _cross_origin(self, headers: Headers) -> Sequence[Header]:
-        """What lets the pages of a befriended origin read the answer."""
-        origin = headers[b"origin"]
-        if origin not in self._origins:
+        """The headers by which pages of an allowed origin may read the answer."""
+        origin = headers.get(b"origin")
+        if origin is None or origin not in self._origins:
             return ()
         return (
             (b"access-control-allow-origin", origin),
@@ -170,23 +190,12 @@ class Endpoint:
             *PREFLIGHT,
         )
 
-    def _headers_of(self, problem: Problem, headers: Headers) -> Sequence[Header]:
-        """What HTTP wants beside the envelope."""
-        extra: list[Header] = []
-        if problem.retry_after is not None:
-            extra.append((b"retry-after", str(problem.retry_after).encode()))
-        if problem.status == 405:
-            extra.append((b"allow", ", ".join(self._methods(headers)).encode()))
-        if problem.status == 401 or problem.kind is INSUFFICIENT_SCOPE:
-            extra.append((b"www-authenticate", self._challenge(problem).encode("ascii", "ignore")))
-        return extra
-
-    def _challenge(self, problem: Problem) -> str:
+    def _challenge(self, problem: problems.Problem) -> str:
         members = {"realm": self._agents.name}
-        if problem.kind is INSUFFICIENT_SCOPE:
+        if problem.type is problems.INSUFFICIENT_SCOPE:
             members |= {"error": "insufficient_scope", "scope": str(problem.extra.get("scope", ""))}
         else:
-            if problem.kind is not MISSING_API_KEY:
+            if problem.type is not problems.MISSING_API_KEY:
                 members |= {"error": "invalid_token", "error_description": problem.message.replace('"', "'")}
             members |= {"scope": self._agents.scope} if self._agents.scope else {}
         if self._agents.resource_metadata:
@@ -195,7 +204,7 @@ class Endpoint:
 
 
 def accepts(headers: Headers, kind: bytes) -> bool:
-    """Whether a client takes answers of a kind; one that does not say takes any."""
+    """Whether a client accepts a media type. A client without an Accept header accepts any."""
     accept = headers.get(b"accept", b"*/*")
     if kind in accept:
         return True

@@ -1,7 +1,7 @@
-"""The protocol up to 2025-11-25: a client introduces itself first, and then asks.
+"""The protocol up to 2025-11-25: a client sends `initialize` first, and then its requests.
 
-Nothing of the introduction is remembered, so any process answers any request. It names a session all the same, because
-clients open a stream for what they are told of changes only where there is one.
+No state is kept between requests, so any process can answer any request. The answer to `initialize` has a session id
+nevertheless, because clients open the stream of changes only if there is one.
 """
 
 import re
@@ -10,49 +10,23 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Raw, UnsetType
 
-from holdfast.kit.mcp.jsonrpc import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    Answer,
-    Fault,
-    Id,
-    Message,
-    Params,
-    Response,
-    encode,
-    read,
-    refused,
-)
-from holdfast.kit.mcp.methods import (
-    ACCEPTED,
-    Cacheable,
-    Method,
-    Reply,
-    Result,
-    Work,
-    as_fault,
-    done,
-    perform,
-    required,
-)
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Header, Reply
+from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.model import Agents, Change
 from holdfast.kit.mcp.resources import NoSuchResource, Resources
-from holdfast.kit.mcp.streams import Known, Stream, notices
+from holdfast.kit.mcp.streams import Authenticated, Stream, notices
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.operation import Caller
 from holdfast.kit.problems import Problem
-from holdfast.kit.rest import Header
 from holdfast.kit.streams import Feed, event
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 WITH_BATCHES = (None, *VERSIONS[:2])
-"""The revisions that know batches. A request that names none is of 2025-03-26, the first that knew this transport."""
+"""The revisions with batches. A request that names no revision is of 2025-03-26, the first with this transport."""
 
 MAX_BATCH = 100
 RESOURCE_NOT_FOUND = -32002
-STATUSES = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
+STATUSES = {rpc.PARSE_ERROR: 400, rpc.INVALID_REQUEST: 400}
 
 _POSITION = re.compile("[0-9]{1,18}")
 
@@ -60,7 +34,7 @@ RETRY = 3_000
 """Milliseconds a client waits before it opens a broken stream again."""
 
 
-class Introduction(Result, kw_only=True, rename="camel"):
+class InitializeResult(rpc.Result, kw_only=True, rename="camel"):
     protocol_version: str
     capabilities: Mapping[str, object]
     server_info: Mapping[str, str]
@@ -73,7 +47,7 @@ class Handshake:
     def __init__(self, agents: Agents, tools: Tools, resources: Resources) -> None:
         self._agents = agents
         self._resources = resources
-        self._methods: dict[str, Method] = {
+        self._methods: dict[str, rpc.Method] = {
             "initialize": self.initialize,
             "ping": self.ping,
             **tools.methods,
@@ -82,110 +56,112 @@ class Handshake:
         if agents.has_resources and agents.changes:
             self._methods |= dict.fromkeys(("resources/subscribe", "resources/unsubscribe"), resources.subscribe)
 
-    async def initialize(self, caller: Caller, params: Params) -> Work:
-        """The service introduces itself, in the version asked for or else the newest of this era."""
-        asked = required(params.protocol_version, "protocolVersion")
-        introduction = Introduction(
+    async def initialize(self, caller: Caller, params: rpc.Params) -> rpc.Work:
+        """Answer with the service's identity, in the requested version or else in the newest of this era."""
+        asked = rpc.required(params.protocol_version, "protocolVersion")
+        result = InitializeResult(
             protocol_version=asked if asked in VERSIONS else VERSIONS[-1],
             capabilities=self._agents.capabilities,
             server_info=self._agents.identity,
             instructions=self._agents.instructions,
         )
-        return done("initialize", introduction)
+        return rpc.done("initialize", result)
 
-    async def ping(self, caller: Caller, params: Params) -> Work:
-        return done("ping", Result())
+    async def ping(self, caller: Caller, params: rpc.Params) -> rpc.Work:
+        return rpc.done("ping", rpc.Result())
 
-    async def answer(self, caller: Caller, message: Message | Response) -> Reply:
-        """The answer to one message. Raises a `Problem` that is told over HTTP."""
-        if isinstance(message, Response) or not message.wants_answer:
-            return ACCEPTED
+    async def answer(self, caller: Caller, message: rpc.Message | rpc.Response) -> Reply:
+        """The answer to one message. Raises a `Problem` that is answered with its HTTP status."""
+        if isinstance(message, rpc.Response) or not message.wants_answer:
+            return Reply(202)
         try:
             work = await self._admit(caller, message)
-            content = encode(Answer(message.id, await self._finish(work)))
+            content = rpc.encode(rpc.Success(message.id, await self._finish(work)))
             return Reply(200, content, headers=self._session() if message.method == "initialize" else ())
-        except Fault as fault:
+        except rpc.Fault as fault:
             return self.refusal(fault, message)
 
     def _session(self) -> Sequence[Header]:
-        """A name that no other session has, for clients to repeat and for nobody to look at."""
+        """A random session id. Clients repeat it; the service ignores it."""
         return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._agents.changes else ()
 
-    async def _admit(self, caller: Caller, message: Message) -> Work:
+    async def _admit(self, caller: Caller, message: rpc.Message) -> rpc.Work:
         method = self._methods.get(message.method)
         if method is None:
-            raise Fault(METHOD_NOT_FOUND, f"There is no method {message.method} here.")
+            raise rpc.Fault(rpc.METHOD_NOT_FOUND, f"There is no method {message.method} here.")
         return await method(caller, message.params)
 
-    async def _finish(self, work: Work) -> Result:
-        result = await perform(work)
-        if isinstance(result, Cacheable):
+    async def _finish(self, work: rpc.Work) -> rpc.Result:
+        result = await rpc.perform(work)
+        if isinstance(result, rpc.Cacheable):
             result.ttl_ms = UNSET
         return result
 
-    def refusal(self, fault: Fault, message: Message | None = None) -> Reply:
-        """What is answered to a message that was refused."""
+    def refusal(self, fault: rpc.Fault, message: rpc.Message | None = None) -> Reply:
+        """The answer to a message that was refused."""
         return Reply(STATUSES.get(fault.code, 200), self._refused(fault, message))
 
-    def _refused(self, fault: Fault, message: Message | Response | None) -> bytes:
+    def _refused(self, fault: rpc.Fault, message: rpc.Message | rpc.Response | None) -> bytes:
         if isinstance(fault, NoSuchResource):
-            fault = Fault(RESOURCE_NOT_FOUND, fault.message, fault.data)
-        return refused(fault, message)
+            fault = rpc.Fault(RESOURCE_NOT_FOUND, fault.message, fault.data)
+        return rpc.refused(fault, message)
 
     async def answer_batch(self, caller: Caller, items: Sequence[Raw]) -> Reply:
-        """The answers to many messages, run in their order.
+        """The answers to a batch of messages, which are run in their order.
 
-        All are admitted before the first is run: a refusal of the whole means that nothing was changed. Raises
-        `Fault`, or a `Problem` that is told over HTTP.
+        All are admitted before the first is run: if the whole batch is refused, nothing was changed. Raises `Fault`,
+        or a `Problem` that is answered with its HTTP status.
         """
         if not 1 <= len(items) <= MAX_BATCH:
-            raise Fault(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
-        seen: set[Id | UnsetType] = set()
-        admitted: list[tuple[Message, Work] | bytes] = []
+            raise rpc.Fault(rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
+        seen: set[rpc.Id | UnsetType] = set()
+        admitted: list[tuple[rpc.Message, rpc.Work] | bytes] = []
         for item in items:
             message = None
             try:
-                message = read(item)
-                if isinstance(message, Message) and message.wants_answer:
+                message = rpc.read(item)
+                if isinstance(message, rpc.Message) and message.wants_answer:
                     self._check_alone(message, seen)
                     admitted.append((message, await self._admit(caller, message)))
-            except Fault as fault:
+            except rpc.Fault as fault:
                 admitted.append(self._refused(fault, message))
         answers = [each if isinstance(each, bytes) else await self._answer_late(*each) for each in admitted]
-        return Reply(200, b"[" + b",".join(answers) + b"]") if answers else ACCEPTED
+        return Reply(200, b"[" + b",".join(answers) + b"]") if answers else Reply(202)
 
-    def _check_alone(self, message: Message, seen: set[Id | UnsetType]) -> None:
-        """Whether a message may stand in a batch, beside those whose ids were seen before it."""
+    def _check_alone(self, message: rpc.Message, seen: set[rpc.Id | UnsetType]) -> None:
+        """Raises `Fault` if a message may not be in a batch, or has one of the ids `seen` before."""
         if message.id in seen:
-            raise Fault(INVALID_REQUEST, "Another message of the batch has the same id.")
+            raise rpc.Fault(rpc.INVALID_REQUEST, "Another message of the batch has the same id.")
         seen.add(message.id)
         if message.method == "initialize":
-            raise Fault(INVALID_REQUEST, "initialize stands alone, not in a batch.")
+            raise rpc.Fault(rpc.INVALID_REQUEST, "initialize stands alone, not in a batch.")
         if message.is_stateless:
-            raise Fault(INVALID_REQUEST, "2026-07-28 has no batches.")
+            raise rpc.Fault(rpc.INVALID_REQUEST, "2026-07-28 has no batches.")
 
-    async def _answer_late(self, message: Message, work: Work) -> bytes:
+    async def _answer_late(self, message: rpc.Message, work: rpc.Work) -> bytes:
         try:
-            return encode(Answer(message.id, await self._finish(work)))
-        except Fault as fault:
+            return rpc.encode(rpc.Success(message.id, await self._finish(work)))
+        except rpc.Fault as fault:
             return self._refused(fault, message)
         except Problem as problem:
-            # Others of the batch have been run: this is no longer told of the whole.
-            return self._refused(as_fault(problem, INTERNAL_ERROR), message)
+            # Other messages of the batch have been run, so the batch as a whole cannot be refused any more.
+            return self._refused(rpc.as_fault(problem, rpc.INTERNAL_ERROR), message)
 
-    def stream(self, feed: Feed[Change], known: Known, version: str | None, last: str) -> Stream:
-        """What GET opens: every change that the caller may hear of, resumed after the event a client saw last."""
+    def stream(self, feed: Feed[Change], authenticated: Authenticated, version: str | None, last: str) -> Stream:
+        """The stream that GET opens: every change that the caller may read about, after the event `last`."""
 
-        def tell(caller: Caller, changes: Sequence[Change] | None) -> bytes:
-            uris = self._resources.heard(caller, changes or ())
+        def render(caller: Caller, changes: Sequence[Change] | None) -> bytes:
+            uris = self._resources.readable(caller, changes or ())
             listed = self._resources.lists(caller) and (changes is None or any(each.listed for each in changes))
-            told = notices(uris, listed)
-            # The position stands at the last of them: whoever is cut off before it hears them all again.
-            return b"".join(map(event, told[:-1])) + b"".join(event(each, id=str(feed.position)) for each in told[-1:])
+            sent = notices(uris, listed)
+            # Only the last event has the position as its id: a client that is cut off before it gets all of them again.
+            return b"".join(map(event, sent[:-1])) + b"".join(event(each, id=str(feed.position)) for each in sent[-1:])
 
         since = int(last) if _POSITION.fullmatch(last) else feed.position
         if feed.since(since) is None:
             since = feed.position
-        # A client older than 2025-11-25 would take an event without content for a broken message.
+        # A client older than 2025-11-25 would report an event without content as a broken message.
         empty = b"data: \n" if version == VERSIONS[-1] else b""
-        return Stream(feed, known, tell, first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty), since=since)
+        return Stream(
+            feed, authenticated, render, first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty), since=since
+        )

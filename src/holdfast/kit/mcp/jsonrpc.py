@@ -1,11 +1,20 @@
-"""JSON-RPC 2.0: messages read and told apart, answers and refusals written."""
+"""JSON-RPC 2.0: reads messages, admits and runs methods, writes answers and refusals.
 
-from typing import Annotated, Any, Literal, TypeAlias, cast
+A request is admitted or refused first, and only then run: so all messages of a batch are admitted before the first of
+them changes anything.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Meta, MsgspecError, Raw, Struct, UnsetType, ValidationError, field
 
+from holdfast.kit.caller import Caller
 from holdfast.kit.command import readable
+from holdfast.kit.handler import Access, measured
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -33,7 +42,7 @@ class Wanted(Struct, frozen=True, rename="camel"):
 
 
 class Params(Struct, frozen=True, rename="camel"):
-    """Every parameter that any method reads; whatever else a client sends is ignored."""
+    """All parameters that any method reads; others that a client sends are ignored."""
 
     about: About = field(default=About(), name="_meta")
     protocol_version: str | UnsetType = UNSET
@@ -65,16 +74,16 @@ class Message(Struct, frozen=True):
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it describes itself, as requests do since 2026-07-28."""
+        """Whether it carries its protocol version itself, as requests do since 2026-07-28."""
         return self.params.about.protocol_version is not UNSET
 
 
 class Response(Struct, frozen=True):
-    """An answer a client posts, to a question nobody here ever asks."""
+    """An answer that a client posts. The service never sends a request, so it ignores or refuses answers."""
 
 
 class Fault(Exception):
-    """Raised for whatever JSON-RPC calls an error. `id` is for those found before there is a message."""
+    """Raised for an error of JSON-RPC. `id` is used when the error is found before the message could be read."""
 
     def __init__(self, code: int, message: str, data: Any = UNSET, *, id: Id = None) -> None:
         super().__init__(message)
@@ -84,7 +93,7 @@ class Fault(Exception):
         self.id = id
 
 
-class Answer(Struct, frozen=True, tag_field="jsonrpc", tag="2.0"):
+class Success(Struct, frozen=True, tag_field="jsonrpc", tag="2.0"):
     id: Id | UnsetType
     result: Any
 
@@ -111,7 +120,7 @@ _decode_items = msgspec.json.Decoder(list[Raw]).decode
 
 
 def refused(fault: Fault, message: Message | Response | None = None) -> bytes:
-    """What tells of a fault in a message, or in what was to be one."""
+    """The error response for a fault in a message, or in a body that is no message."""
     id = message.id if isinstance(message, Message) else fault.id
     return encode(Refusal(id, Failure(fault.code, fault.message, fault.data)))
 
@@ -125,7 +134,7 @@ def unicode(body: bytes) -> str:
 
 
 def read(text: str | Raw) -> Message | Response:
-    """The message in a text: at once when it is sound, else with care for what is wrong. Raises `Fault`."""
+    """The message in a text. If the fast decoder fails, the slow path finds the error. Raises `Fault`."""
     try:
         return _decode(text)
     except (MsgspecError, RecursionError) as error:
@@ -144,12 +153,12 @@ def _read_carefully(text: str | Raw, error: Exception) -> Message | Response:
     except ValidationError as wrong:
         raise Fault(INVALID_REQUEST, _said(wrong), id=_readable_id(members)) from wrong
     if not message.wants_answer:
-        return message  # nobody reads what a notification carries
+        return message  # the parameters of a notification are not used
     raise Fault(INVALID_PARAMS, _said(error), id=_readable_id(members)) from error
 
 
 def _said(error: Exception) -> str:
-    """What a decoder found, and where."""
+    """The error that a decoder found, and where."""
     what, _, where = str(error).partition(" - at `$.")
     return f"`{where.rstrip('`')}`: {readable(what)}." if where else f"{what}."
 
@@ -162,7 +171,7 @@ def _readable_id(members: dict[str, Any]) -> Id:
 
 
 def read_items(text: str) -> list[Raw]:
-    """The messages of a batch, each still to be read. Raises `Fault`."""
+    """The messages of a batch, each not decoded yet. Raises `Fault`."""
     try:
         return _decode_items(text)
     except (MsgspecError, RecursionError) as error:
@@ -170,8 +179,94 @@ def read_items(text: str) -> list[Raw]:
 
 
 def anything(text: str | Raw) -> Any:
-    """Whatever JSON a text holds. Raises a `PARSE_ERROR`."""
+    """The JSON value in a text. Raises a `PARSE_ERROR`."""
     try:
         return msgspec.json.decode(text)
     except (MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Fault(PARSE_ERROR, f"The body is not valid JSON: {error}.") from error
+
+
+OVER_HTTP = (INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE)
+"""Problems that become the HTTP status of the answer: clients and proxies know how to handle these."""
+
+DEFINITIONS_LAST = 300_000
+"""Milliseconds for which clients may cache results that only a new release changes."""
+
+
+class Result(Struct, kw_only=True, rename="camel"):
+    """The result of a method. Only 2026-07-28 has the first two members."""
+
+    result_type: str | UnsetType = UNSET
+    about: Raw | UnsetType = field(default=UNSET, name="_meta")
+
+
+class Cacheable(Result, kw_only=True, rename="camel"):
+    """A result that clients may cache; only 2026-07-28 has these members."""
+
+    ttl_ms: int | UnsetType = DEFINITIONS_LAST
+    cache_scope: str | UnsetType = UNSET
+
+
+class Outcome(NamedTuple):
+    """A result or a refusal, and the HTTP status that the same outcome has over REST. Metrics count by that status."""
+
+    result: Result | Fault | Problem
+    status: int = 200
+
+
+class Work(NamedTuple):
+    """A request that was admitted, ready to run."""
+
+    access: Access
+    run: Callable[[], Awaitable[Outcome]]
+
+
+Method: TypeAlias = Callable[[Caller, Params], Awaitable[Work]]
+"""Admits a request. Raises `Fault`, or a `Problem` that is answered with its HTTP status. It changes nothing yet."""
+
+Methods: TypeAlias = Mapping[str, Method]
+
+named = cache(Access)
+"""The access of a method, by its name."""
+
+
+def done(name: str, result: Result) -> Work:
+    """The work of a method whose answer is known already."""
+
+    async def run() -> Outcome:
+        return Outcome(result)
+
+    return Work(named(name), run)
+
+
+def required(value: str | UnsetType, name: str) -> str:
+    """The value of a required parameter. Raises `Fault` if it is missing."""
+    if isinstance(value, UnsetType):
+        raise Fault(INVALID_PARAMS, f"`params.{name}` is required.")
+    return value
+
+
+async def perform(work: Work) -> Result:
+    """Run and measure admitted work. Raises `Fault`, or a `Problem` that is answered with its HTTP status."""
+
+    async def run() -> Outcome:
+        try:
+            return await work.run()
+        except Fault as fault:
+            return Outcome(fault, 400)
+
+    outcome = await measured(work.access, run, _refused)
+    if isinstance(outcome.result, Result):
+        return outcome.result
+    raise outcome.result
+
+
+def _refused(problem: Problem) -> Outcome:
+    told_over_http = problem.type in OVER_HTTP
+    code = INTERNAL_ERROR if problem.status == 500 else INVALID_PARAMS
+    return Outcome(problem if told_over_http else as_fault(problem, code), problem.status)
+
+
+def as_fault(problem: Problem, code: int) -> Fault:
+    """A problem as a JSON-RPC error."""
+    return Fault(code, problem.message, {"code": problem.code, "hint": problem.hint, **problem.extra})

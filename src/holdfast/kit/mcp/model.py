@@ -1,4 +1,4 @@
-"""What a service tells agents beside its operations."""
+"""What a service offers to agents besides its operations: texts, resources and notifications of changes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.kit.caller import Caller
 from holdfast.kit.keys import Authenticate
-from holdfast.kit.operation import Caller
 from holdfast.kit.streams import Feed
 
 
 class Entry(Struct, frozen=True, rename="camel"):
-    """A resource as lists show it."""
+    """A resource, as `resources/list` shows it."""
 
     uri: str
     name: str
@@ -31,7 +31,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Template:
-    """A family of resources: what an operation answers, at an address made of its command's fields.
+    """A resource template: the answers of a reading operation, at addresses that contain the fields of its command.
 
     uri          such as `pool://{pool_id}/history`
     operation    the name of a reading operation
@@ -46,8 +46,8 @@ class Template:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Which resources there are: the pages of a listing operation, whose command takes `cursor` and whose answer has
-    `next_cursor`.
+    """The list of resources, made from the pages of a listing operation. Its command has the field `cursor`, and its
+    answer has `next_cursor`.
     """
 
     operation: str
@@ -55,7 +55,7 @@ class Catalogue:
 
 
 class Change(Struct, frozen=True):
-    """Resources that changed, and whether the list of them did."""
+    """Resources that changed, and whether the list of resources changed."""
 
     uris: Sequence[str]
     listed: bool = False
@@ -63,15 +63,15 @@ class Change(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Agents:
-    """The door for agents, as data.
+    """The endpoint for agents, as data.
 
     instructions         how the tools work together, for the model that uses them
-    changes              the feed of what changes for a caller; None: nothing is ever announced
+    changes              the feed of changes that concern a caller; None: changes are not announced
     limit                the rate limit that calls of tools count against, by name
-    authenticate         turns the credential of a request into its caller; None: as at the service's other doors
+    authenticate         turns the credential of a request into its caller; None: as in the rest of the service
     resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
-    scope                what a client that has no access token yet should ask for, separated by blanks
-    origins              web origins whose pages may call, beside the service's own
+    scope                the scopes that a client without an access token should ask for, separated by blanks
+    origins              web origins whose pages may call, besides the service's own
     """
 
     name: str
@@ -91,12 +91,12 @@ class Agents:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The service as it introduces itself."""
+        """The name and version of the service, as `serverInfo` has them."""
         return {"name": self.name, "title": self.title, "version": self.version}
 
     @property
     def capabilities(self) -> dict[str, dict[str, bool]]:
-        """What a client may ask for. The list of tools changes with a release, not while anybody looks."""
+        """The capabilities of the protocol. The list of tools changes only with a release, so it is not announced."""
         resources = {"subscribe": True, "listChanged": True} if self.changes else {}
         return {"tools": {}, "resources": resources} if self.has_resources else {"tools": {}}
 

@@ -1,6 +1,6 @@
-"""The protocol since 2026-07-28: every request describes itself, and is answered on its own.
+"""The protocol since 2026-07-28: every request carries its version and capabilities, and is answered on its own.
 
-What proxies read in the headers must be what the body says, so both are compared before anything is run.
+Proxies read the headers, which must agree with the body. So both are compared before anything is run.
 """
 
 import binascii
@@ -9,49 +9,35 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET, Raw, UnsetType
 
-from holdfast.kit.decode import Headers
-from holdfast.kit.mcp.jsonrpc import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    Answer,
-    Fault,
-    Message,
-    Notification,
-    Params,
-    Response,
-    encode,
-    refused,
-)
-from holdfast.kit.mcp.methods import ACCEPTED, Cacheable, Methods, Reply, Result, Work, done, perform
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Headers, Reply
+from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.model import Agents, Change
 from holdfast.kit.mcp.resources import Resources
-from holdfast.kit.mcp.streams import Known, Stream, notices
+from holdfast.kit.mcp.streams import Authenticated, Stream, notices
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.operation import Caller
 from holdfast.kit.streams import event
 
 VERSION = "2026-07-28"
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 STATUSES = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    INVALID_PARAMS: 400,
+    rpc.PARSE_ERROR: 400,
+    rpc.INVALID_REQUEST: 400,
+    rpc.INVALID_PARAMS: 400,
     HEADER_MISMATCH: 400,
     UNSUPPORTED_VERSION: 400,
-    METHOD_NOT_FOUND: 404,
+    rpc.METHOD_NOT_FOUND: 404,
 }
 LISTEN = "subscriptions/listen"
-NAMED: Mapping[str, Callable[[Params], str | UnsetType]] = {
+NAMED: Mapping[str, Callable[[rpc.Params], str | UnsetType]] = {
     "tools/call": lambda params: params.name,
     "resources/read": lambda params: params.uri,
 }
-"""Methods whose subject stands in the header Mcp-Name too."""
+"""Methods whose subject is repeated in the header Mcp-Name."""
 
 
-class Discovery(Cacheable, kw_only=True, rename="camel"):
+class Discovery(rpc.Cacheable, kw_only=True, rename="camel"):
     supported_versions: Sequence[str]
     capabilities: Mapping[str, object]
     instructions: str
@@ -67,54 +53,59 @@ class Stateless:
         self._agents = agents
         self._resources = resources
         self._versions = versions
-        self._about = Raw(encode({"io.modelcontextprotocol/serverInfo": agents.identity}))
-        self._methods: Methods = {"server/discover": self.discover, **tools.methods, **resources.methods}
+        self._about = Raw(rpc.encode({"io.modelcontextprotocol/serverInfo": agents.identity}))
+        self._methods: rpc.Methods = {"server/discover": self.discover, **tools.methods, **resources.methods}
 
-    async def discover(self, caller: Caller, params: Params) -> Work:
+    async def discover(self, caller: Caller, params: rpc.Params) -> rpc.Work:
         discovery = Discovery(
             supported_versions=self._versions,
             capabilities=self._agents.capabilities,
             instructions=self._agents.instructions,
         )
-        return done("server/discover", discovery)
+        return rpc.done("server/discover", discovery)
 
     async def answer(
-        self, caller: Caller, message: Message | Response, headers: Headers, repeated: Sequence[bytes], known: Known
+        self,
+        caller: Caller,
+        message: rpc.Message | rpc.Response,
+        headers: Headers,
+        repeated: Sequence[bytes],
+        authenticated: Authenticated,
     ) -> Reply | Stream:
-        """The answer to one message. Raises a `Problem` that is told over HTTP."""
-        if isinstance(message, Response):
-            return self.refusal(Fault(INVALID_REQUEST, "Nothing was asked, so there is nothing to respond to."))
+        """The answer to one message. Raises a `Problem` that is answered with its HTTP status."""
+        if isinstance(message, rpc.Response):
+            return self.refusal(rpc.Fault(rpc.INVALID_REQUEST, "Nothing was asked, so there is nothing to respond to."))
         if not message.wants_answer:
-            return ACCEPTED
+            return Reply(202)
         try:
             self._check(message, headers, repeated)
             if message.method == LISTEN and self._agents.changes:
-                return await self._listen(caller, message, known)
+                return await self._listen(caller, message, authenticated)
             method = self._methods.get(message.method)
             if method is None:
-                raise Fault(METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
-            result = await perform(await method(caller, message.params))
-            return Reply(200, encode(Answer(message.id, self._complete(result))))
-        except Fault as fault:
+                raise rpc.Fault(rpc.METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
+            result = await rpc.perform(await method(caller, message.params))
+            return Reply(200, rpc.encode(rpc.Success(message.id, self._complete(result))))
+        except rpc.Fault as fault:
             return self.refusal(fault, message)
 
-    def _complete(self, result: Result) -> Result:
+    def _complete(self, result: rpc.Result) -> rpc.Result:
         result.result_type = "complete"
         result.about = self._about
-        if isinstance(result, Cacheable):
+        if isinstance(result, rpc.Cacheable):
             result.cache_scope = "private"
         return result
 
-    def refusal(self, fault: Fault, message: Message | None = None) -> Reply:
-        """What is answered to a message that was refused."""
-        return Reply(STATUSES.get(fault.code, 200), refused(fault, message))
+    def refusal(self, fault: rpc.Fault, message: rpc.Message | None = None) -> Reply:
+        """The answer to a message that was refused."""
+        return Reply(STATUSES.get(fault.code, 200), rpc.refused(fault, message))
 
-    def _check(self, message: Message, headers: Headers, repeated: Sequence[bytes]) -> None:
-        """Raises `Fault` unless a request describes itself, in a version that is known, as its headers do."""
+    def _check(self, message: rpc.Message, headers: Headers, repeated: Sequence[bytes]) -> None:
+        """Raises `Fault` unless a request has a known version and capabilities, and its headers agree with its body."""
         if message.id is None:
-            raise Fault(INVALID_REQUEST, "An id is a string or an integer.")
+            raise rpc.Fault(rpc.INVALID_REQUEST, "An id is a string or an integer.")
         if repeated:
-            raise Fault(HEADER_MISMATCH, f"The header {repeated[0].decode()} is sent more than once.")
+            raise rpc.Fault(HEADER_MISMATCH, f"The header {repeated[0].decode()} is sent more than once.")
         about, version = message.params.about, _text(headers, b"mcp-protocol-version")
         if isinstance(about.protocol_version, UnsetType):
             raise _lacking("protocolVersion") if version in self._versions else self._unsupported(version)
@@ -128,15 +119,15 @@ class Stateless:
         if version != VERSION:
             raise self._unsupported(version)
 
-    def _unsupported(self, version: str | None) -> Fault:
+    def _unsupported(self, version: str | None) -> rpc.Fault:
         data = {"supported": self._versions, "requested": version or ""}
-        return Fault(UNSUPPORTED_VERSION, f"Requests like this one are answered in {VERSION}.", data)
+        return rpc.Fault(UNSUPPORTED_VERSION, f"Requests like this one are answered in {VERSION}.", data)
 
-    async def _listen(self, caller: Caller, message: Message, known: Known) -> Stream:
-        """A stream of what a filter asks for, as far as it can be had."""
+    async def _listen(self, caller: Caller, message: rpc.Message, authenticated: Authenticated) -> Stream:
+        """A stream of those of the requested notifications that the caller may receive."""
         wanted = message.params.notifications
         if isinstance(wanted, UnsetType):
-            raise Fault(INVALID_PARAMS, "`params.notifications` is required.")
+            raise rpc.Fault(rpc.INVALID_PARAMS, "`params.notifications` is required.")
         assert self._agents.changes
         feed = await self._agents.changes(caller)
         members = {"_meta": {"io.modelcontextprotocol/subscriptionId": message.id}}
@@ -148,51 +139,55 @@ class Stateless:
             **({"resourceSubscriptions": uris} if wanted.resource_subscriptions else {}),
         }
 
-        def tell(caller: Caller, changes: Sequence[Change] | None) -> bytes:
+        def render(caller: Caller, changes: Sequence[Change] | None) -> bytes:
             changed = [Change(uris, listed=True)] if changes is None else changes
-            heard = [uri for uri in self._resources.heard(caller, changed) if uri in followed]
+            updated = [uri for uri in self._resources.readable(caller, changed) if uri in followed]
             listed = wants_list and self._resources.lists(caller) and any(each.listed for each in changed)
-            return b"".join(map(event, notices(heard, listed, **members)))
+            return b"".join(map(event, notices(updated, listed, **members)))
 
-        granted_notice = Notification("notifications/subscriptions/acknowledged", {"notifications": granted, **members})
-        farewell = Answer(message.id, {"resultType": "complete", **members})
+        granted_notice = rpc.Notification(
+            "notifications/subscriptions/acknowledged", {"notifications": granted, **members}
+        )
+        last = rpc.Success(message.id, {"resultType": "complete", **members})
         return Stream(
             feed,
-            known,
-            tell,
-            first=event(encode(granted_notice)),
+            authenticated,
+            render,
+            first=event(rpc.encode(granted_notice)),
             since=feed.position,
-            farewell=event(encode(farewell)),
+            last=event(rpc.encode(last)),
         )
 
 
-def _lacking(member: str) -> Fault:
-    return Fault(INVALID_PARAMS, f"`params._meta` lacks io.modelcontextprotocol/{member}.")
+def _lacking(member: str) -> rpc.Fault:
+    return rpc.Fault(rpc.INVALID_PARAMS, f"`params._meta` lacks io.modelcontextprotocol/{member}.")
 
 
 def _text(headers: Headers, name: bytes) -> str | None:
-    """A header without the blanks around it, which some servers leave in place."""
+    """The value of a header without the blanks around it, which some servers do not remove."""
     value = headers.get(name)
     if value is None:
         return None
     try:
         return value.strip(b" \t").decode("ascii")
     except UnicodeDecodeError as error:
-        raise Fault(HEADER_MISMATCH, f"The header {name.decode()} has characters that no header may have.") from error
+        raise rpc.Fault(
+            HEADER_MISMATCH, f"The header {name.decode()} has characters that no header may have."
+        ) from error
 
 
 def _decoded(value: str | None) -> str | None:
-    """The text that a header carries as it is or, where it could not, as Base64."""
+    """The text in a header, which is Base64 if it has characters that no header may have."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
         return b64decode(value[9:-2], validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise Fault(HEADER_MISMATCH, "The header Mcp-Name is not valid Base64 of UTF-8.") from error
+        raise rpc.Fault(HEADER_MISMATCH, "The header Mcp-Name is not valid Base64 of UTF-8.") from error
 
 
 def _compare(name: str, sent: str | None, meant: str) -> None:
     if sent is None:
-        raise Fault(HEADER_MISMATCH, f"The header {name} is required.")
+        raise rpc.Fault(HEADER_MISMATCH, f"The header {name} is required.")
     if sent != meant:
-        raise Fault(HEADER_MISMATCH, f"The header {name} says {sent!r}, the body {meant!r}.")
+        raise rpc.Fault(HEADER_MISMATCH, f"The header {name} says {sent!r}, the body {meant!r}.")

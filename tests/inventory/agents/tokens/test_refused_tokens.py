@@ -12,7 +12,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import Kind, Tokens
+from holdfast.inventory.agents.tokens import Tokens, TokenType
 from tests.inventory.agents.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
 
 
@@ -94,7 +94,7 @@ async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
 
 
 async def test_a_remembered_token_expires_too(database: Signing) -> None:
-    brief = Kind(TICKET.typ, TICKET.audience, -tokens.LEEWAY - 1, Ticket)
+    brief = TokenType(TICKET.typ, TICKET.audience, -tokens.LEEWAY - 1, Ticket)
     signer = Tokens(database, ISSUER)
     token = (await signer.sign(brief, "ada", seat="7")).token
 

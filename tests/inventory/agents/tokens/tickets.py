@@ -10,7 +10,7 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from holdfast.inventory.agents.tokens import Claims, Kind, Tokens
+from holdfast.inventory.agents.tokens import Claims, Tokens, TokenType
 from holdfast.kit.database import Database
 from holdfast.kit.secrets import Secret
 from holdfast.kit.signing import InvalidToken
@@ -27,8 +27,8 @@ class Ticket(Claims, frozen=True):
     seat: str
 
 
-TICKET = Kind("ticket+jwt", "https://door.example.com", 600, Ticket)
-VOUCHER = Kind("voucher+jwt", "https://door.example.com", 600, Ticket)
+TICKET = TokenType("ticket+jwt", "https://door.example.com", 600, Ticket)
+VOUCHER = TokenType("voucher+jwt", "https://door.example.com", 600, Ticket)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Settings:
     secret: Secret = SECRET
 
 
-Signing = Database[Settings]
+Signing = Database[Any]
 
 
 @contextlib.asynccontextmanager
@@ -75,7 +75,7 @@ def signed_with(token: str) -> str:
     return str(jws.extract_compact(token.encode()).headers()["kid"])
 
 
-async def refusal(signer: Tokens, token: str, *kinds: Kind[Ticket]) -> str:
+async def refusal(signer: Tokens, token: str, *kinds: TokenType[Ticket]) -> str:
     with pytest.raises(InvalidToken) as refused:
         await signer.verify(token, *(kinds or (TICKET,)))
     return str(refused.value)

@@ -1,0 +1,218 @@
+"""The table of operations as documents: OpenAPI 3.1, and a page of it for people."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import jinja2
+import msgspec
+from markupsafe import Markup, escape
+
+from holdfast.kit.command import body_type, explained
+from holdfast.kit.operation import Operation, Operations
+from holdfast.kit.problems import ProblemType
+
+_templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
+
+
+@lru_cache(4)
+def document(
+    title: str, version: str, description: str, base_url: str, operations: Operations, problems: Sequence[ProblemType]
+) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a service."""
+    described = {operation: _Described(operation) for operation in operations if operation.route}
+    types = [type_ for each in described.values() for type_ in each.types]
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    components = {_name(name): explained(_renamed(schema)) for name, schema in components.items()}
+    schemas = [_renamed(schema) for schema in schemas]
+    by_type = {id(type_): schema for type_, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation, each in described.items():
+        paths.setdefault(operation.path, {})[operation.method.lower()] = each.entry(by_type)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": version, "description": description},
+        "servers": [{"url": base_url}],
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Error": _error_schema(problems)},
+            "securitySchemes": {
+                "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same API keys as bearer tokens."},
+            },
+        },
+        "security": [{"apiKey": []}, {"bearer": []}],
+    }
+
+
+def _name(component: str) -> str:
+    """The name of a component. For a generic answer it is built from the Python type: UserPage for Page_User_."""
+    return f"{component[5:-1]}Page" if component.startswith("Page_") else component
+
+
+def _renamed(schema: Any) -> Any:
+    """A schema whose references and titles have the component names of the document."""
+    match schema:
+        case {"$ref": str(reference)}:
+            folder, _, component = reference.rpartition("/")
+            return {**schema, "$ref": f"{folder}/{_name(component)}"}
+        case {"title": str(title), **rest} if title.startswith("Page["):
+            return {"title": f"{title[5:-1]}Page", **_renamed(rest)}
+        case dict():
+            return {name: _renamed(each) for name, each in cast(dict[str, Any], schema).items()}
+        case list():
+            return [_renamed(each) for each in cast(list[Any], schema)]
+        case _:
+            return schema
+
+
+def page(spec: Mapping[str, Any]) -> str:
+    """The document as one HTML page, without scripts and without files from other servers."""
+    return _templates.get_template("openapi.html").render(
+        spec=spec, words=in_words, prose=_prose, resolve=resolver(spec), answers=answers(spec)
+    )
+
+
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+    "description": "Any text of your own, best a random UUID. A request that comes again with its key within 24 hours "
+    "is done once, and answered alike.",
+}
+
+
+class _Described:
+    """Builds the part of the document about one operation."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        fields = msgspec.structs.fields(operation.command)
+        self.path = [field for field in fields if field.name in operation.path_fields]
+        rest = [field for field in fields if field.name not in operation.path_fields]
+        has_body = operation.takes_body
+        self.query = [] if has_body else rest
+        self.body: Any = body_type(operation.command, operation.path_fields, operation.body) if has_body else None
+        self.answer: Any = operation.answer
+        self.types = [type_ for type_ in (self.body, self.answer) if type_ is not None]
+
+    def entry(self, by_type: dict[int, Any]) -> dict[str, Any]:
+        operation = self.operation
+        entry: dict[str, Any] = {
+            "operationId": operation.name,
+            "summary": operation.summary,
+            "description": operation.description,
+            "tags": [operation.noun],
+            "parameters": [self._parameter(field, "path") for field in self.path]
+            + [self._parameter(field, "query") for field in self.query]
+            + ([IDEMPOTENCY_KEY] if operation.repeatable else []),
+            "responses": {str(operation.status): self._success(by_type), **self._failures()},
+        }
+        if operation.public:
+            entry["security"] = []
+        if self.body is not None:
+            content = {"application/json": {"schema": by_type[id(self.body)]}}
+            entry["requestBody"] = {"required": True, "content": content}
+        return entry
+
+    def _parameter(self, field: msgspec.structs.FieldInfo, place: str) -> dict[str, Any]:
+        schema = msgspec.json.schema(field.type)
+        description = schema.pop("description", None)
+        if not field.required:
+            schema["default"] = field.default
+        parameter = {"name": field.name, "in": place, "required": field.required, "schema": schema}
+        return {**parameter, "description": description} if description else parameter
+
+    def _success(self, by_type: dict[int, Any]) -> dict[str, Any]:
+        if self.answer is None:
+            return {"description": "Done; there is no body."}
+        schema = by_type[id(self.answer)]
+        if not (self.operation.bare or self.operation.answers_page):
+            schema = {"type": "object", "properties": {"data": schema}, "required": ["data"]}
+        return {"description": self.operation.summary, "content": {"application/json": {"schema": schema}}}
+
+    def _failures(self) -> dict[str, Any]:
+        """The responses of every refusal, by status: which codes, and what they mean."""
+        by_status: dict[int, list[ProblemType]] = {}
+        for each in self.operation.refuses:
+            by_status.setdefault(each.status, []).append(each)
+        return {
+            str(status): {
+                "description": " ".join(f"`{each.code}`: {each.meaning}" for each in types),
+                "content": {"application/json": {"schema": _error_of([each.code for each in types])}},
+            }
+            for status, types in by_status.items()
+        }
+
+
+def _error_of(codes: Sequence[str]) -> dict[str, Any]:
+    """The error envelope with one of these codes."""
+    return {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": [*codes]}}}]}
+
+
+def codes_of(response: Mapping[str, Any]) -> Sequence[str]:
+    """The codes a documented refusal can have."""
+    return response["content"]["application/json"]["schema"]["allOf"][1]["properties"]["code"]["enum"]
+
+
+def _error_schema(problems: Sequence[ProblemType]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "Branch on `code`; `error` and `hint` are for reading.",
+        "required": ["error", "code", "hint"],
+        "properties": {
+            "error": {"type": "string", "description": "What went wrong."},
+            "code": {"type": "string", "enum": sorted({each.code for each in problems})},
+            "hint": {"type": "string", "description": "What to do next."},
+            "errors": {
+                "type": "object",
+                "description": "With `validation_failed`: messages by field.",
+                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            },
+            "retry_after": {"type": "integer", "description": "Seconds to wait, as in the Retry-After header."},
+        },
+    }
+
+
+def resolver(spec: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema itself, following one reference."""
+        name = schema.get("$ref", "").rpartition("/")[2]
+        return spec["components"]["schemas"][name] if name else schema
+
+    return resolve
+
+
+def _prose(text: str) -> Markup:
+    """A docstring's sentence as HTML, with `names` set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects that operations answer with, and those inside them. Inputs are described with their operation."""
+    schemas = spec["components"]["schemas"]
+    return {name: schema for name, schema in schemas.items() if not name.endswith(("Body", "Request"))}
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """A type in a few words: `string or null`, `array of PriceChange`, `always false`."""
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    if "enum" in schema:
+        values = [value if isinstance(value, str) else json.dumps(value) for value in schema["enum"]]
+        return f"one of {', '.join(values)}" if len(values) > 1 else f"always {values[0]}"
+    if "anyOf" in schema:
+        return " or ".join(in_words(choice) for choice in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"array of {in_words(schema['items'])}"
+    bounds = [f"{word} {schema[key]}" for key, word in _BOUNDS.items() if key in schema and schema[key] < 2**31 - 1]
+    return ", ".join([schema.get("format") or schema.get("type") or "any", *bounds])
+
+
+_BOUNDS = {"minimum": "at least", "maximum": "at most", "minLength": "min. length", "maxLength": "max. length"}

@@ -1,0 +1,96 @@
+"""How a file becomes a photo: it is checked, cleaned, stored under its key, and then accepted.
+
+The work on the file is done between transactions. The row is stored before the file. So a process that is killed
+leaves no file without a row, and the file can be deleted later.
+"""
+
+from collections.abc import Sequence
+
+from holdfast.events.images import sandbox, sql
+from holdfast.events.images.container import Unfit
+from holdfast.events.images.model import EXTENSIONS, LARGEST, PhotoRow, new_key, upload_name
+from holdfast.events.images.sandbox import Photo
+from holdfast.events.outbound import Refused
+from holdfast.events.problems import TOO_MANY_UPLOADS
+from holdfast.events.resources import Steps, Tx
+from holdfast.events.storage.store import Store
+from holdfast.kit.caller import Caller
+from holdfast.kit.problems import invalid
+
+UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
+
+
+async def accept(steps: Steps, caller: Caller, keys: Sequence[str], field: str = "image_keys") -> None:
+    """Make photos of those keys that are uploads of the caller. Other keys are ignored.
+
+    Raises `validation_failed` on `field`, with a message for each upload that cannot be a photo.
+    """
+    if not keys:
+        return
+    store = steps.resources.photos
+    taken: list[str] = []
+    refused: list[str] = []
+    for row in await steps.transact(lambda tx: sql.claim_awaited(tx, keys, caller.tenant_id)):
+        try:
+            photo = await _uploaded(store, row)
+        except Unfit as reason:
+            refused.append(f"{row.key} {reason}")
+        else:
+            await store.write(row.key, photo.content, photo.content_type)
+            taken.append(row.key)
+    if taken:
+        await steps.transact(lambda tx: sql.accept(tx, taken))
+    if refused:
+        raise invalid({field: refused})
+
+
+async def _uploaded(store: Store, row: PhotoRow) -> Photo:
+    """The photo in an upload. Raises `Unfit`."""
+    async with store.open(upload_name(row.key)) as upload:
+        if upload is None:
+            raise Unfit("has not been uploaded yet")
+        if upload.size != row.content_length:
+            raise Unfit(f"was presigned for {row.content_length} bytes and has {upload.size}")
+        content = await upload.read()
+    return await sandbox.look_at(content, row.content_type)
+
+
+async def download(steps: Steps, organizer_id: int, url: str) -> str:
+    """Download a public URL and store it as a photo of an organizer. Returns the key of the photo.
+
+    Raises `validation_failed` on `url`, and `too_many_uploads`.
+    """
+    try:
+        fetched = await steps.resources.outbound.get(url, limit=LARGEST, accept=", ".join(EXTENSIONS))
+        photo = await sandbox.look_at(fetched.content, _declared(fetched.content_type))
+    except (Refused, Unfit) as reason:
+        raise invalid({"url": [str(reason)]}) from reason
+    key = new_key(organizer_id, photo.content_type)
+    row = PhotoRow(key, organizer_id, photo.content_type, len(fetched.content))
+    await steps.transact(lambda tx: expect(tx, row, upload=False))
+    await steps.resources.photos.write(key, photo.content, photo.content_type)
+    await steps.transact(lambda tx: sql.accept(tx, [key]))
+    return key
+
+
+def _declared(content_type: str) -> str:
+    """The media type that a server declares for a file; empty when it declares none."""
+    if content_type in UNDECLARED:
+        return ""
+    return "image/jpeg" if content_type == "image/jpg" else content_type
+
+
+async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
+    """Store the row of a photo whose file is not there yet. Raises `too_many_uploads`."""
+    if not await sql.insert_photo(tx, row, upload=upload):
+        raise TOO_MANY_UPLOADS()
+
+
+async def unknown(tx: Tx, caller: Caller, organizer_id: int, keys: Sequence[str]) -> list[str]:
+    """A message for each key that an organizer's event may not show. The other photos are locked until the commit.
+
+    An event may show photos of its organizer. An admin may also attach photos of admins.
+    """
+    owners = await sql.lock_accepted(tx, keys) if keys else {}
+    allowed = {organizer_id, None} if caller.is_admin else {organizer_id}
+    return [f"no uploaded photo has the key {key}" for key in keys if key not in owners or owners[key] not in allowed]

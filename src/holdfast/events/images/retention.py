@@ -1,0 +1,26 @@
+"""Deletes photos and uploads that no event has shown for a day. Within that day, a photo can be attached again.
+
+First the row is marked, then its files are deleted, then the row is deleted. When a process is killed in between, the
+next run completes the work.
+"""
+
+from holdfast.events.images import sql
+from holdfast.events.images.model import upload_name
+from holdfast.events.resources import Steps
+
+BATCH = 100
+
+
+async def clear_photos(steps: Steps) -> int:
+    """Delete photos and uploads that are no longer needed. Returns how many rows were handled."""
+    store = steps.resources.photos
+    total = 0
+    while keys := await steps.transact(lambda tx: sql.mark_idle(tx, BATCH)):
+        await store.delete([*keys, *map(upload_name, keys)])
+        await steps.transact(lambda tx, keys=keys: sql.delete_marked(tx, keys))
+        total += len(keys)
+    while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, BATCH)):
+        await store.delete([*map(upload_name, keys)])
+        await steps.transact(lambda tx, keys=keys: sql.forget_uploads(tx, keys))
+        total += len(keys)
+    return total

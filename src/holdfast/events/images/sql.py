@@ -1,0 +1,100 @@
+"""Statements on photos."""
+
+from collections.abc import Sequence
+
+from holdfast.events.images.model import MOST_IDLE, UPLOAD_SECONDS, PhotoRow
+from holdfast.events.resources import Reader, Tx
+
+
+async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
+    """Store the row of a photo in the state `awaited`. False when its owner has too many that no event shows."""
+    inserted = await tx.value(
+        """
+        insert into photos (key, organizer_id, content_type, content_length, upload_ends)
+        select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
+               case when %(upload)s then now() + %(seconds)s * interval '1 second' end
+         where (select count(*) from photos
+                 where organizer_id is not distinct from %(organizer_id)s::bigint and idle_since is not null) < %(most)s
+        returning true
+        """,
+        {
+            "key": photo.key,
+            "organizer_id": photo.organizer_id,
+            "content_type": photo.content_type,
+            "content_length": photo.content_length,
+            "upload": upload,
+            "seconds": UPLOAD_SECONDS,
+            "most": MOST_IDLE,
+        },
+    )
+    return bool(inserted)
+
+
+async def claim_awaited(tx: Tx, keys: Sequence[str], organizer_id: int | None) -> list[PhotoRow]:
+    """The photos with these keys that are not accepted yet, of one organizer, or of all with None. Keeps them a day."""
+    return await tx.rows(
+        PhotoRow,
+        """
+        update photos set idle_since = now()
+         where key = any(%(keys)s) and state = 'awaited'
+           and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
+        returning key, organizer_id, content_type, content_length
+        """,
+        {"keys": list(keys), "organizer_id": organizer_id},
+    )
+
+
+async def accept(tx: Tx, keys: Sequence[str]) -> None:
+    """Mark photos as accepted: events can show them from now on."""
+    await tx.run(
+        """
+        update photos set state = 'accepted', idle_since = now() where key = any(%(keys)s) and state = 'awaited'
+        """,
+        {"keys": list(keys)},
+    )
+
+
+async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:
+    """The owners of those photos that are accepted, by key. They cannot be deleted until the transaction ends."""
+    rows = await tx.tuples(
+        """
+        select key, organizer_id from photos
+         where key = any(%(keys)s) and state = 'accepted' order by key for key share
+        """,
+        {"keys": list(keys)},
+    )
+    return dict(rows)
+
+
+async def mark_idle(tx: Tx, limit: int) -> list[str]:
+    """Mark photos and uploads that no event has shown for a day for deletion; skip those that others lock."""
+    rows = await tx.tuples(
+        """
+        update photos set state = 'doomed'
+         where key in (select key from photos where idle_since < now() - interval '1 day'
+                        order by idle_since limit %(limit)s for update skip locked)
+        returning key
+        """,
+        {"limit": limit},
+    )
+    return [key for (key,) in rows]
+
+
+async def delete_marked(tx: Tx, keys: Sequence[str]) -> None:
+    await tx.run("delete from photos where key = any(%(keys)s) and state = 'doomed'", {"keys": list(keys)})
+
+
+async def find_ended_uploads(reader: Reader, limit: int) -> list[str]:
+    """Accepted photos whose upload address has expired, so that the uploaded file can be deleted."""
+    rows = await reader.tuples(
+        """
+        select key from photos where state = 'accepted' and upload_ends < now() - interval '1 hour'
+         order by upload_ends limit %(limit)s
+        """,
+        {"limit": limit},
+    )
+    return [key for (key,) in rows]
+
+
+async def forget_uploads(tx: Tx, keys: Sequence[str]) -> None:
+    await tx.run("update photos set upload_ends = null where key = any(%(keys)s)", {"keys": list(keys)})

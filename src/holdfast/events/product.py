@@ -1,0 +1,18 @@
+"""The events service, for the command line and for worker processes."""
+
+from pathlib import Path
+
+from holdfast.events import api, resources
+from holdfast.events.settings import Settings
+from holdfast.kit.process import Product
+
+EVENTS = Product(
+    name="events",
+    title="Holdfast Events",
+    settings=Settings,
+    resources=resources.build,
+    build=api.service,
+    migrations=Path(__file__).parent / "migrations",
+    factory="holdfast.events.product:worker",
+)
+worker = EVENTS.worker

@@ -1,0 +1,144 @@
+"""Joining: every visitor who joins a queue gets its next ticket, and keeps it.
+
+All visitors that join at the same time are stored by one statement, under a lock on each of their queues. Tickets are
+consecutive in order of arrival. A visitor has one ticket, however often and through whichever process it joins. A
+position is the ticket minus the last ticket released, and can only fall.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import LiteralString, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from prometheus_client import Counter
+
+from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.resources import Tx
+from holdfast.events.settings import Settings
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+
+JOINED = Counter("holdfast_queue_joined", "Visitors who got a place in a queue.")
+
+CHANNEL = "queues"
+"""Notified when a queue may have somebody to release sooner than expected."""
+
+
+class Visitor(Struct):
+    """One visitor that joins. Without a tenant it may join the queue of any organizer."""
+
+    place: int
+    tenant_id: int | None
+    queue_id: int
+    visitor_id: str
+
+
+class Outcome(NamedTuple):
+    """The result for one visitor.
+
+    code           of the refusal; None: the visitor has a place
+    retry_after    seconds until a place may be free
+    is_new         whether this call stored the place
+    is_first       whether it is the first place in an empty queue
+    """
+
+    code: str | None
+    retry_after: int
+    is_new: bool
+    is_first: bool
+
+
+LOCK: LiteralString = """
+    select from (select distinct queue_id, tenant_id
+                   from json_to_recordset(%(visitors)s::json) as request (queue_id bigint, tenant_id bigint)) as request
+      join queues on queues.id = queue_id and (tenant_id is null or tenant_id = organizer_id)
+     order by queues.id for no key update of queues
+"""
+
+# `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
+JOIN: LiteralString = """
+    with request as materialized (
+        select request.place, request.queue_id, request.visitor_id, queues.tickets,
+               queues.tickets = queues.serving as was_empty,
+               queues.max_queue_size - (queues.tickets - queues.serving) as room,
+               ceil(%(interval)s::float8 / queues.release_rate)::integer as step, is_in,
+               case when queues.id is null then 'not_found'
+                    when request.tenant_id <> queues.organizer_id then 'forbidden'
+                    when is_in then null
+                    when queues.ends_at <= now() then 'queue_ended'
+                    when not queues.active then 'queue_inactive'
+               end as problem
+          from json_to_recordset(%(visitors)s::json)
+               as request (place integer, tenant_id bigint, queue_id bigint, visitor_id text)
+          left join lateral (select * from queues where id = request.queue_id and deleted_at is null limit 1)
+               as queues on true
+          left join lateral (select * from queue_visitors
+                              where queue_id = request.queue_id and visitor_id = request.visitor_id limit 1)
+               as visitor on true
+         cross join lateral (
+            select coalesce(case when visitor.ticket > queues.serving then (queues.ends_at <= now()) is not true
+                                 when visitor.token_id is not null
+                                 then visitor.consumed_at is null and visitor.expires_at > now()
+                                 else (select released_at from queue_releases
+                                        where queue_id = visitor.queue_id and last_ticket >= visitor.ticket
+                                        order by last_ticket limit 1)
+                                      + queues.token_ttl_minutes * interval '1 minute' > now()
+                            end, false) as is_in) as known),
+    -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
+    admitted as materialized (
+        select * from (select *, row_number() over (partition by queue_id order by place) as nth
+                         from (select distinct on (queue_id, visitor_id) * from request
+                                where problem is null and not is_in
+                                order by queue_id, visitor_id, place) as first) as fresh
+         where room is null or nth <= room),
+    -- The time while nobody waited does not count: the first visitor is released one step from now.
+    counted as (
+        update queues set tickets = queues.tickets + joined.visitors,
+                          paced_at = case when joined.was_empty then clock_timestamp() else paced_at end
+          from (select queue_id, was_empty, count(*) as visitors from admitted group by queue_id, was_empty) as joined
+         where queues.id = joined.queue_id),
+    stored as (
+        insert into queue_visitors (queue_id, visitor_id, ticket)
+        select queue_id, visitor_id, tickets + nth from admitted
+            on conflict (queue_id, visitor_id) do update
+           set ticket = excluded.ticket, joined_at = excluded.joined_at, token_id = null, issued_at = null,
+               expires_at = null, use_count = 0, consumed_at = null)
+    select case when request.problem is null and not request.is_in and admitted.place is null then 'queue_full'
+                else request.problem end,
+           request.step, coalesce(admitted.place = request.place, false),
+           coalesce(admitted.place = request.place and admitted.nth = 1 and admitted.was_empty, false)
+      from request
+      left join admitted using (queue_id, visitor_id)
+     order by request.place
+"""
+
+
+async def join(tx: Tx, visitors: Sequence[Visitor]) -> list[Outcome]:
+    """Give a place to every visitor who may have one, in the order given."""
+    given = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
+    # The lock is a statement of its own, so that the next one sees what was committed before the lock was granted.
+    await tx.run(LOCK, given)
+    outcomes = [Outcome(*row) for row in await tx.tuples(JOIN, given)]
+    JOINED.inc(sum(each.is_new for each in outcomes))
+    if any(each.is_first for each in outcomes):
+        await tx.notify(CHANNEL)
+    return outcomes
+
+
+def refusal(outcome: Outcome, queue_id: int, settings: Settings) -> Problem | None:
+    """The problem for an outcome; None for a visitor who has a place."""
+    return REFUSALS[outcome.code](queue_id, outcome.retry_after, settings.queue_interval) if outcome.code else None
+
+
+REFUSALS: Mapping[str, Callable[[int, int, int], Problem]] = {
+    "not_found": lambda queue_id, retry_after, interval: NOT_FOUND(f"No queue has the id {queue_id}."),
+    "forbidden": lambda queue_id, retry_after, interval: FORBIDDEN(f"Queue {queue_id} belongs to another organizer."),
+    "queue_ended": lambda queue_id, retry_after, interval: QUEUE_ENDED(f"Queue {queue_id} has ended."),
+    "queue_inactive": lambda queue_id, retry_after, interval: QUEUE_INACTIVE(
+        f"Queue {queue_id} is paused.", retry_after=interval
+    ),
+    "queue_full": lambda queue_id, retry_after, interval: QUEUE_FULL(
+        f"Queue {queue_id} is full.", retry_after=retry_after
+    ),
+}
+"""The problem for each code of the statement, given the queue, the seconds until a place may be free, and until a
+release."""

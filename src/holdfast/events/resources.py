@@ -1,0 +1,55 @@
+"""Resources: what operations and jobs of the events service use besides its database."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from holdfast.events.outbound import Outbound
+from holdfast.events.settings import Settings
+from holdfast.events.storage.store import NotInstalled, Store
+from holdfast.kit import database, resources, steps
+
+
+@dataclass(frozen=True)
+class Resources(resources.Resources[Settings]):
+    """The events service's resources.
+
+    outbound    the HTTP client for URLs that users give
+    photos      the store of photos and uploads
+    """
+
+    outbound: Outbound
+    photos: Store
+
+
+def build(settings: Settings) -> Resources:
+    """Build the resources from the settings. Raises `NotInstalled`."""
+    secret = resources.secret_of(settings)
+    photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.derive("uploads"))
+    return Resources(settings, secret, Outbound(), photos)
+
+
+def _bucket(settings: Settings) -> Store:
+    try:
+        from holdfast.events.storage.s3 import S3Store
+    except ModuleNotFoundError as error:
+        raise NotInstalled("S3_BUCKET is set, which takes boto3: pip install 'holdfast[s3]'") from error
+    return S3Store(
+        settings.s3_bucket,
+        settings.s3_endpoint_url,
+        settings.s3_region,
+        settings.s3_access_key_id,
+        settings.s3_secret_access_key,
+    )
+
+
+def _directory(settings: Settings, secret: bytes) -> Store:
+    from holdfast.events.storage.disk import DiskStore
+
+    return DiskStore(settings.data_dir / "media", settings.base_url, secret)
+
+
+Reader: TypeAlias = database.Reader[Resources]
+Tx: TypeAlias = database.Tx[Resources]
+Steps: TypeAlias = steps.Steps[Resources]
+Concluded = steps.Concluded
+Database: TypeAlias = database.Database[Resources]

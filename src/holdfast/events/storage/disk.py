@@ -1,0 +1,144 @@
+"""Files on the local disk, and the signed addresses at which this service receives uploads itself."""
+
+import asyncio
+import contextlib
+import hmac
+import os
+import tempfile
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, ParamSpec, TypeVar
+from urllib.parse import urlencode
+
+import structlog
+
+from holdfast.events.problems import UPLOAD_REFUSED
+from holdfast.events.storage.store import CHUNK, Opened
+from holdfast.kit.problems import SERVICE_UNAVAILABLE
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class DiskStore:
+    """Files in a directory.
+
+    base_url    the address of this service, without a slash at the end
+    secret      the key with which the addresses of uploads are signed
+    """
+
+    def __init__(self, root: Path, base_url: str, secret: bytes) -> None:
+        self._root = root
+        self._base_url = base_url
+        self._secret = secret
+
+    async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
+        said = {"type": content_type, "length": str(content_length), "expires": str(int(time.time()) + seconds)}
+        return f"{self._base_url}/{name}?{urlencode({**said, 'signature': self._signature(name, said)})}"
+
+    def admit(self, name: str, query: Mapping[str, str], content_type: str, content_length: str) -> None:
+        """Check that an upload agrees with the signed query of its address. Raises `upload_refused`."""
+        if not hmac.compare_digest(self._signature(name, query).encode(), query.get("signature", "").encode()):
+            raise UPLOAD_REFUSED("The address of the upload is not one that was presigned here.")
+        if int(query["expires"]) <= time.time():
+            raise UPLOAD_REFUSED("The address of the upload has expired.")
+        if content_type != query["type"]:
+            raise UPLOAD_REFUSED(f"The upload must be declared as Content-Type: {query['type']}.")
+        if content_length != query["length"]:
+            raise UPLOAD_REFUSED(f"The upload must be announced as Content-Length: {query['length']}.")
+
+    def _signature(self, name: str, said: Mapping[str, str]) -> str:
+        signed = "\n".join((name, *(said.get(each, "") for each in ("type", "length", "expires"))))
+        return hmac.digest(self._secret, signed.encode(), sha256).hex()
+
+    @asynccontextmanager
+    async def open(self, name: str) -> AsyncGenerator[Opened | None]:
+        file = await _on_disk(_opened, self._root / name)
+        if file is None:
+            yield None
+            return
+        with file:
+            yield Opened(os.fstat(file.fileno()).st_size, _chunks(file))
+
+    async def write(self, name: str, content: bytes, content_type: str) -> None:
+        async def at_once() -> AsyncIterator[bytes]:
+            yield content
+
+        await self.receive(name, at_once())
+
+    async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> None:
+        """Store a file that arrives in chunks. It becomes visible only when it is complete."""
+        path = self._root / name
+        part = await _on_disk(_begin, path)
+        try:
+            async for chunk in chunks:
+                await _on_disk(part.write, chunk)
+            await _on_disk(_finish, part, path, self._root)
+        except BaseException:
+            _drop(part)
+            raise
+
+    async def delete(self, names: Sequence[str]) -> None:
+        await _on_disk(_delete, [self._root / name for name in names])
+
+
+async def _on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do blocking work in a thread."""
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except OSError as error:
+        log.error("the photo store is out of reach", error=str(error))
+        raise SERVICE_UNAVAILABLE("The photo store cannot be reached right now.", retry_after=5) from error
+
+
+def _opened(path: Path) -> IO[bytes] | None:
+    with contextlib.suppress(FileNotFoundError):
+        return path.open("rb")
+    return None
+
+
+async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while chunk := await _on_disk(file.read, CHUNK):
+        yield chunk
+
+
+def _begin(path: Path) -> IO[bytes]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False)
+
+
+def _finish(part: IO[bytes], path: Path, root: Path) -> None:
+    """Move a complete file to its path, and flush it to disk so that it survives a crash of the machine."""
+    with part:
+        part.flush()
+        os.fsync(part.fileno())
+    Path(part.name).replace(path)
+    for directory in path.parents:
+        _sync(directory)
+        if directory == root.parent:
+            break
+
+
+def _drop(part: IO[bytes]) -> None:
+    part.close()
+    Path(part.name).unlink(missing_ok=True)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _delete(paths: Sequence[Path]) -> None:
+    for path in paths:
+        # This also deletes incomplete files that a killed process has left.
+        for each in path.parent.glob(f"{path.name}*"):
+            each.unlink(missing_ok=True)

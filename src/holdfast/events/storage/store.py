@@ -1,0 +1,48 @@
+"""The interface of file stores: the local disk, or any S3-compatible store. Files are kept by name.
+
+Uploads and photos are kept apart (`uploads/…`, `photos/…`). A presigned address can write an upload, never a photo.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+CHUNK = 64 * 1024
+
+CACHED = "public, max-age=31536000, immutable"
+"""The Cache-Control header of photos: the photo of a key never changes."""
+
+
+class Opened(NamedTuple):
+    """A file that is being read."""
+
+    size: int
+    chunks: AsyncIterator[bytes]
+
+    async def read(self) -> bytes:
+        """Read the whole file."""
+        return b"".join([chunk async for chunk in self.chunks])
+
+
+class Store(Protocol):
+    """A store of files. A file is durable when `write` returns. Every method may raise `service_unavailable`."""
+
+    async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
+        """An address that accepts one file of exactly this type and length by PUT, for so many seconds."""
+        ...
+
+    def open(self, name: str) -> AbstractAsyncContextManager[Opened | None]:
+        """A file, to be read in chunks; None when there is none."""
+        ...
+
+    async def write(self, name: str, content: bytes, content_type: str) -> None:
+        """Store a file. It replaces a file of the same name."""
+        ...
+
+    async def delete(self, names: Sequence[str]) -> None:
+        """Delete files. Files that do not exist are ignored."""
+        ...
+
+
+class NotInstalled(Exception):
+    """A package that the settings need is not installed; the message says how to install it."""

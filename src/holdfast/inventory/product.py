@@ -1,0 +1,19 @@
+"""The inventory service as the command line and worker processes know it."""
+
+from pathlib import Path
+
+from holdfast.inventory import api, resources
+from holdfast.inventory.settings import Settings
+from holdfast.kit.process import Product
+
+INVENTORY = Product(
+    name="inventory",
+    title="Holdfast Inventory",
+    settings=Settings,
+    resources=resources.build,
+    build=api.service,
+    migrations=Path(__file__).parent / "migrations",
+    factory="holdfast.inventory.product:worker",
+    tenancy=resources.TENANCY,
+)
+worker = INVENTORY.worker

@@ -1,0 +1,294 @@
+"""Handles every request of every interface: authentication, scope, rate limits, errors, and metrics.
+
+Interfaces (REST, MCP, pages) differ in how they authenticate and in how they render an answer or a `Problem`.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Protocol, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+import structlog
+from msgspec import Struct
+from prometheus_client import Counter
+from starlette.requests import cookie_parser
+from starlette.types import Receive, Scope, Send
+
+from holdfast.kit import problems
+from holdfast.kit.caller import Caller, nobody
+from holdfast.kit.limits import Limits, address
+from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
+
+Header = tuple[bytes, bytes]
+Headers = dict[bytes, bytes]
+
+JSON = b"application/json"
+
+MAX_BODY = 1_048_576
+BODY_SECONDS = 30
+"""How long a client may take to send its body."""
+
+log = structlog.get_logger()
+encode = msgspec.json.Encoder().encode
+
+
+class Answered(Protocol):
+    """The answer of any interface. It has the status that the same outcome has over HTTP."""
+
+    @property
+    def status(self) -> int: ...
+
+
+T = TypeVar("T", bound=Answered)
+
+
+class Access:
+    """The name of a handler in logs and metrics, and what it requires of callers.
+
+    scope     the scope they must have
+    limits    the rate limits that a request counts against, by name
+    inner     whether the work inside is measured by names of its own, so that only refusals count under this one
+    """
+
+    def __init__(self, name: str, scope: str | None = None, *limits: str | None, inner: bool = False) -> None:
+        self.name = name
+        self.inner = inner
+        self.scope = scope
+        self.limits = [each for each in limits if each]
+
+    @cached_property
+    def _observe(self) -> Callable[[float], None]:
+        return REQUEST_SECONDS.labels(self.name).observe
+
+    def count(self, status: int, started: float) -> None:
+        if not self.inner or status >= 400:
+            self._observe(time.perf_counter() - started)
+            counter(self.name, status).inc()
+
+
+async def handle(
+    access: Access,
+    limits: Limits,
+    authenticate: Callable[[], Awaitable[Caller]],
+    answer: Callable[[Caller], Awaitable[T]],
+    refuse: Callable[[problems.Problem], T],
+) -> T:
+    """Answer one request, or refuse it, and count it."""
+    started = time.perf_counter()
+    try:
+        caller = await authenticate()
+        await admit(access, limits, caller)
+        answered = await answer(caller)
+    except Exception as error:
+        answered = refuse(as_problem(error, access))
+    access.count(answered.status, started)
+    return answered
+
+
+async def admit(access: Access, limits: Limits, caller: Caller) -> None:
+    """Raises `insufficient_scope`, and `rate_limited`."""
+    if not caller.has(access.scope):
+        raise problems.INSUFFICIENT_SCOPE(f"This needs the scope {access.scope}.", scope=access.scope)
+    for each in access.limits:
+        await limits.hit(each, caller.name)
+
+
+async def measured(access: Access, answer: Callable[[], Awaitable[T]], refuse: Callable[[problems.Problem], T]) -> T:
+    """The same for work that was admitted before."""
+    started = time.perf_counter()
+    try:
+        answered = await answer()
+    except Exception as error:
+        answered = refuse(as_problem(error, access))
+    access.count(answered.status, started)
+    return answered
+
+
+@lru_cache(4096)
+def counter(name: str, status: int) -> Counter:
+    return REQUESTS.labels(name, str(status))
+
+
+def as_problem(error: Exception, access: Access) -> problems.Problem:
+    """The problem that was raised; a fault of ours is logged with an id, and told without details."""
+    if isinstance(error, problems.Problem):
+        return error
+    request_id = secrets.token_hex(8)
+    log.error("request failed", operation=access.name, request_id=request_id, exc_info=error)
+    return problems.INTERNAL_ERROR(request_id=request_id)
+
+
+class Request(Struct, frozen=True):
+    """A request over HTTP."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    headers: Headers
+
+    @property
+    def method(self) -> str:
+        return self.scope["method"]
+
+    @property
+    def path(self) -> str:
+        return self.scope["path"]
+
+    @property
+    def query(self) -> bytes:
+        return self.scope["query_string"]
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        cookies = [value.decode("latin-1") for name, value in self.scope["headers"] if name == b"cookie"]
+        return cookie_parser("; ".join(cookies))
+
+
+def read_query(query_string: bytes) -> dict[str, str]:
+    """The query as names and values. A name that is given twice is refused."""
+    try:
+        pairs = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
+    except ValueError as error:
+        raise problems.BAD_REQUEST("The query string cannot be read.") from error
+    query = dict(pairs)
+    if len(query) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise problems.invalid({name: ["is given more than once"] for name in query if names.count(name) > 1})
+    return query
+
+
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str = "application/json") -> bytes:
+    """Read the whole body. A wrong type, a body that is too large, and one that takes too long are refused."""
+    if headers.get(b"content-type", kind.encode()).split(b";")[0].strip().lower() != kind.encode():
+        raise problems.UNSUPPORTED_MEDIA_TYPE(
+            f"The body is not declared as {kind}.", hint=f"Send Content-Type: {kind}."
+        )
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or len(length) > 18:
+        raise problems.BAD_REQUEST("Content-Length is not a number of bytes.")
+    if int(length) > MAX_BODY:
+        raise problems.PAYLOAD_TOO_LARGE()
+    body = bytearray()
+    more = True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise problems.BAD_REQUEST("The client went away before the body was complete.")
+                body += message.get("body", b"")
+                if len(body) > MAX_BODY:
+                    raise problems.PAYLOAD_TOO_LARGE()
+                more = message.get("more_body", False)
+    except TimeoutError as error:
+        raise problems.BAD_REQUEST("The body took too long to arrive.") from error
+    return bytes(body)
+
+
+class Reply(Struct):
+    """An answer over HTTP. Without content it has no body."""
+
+    status: int
+    content: bytes = b""
+    headers: Sequence[Header] = ()
+    media_type: bytes = JSON
+
+    async def send(self, request: Request) -> None:
+        headers = [*self.headers]
+        if self.content:
+            headers += [(b"content-type", self.media_type), (b"content-length", str(len(self.content)).encode())]
+        elif self.status not in {204, 304}:
+            headers.append((b"content-length", b"0"))
+        await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await request.send({"type": "http.response.body", "body": self.content})
+
+
+NO_STORE: Header = (b"cache-control", b"no-store")
+
+Refuse = Callable[[problems.Problem, Request], Reply]
+"""Renders a problem."""
+
+
+def envelope(error_body: problems.ErrorBody, *headers: Header) -> Refuse:
+    """Renders problems as JSON, with the headers that HTTP requires."""
+
+    def refuse(problem: problems.Problem, request: Request) -> Reply:
+        return Reply(problem.status, encode(error_body(problem)), [NO_STORE, *headers, *headers_of(problem)])
+
+    return refuse
+
+
+def headers_of(problem: problems.Problem) -> list[Header]:
+    """The headers that HTTP requires: Retry-After, Allow with a 405, WWW-Authenticate with a 401."""
+    headers: list[Header] = []
+    if problem.retry_after is not None:
+        headers.append((b"retry-after", str(problem.retry_after).encode()))
+    if problem.type is problems.METHOD_NOT_ALLOWED:
+        headers.append((b"allow", problem.allow.encode()))
+    if problem.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="API key"'))
+    return headers
+
+
+async def anonymous(request: Request) -> Caller:
+    """Asks for no credential: rate limits count by address."""
+    return nobody(address(request.scope))
+
+
+class Handler:
+    """An ASGI application of one kind of request, written by hand.
+
+    answer          answers a request of a caller, or raises a `Problem`
+    refuse          renders a `Problem`
+    methods         the HTTP methods it answers; a handler that answers GET also answers HEAD
+    authenticate    finds the caller; the default asks for no credential
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        limits: Limits,
+        answer: Callable[[Caller, Request], Awaitable[Reply]],
+        refuse: Refuse,
+        *,
+        methods: Sequence[str] = ("GET", "HEAD"),
+        authenticate: Callable[[Request], Awaitable[Caller]] = anonymous,
+    ) -> None:
+        self._access = access
+        self._limits = limits
+        self._answer = answer
+        self._refuse = refuse
+        self._methods = methods
+        self._authenticate = authenticate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send, dict(scope["headers"]))
+
+        async def authenticate() -> Caller:
+            require_method(request, self._methods)
+            return await self._authenticate(request)
+
+        reply = await handle(
+            self._access,
+            self._limits,
+            authenticate,
+            lambda caller: self._answer(caller, request),
+            lambda problem: self._refuse(problem, request),
+        )
+        await reply.send(request)
+
+
+def require_method(request: Request, methods: Sequence[str]) -> None:
+    """Raises `method_not_allowed`."""
+    if request.method not in methods:
+        raise method_not_allowed(request.path, request.method, methods)
+
+
+def method_not_allowed(path: str, method: str, methods: Sequence[str]) -> problems.Problem:
+    problem = problems.METHOD_NOT_ALLOWED(f"{path} does not answer {method}.")
+    problem.allow = ", ".join(methods)
+    return problem

@@ -1,0 +1,47 @@
+"""A database of an earlier release is brought up to date with what is in it."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import psycopg
+
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.stock.model import AdjustPoolQuantity
+from holdfast.kit.migrate import migrate
+from tests.inventory.support import Shop, running, unlimited
+from tests.support import scratch_database
+
+ANSWERED = """
+    insert into idempotency_keys (shop_id, key, fingerprint, answer, created_at)
+    values (%(shop)s, %(key)s, %(fingerprint)s, '{}', now() - make_interval(days => %(days)s))
+"""
+
+
+async def test_a_call_that_was_answered_before_0002_is_not_done_again(inventory_template: str, tmp_path: Path) -> None:
+    with scratch_database(inventory_template, "upgraded", "template template0") as url:
+        names = [each.name for each in INVENTORY.schema()]
+        migrate(url, INVENTORY.schema()[: names.index("0002_idempotency.sql")])
+        settings = unlimited(url, tmp_path)
+        added, key = await INVENTORY.transact(settings, lambda tx: shops.add(tx, "old.myshopify.com"))
+        with psycopg.connect(url) as connection:
+            for idempotency_key, days in (("young", 29), ("old", 31)):
+                command = AdjustPoolQuantity(pool_id=1, delta=-6, idempotency_key=idempotency_key)
+                fingerprint = sha256(b"adjust_pool_quantity" + msgspec.json.encode(command)).digest()
+                connection.execute(
+                    ANSWERED, {"shop": added.id, "key": idempotency_key, "fingerprint": fingerprint, "days": days}
+                )
+        INVENTORY.migrate(url)
+        async with running(settings) as inventory:
+            shop = Shop(inventory.http, settings, added.id, added.domain, key)
+            await shop.pool(50)
+
+            again = await shop.refused("adjust_pool_quantity", pool_id=1, delta=-6, idempotency_key="young")
+            other = await shop.refused("adjust_pool_quantity", pool_id=1, delta=-7, idempotency_key="young")
+            await shop.call("adjust_pool_quantity", pool_id=1, delta=-6, idempotency_key="old")
+
+            assert again["code"] == other["code"] == "idempotency_key_reused"
+            assert "cannot be read any more" in again["message"]
+            assert "with other arguments" in other["message"]
+            assert await shop.on_hand(1) == 44
