@@ -1,0 +1,23 @@
+"""The type checker refuses a function in the wrong mode, and lets every right one pass."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+WRONG = Path(__file__).with_name("wrong_lines.py")
+
+
+def test_every_wrong_line_is_refused_and_no_other() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", WRONG.parent],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    report = json.loads(checked.stdout)
+    found = {each["range"]["start"]["line"] + 1 for each in report["generalDiagnostics"] if each["severity"] == "error"}
+    lines = WRONG.read_text(encoding="utf-8").splitlines()
+    assert report["summary"]["filesAnalyzed"] == 1
+    assert found == {number for number, line in enumerate(lines, start=1) if line.endswith("# refused")}
