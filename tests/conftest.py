@@ -21,6 +21,8 @@ os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
+pytest_plugins = ["tests.refusals"]
+
 
 def pytest_xdist_auto_num_workers() -> int:
     """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end."""

@@ -110,7 +110,9 @@ async def test_a_deleted_or_unknown_queue_has_no_page(line: Line) -> None:
         for end in ("", "/embed"):
             page = await line.service.http.get(f"{path}{end}")
             assert (page.status_code, state(page)) == (404, "gone")
-    assert (await browser.look()).status_code == 404
+    for method in ("GET", "POST"):
+        page = await browser.look(method)
+        assert (page.status_code, state(page)) == (404, "gone")
 
 
 async def test_without_its_database_the_page_asks_for_patience(line: Line) -> None:

@@ -82,6 +82,21 @@ async def test_registrations_that_wait_when_their_event_is_cancelled_are_rejecte
     assert (answer["code"], answer["reason"]) == ("registration_rejected", "event_cancelled")
 
 
+async def test_a_rejected_registration_can_be_neither_changed_nor_deleted(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=0)
+    _, rejected = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben")]
+    await service.settle()
+
+    answers = [
+        await ada.patch(rejected, {"registration": {"status": "registered"}}),
+        await ada.delete(rejected),
+        await ada.get(rejected),
+    ]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "registration_rejected")] * 3
+
+
 async def test_two_settlers_at_once_settle_everything_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=40, waitinglist_capacity=5)

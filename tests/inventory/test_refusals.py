@@ -1,0 +1,54 @@
+"""Refusals at the limits: cursors of nothing, archived pools, and quantities that no pool can hold."""
+
+from typing import Any
+
+import pytest
+
+from tests.inventory.samples import furnished
+from tests.inventory.support import SINGLE, Inventory, Shop
+
+MOST = 10**12
+
+
+@pytest.fixture
+async def scene(inventory: Inventory) -> Shop:
+    return await furnished(inventory)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_pools", {}),
+        ("list_low_stock", {}),
+        ("list_holds", {}),
+        ("get_stock_history", {}),
+        *(("export_csv", {"kind": kind}) for kind in ("pools", "members", "history")),
+    ],
+)
+async def test_a_cursor_that_is_none_is_refused_by_name(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
+    refused = await scene.refused(tool, **arguments, cursor="nowhere")
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
+
+
+async def test_an_archived_pool_has_no_availability(scene: Shop) -> None:
+    assert (await scene.refused("get_availability", pool_id=3))["code"] == "pool_not_active"
+
+
+async def test_more_than_a_pool_can_hold_is_refused(scene: Shop) -> None:
+    """A pool can hold 10**15; a call may name a variant of which one sale takes 10**9, or a pool 250 times."""
+    await scene.call("update_member", pool_id=1, variant_gid=SINGLE, units_per_sale=10**9)
+    await scene.call("update_pool", pool_id=2, allow_negative=True)
+    taken = await scene.call("adjust_pool_quantity", pool_id=2, delta=-MOST)
+    for _ in range(4):
+        await scene.call("bulk_adjust", items=[{"pool_id": 2, "delta": MOST}] * 250)
+
+    refusals = [
+        await scene.refused("hold_quantity", variant_gid=SINGLE, quantity=MOST),
+        await scene.refused("bulk_adjust", items=[{"pool_id": 2, "delta": MOST}] * 2),
+        await scene.refused("adjust_pool_quantity", pool_id=2, delta=MOST),
+    ]
+    await scene.call("adjust_pool_quantity", pool_id=2, delta=MOST - 9)
+    refusals.append(await scene.refused("revert_entry", entry_id=taken["entries"][0]["id"]))
+
+    assert [(each["code"], list(each["errors"])) for each in refusals] == [("validation_failed", ["quantity"])] * 4
