@@ -1,0 +1,59 @@
+"""Work of a shop may enqueue tasks, which are done inside the shop; it sees nobody's jobs."""
+
+import asyncio
+import contextlib
+
+import psycopg
+import pytest
+from msgspec import Struct
+
+from holdfast.inventory.resources import Tx
+from holdfast.kit import jobs
+from holdfast.kit.jobs import Job
+from holdfast.kit.steps import Steps
+from holdfast.kit.tasks import Task
+from tests.inventory.support import Inventory, Shop
+
+
+class Nothing(Struct):
+    """Says nothing more."""
+
+
+COUNT = Task("count_pools", Nothing)
+
+
+@pytest.fixture
+async def ben(inventory: Inventory) -> Shop:
+    ada, ben = await inventory.shop(), await inventory.shop()
+    await ada.pool()
+    await ben.pool()
+    await ben.pool()
+    return ben
+
+
+async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inventory, ben: Shop) -> None:
+    counts: asyncio.Queue[int] = asyncio.Queue()
+
+    async def count(steps: Steps[object], _: Nothing) -> None:
+        counts.put_nowait(await steps.read(lambda reader: reader.value("select count(*) from pools")))
+
+    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing()), ben.id)
+    worker = asyncio.create_task(jobs.work(inventory.database, [Job(COUNT, count)], ()))
+    with contextlib.suppress(asyncio.CancelledError):
+        async with asyncio.timeout(20):
+            assert await counts.get() == 2
+        worker.cancel()
+        await worker
+
+
+async def test_the_jobs_of_all_are_no_shops_to_read_or_to_change(inventory: Inventory, ben: Shop) -> None:
+    async def enqueue_and_look(tx: Tx) -> None:
+        await tx.enqueue(COUNT, Nothing())
+        await tx.tuples("select * from procrastinate_jobs")
+
+    async def delete(tx: Tx) -> None:
+        await tx.tuples("delete from procrastinate_jobs returning id")
+
+    for work in (enqueue_and_look, delete):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            await inventory.database.transact(work, ben.id)
