@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 import pytest
 
-from holdfast.kit.caller import NOBODY, Caller, api_key
+from holdfast.kit.caller import NOBODY, Caller
 from holdfast.kit.command import Command, Repeatable
 from holdfast.kit.database import Reader, Tx
 from holdfast.kit.modes import Batch, batched, read, single, steps
@@ -242,46 +242,6 @@ async def test_callers_who_come_again_and_again_still_share_their_runs(runner: R
     together = await asyncio.gather(*(come(10) for _ in range(20)))
 
     assert {size for sizes in together for size in sizes} == {20}
-
-
-async def test_where_tenants_are_walled_off_each_shares_its_runs_with_nobody_else(service: Service) -> None:
-    await service.run_sql("create table shelf (pages int not null)")
-    service.database.tenancy = "select %(tenant)s"
-    runner = Runner((PUT_MANY,), service.database)
-
-    async def come(tenant: int, times: int) -> list[int]:
-        return [await runner[PUT_MANY](api_key(1, tenant), Put(pages=1)) for _ in range(times)]
-
-    sizes = await asyncio.gather(*(come(tenant, 10) for tenant in (1, 1, 1, 2, 2)))
-
-    assert [set(each) for each in sizes] == [{3}, {3}, {3}, {2}, {2}]
-
-
-async def test_where_tenants_are_walled_off_work_in_steps_enters_the_tenant_each_time(service: Service) -> None:
-    service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
-
-    async def tenants(opened: Steps[Any], caller: Caller, command: Look) -> Concluded[list[str]]:
-        async def entered(reader: Reader[Any]) -> str:
-            return await reader.value("select current_setting('test.tenant')")
-
-        before = [await opened.read(entered), await opened.transact(entered)]
-
-        async def last(tx: Tx[Any]) -> list[str]:
-            return [*before, await entered(tx)]
-
-        return await opened.conclude(last)
-
-    operation = Operation("list_tenants", "POST /tenants", steps(tenants))
-
-    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Look()) == ["7", "7", "7"]
-
-
-async def test_where_tenants_are_walled_off_an_operation_without_a_tenant_is_refused_at_start(service: Service) -> None:
-    service.database.tenancy = "select %(tenant)s"
-    public = Operation("put_book", "POST /books", single(put), public=True)
-
-    with pytest.raises(AssertionError, match="put_book: row-level security needs a caller with a tenant"):
-        Runner((public,), service.database)
 
 
 class Try(Repeatable):
