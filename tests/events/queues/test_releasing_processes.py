@@ -24,14 +24,17 @@ async def test_a_queue_that_others_hold_is_waited_for_and_keeps_no_other_waiting
 async def test_processes_that_release_at_once_release_nobody_twice(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(60)))
+    # The seconds that a round itself took, which count until the next `pass_time`.
+    longest = 0.0
     for _ in range(40):
         await line.pass_time(0.1)
         await asyncio.gather(*(release.release(service.database) for _ in range(4)))
+        longest = max(longest, await line.clock() - line.now)
 
     released = await log(line)
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
     assert len(released) == 60 - await line.length()
-    assert 39 <= len(released) <= 41
+    assert 39 <= len(released) <= 41 + 10 * longest
 
 
 async def test_joining_and_releasing_at_once_lose_nobody(service: Service) -> None:
