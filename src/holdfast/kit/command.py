@@ -127,9 +127,8 @@ def numbered(kind: type[Command], texts: Mapping[str, str]) -> dict[str, Any]:
 
     Other spellings of a number stay texts, so that they fail validation: each resource has exactly one address.
     """
-    return {
-        name: int(text) if name in integers(kind) and _INTEGER.fullmatch(text) else text for name, text in texts.items()
-    }
+    numbers = integers(kind)
+    return {name: int(text) if name in numbers and _INTEGER.fullmatch(text) else text for name, text in texts.items()}
 
 
 @cache

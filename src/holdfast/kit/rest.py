@@ -5,8 +5,9 @@ A request becomes a command, the answer becomes the envelope, a `Problem` become
 
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, cast
 from urllib.parse import unquote_to_bytes
 
@@ -41,7 +42,6 @@ from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, METHOD_NOT_ALLOWED,
 from holdfast.kit.runner import Run, Runner
 
 Methods = dict[str, "Endpoint"]
-Shape = tuple[str | None, ...]
 
 
 class Table:
@@ -63,48 +63,49 @@ class Table:
         error_body: ErrorBody,
     ) -> None:
         self._static: dict[str, Methods] = {}
-        self._shaped: dict[Shape, Methods] = {}
+        # By the number of parts, by which of them are literal, and by those.
+        self._with_fields: dict[int, dict[tuple[bool, ...], dict[tuple[str, ...], Methods]]] = {}
         self._refuse = envelope(error_body)
         for operation in operations:
             if not operation.route:
                 continue
-            methods = (
-                self._shaped.setdefault(shape(operation.path), {})
-                if operation.path_fields
-                else self._static.setdefault(operation.path, {})
-            )
+            methods = self._methods(operation)
             methods[operation.method] = Endpoint(operation, runner[operation], authenticate, limits, self._refuse)
         self._handlers = handlers
         self.otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        methods = self._find(scope) if scope["type"] == "http" else None
-        if methods is None:
-            handler = self._handlers.get(scope["path"], self.otherwise) if scope["type"] == "http" else self.otherwise
+        handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else self.otherwise
+        if handler:
             await handler(scope, receive, send)
+            return
+        parts = segments(scope)
+        methods = self._static.get(scope["path"]) or self._find(parts)
+        if methods is None:
+            await self.otherwise(scope, receive, send)
             return
         request = Request(scope, receive, send, dict(scope["headers"]))
         # A path that answers GET also answers HEAD; the server leaves out the body.
         if endpoint := methods.get("GET" if request.method == "HEAD" else request.method):
-            reply = await endpoint(request)
+            reply = await endpoint(request, parts)
         else:
             allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
             reply = self._refuse(method_not_allowed(request.path, request.method, allowed), request)
         await reply.send(request)
 
-    def _find(self, scope: Scope) -> Methods | None:
-        if methods := self._static.get(scope["path"]):
-            return methods
-        parts = segments(scope)
-        for each, methods in self._shaped.items():
-            if len(each) == len(parts) and all(a == b or (a and b is None) for a, b in zip(parts, each, strict=True)):
+    def _methods(self, operation: Operation) -> Methods:
+        if not operation.path_fields:
+            return self._static.setdefault(operation.path, {})
+        parts = operation.path.split("/")
+        mask = tuple(not part.startswith("{") for part in parts)
+        index = self._with_fields.setdefault(len(parts), {}).setdefault(mask, {})
+        return index.setdefault(tuple(compress(parts, mask)), {})
+
+    def _find(self, parts: Sequence[str]) -> Methods | None:
+        for mask, index in self._with_fields.get(len(parts), {}).items():
+            if (methods := index.get(tuple(compress(parts, mask)))) and "" not in parts[1:]:
                 return methods
         return None
-
-
-def shape(path: str) -> Shape:
-    """The parts of a path of the table, with None for each field of the command."""
-    return tuple(None if part.startswith("{") else part for part in path.split("/"))
 
 
 class Endpoint:
@@ -122,21 +123,21 @@ class Endpoint:
         self._command = CommandReader(operation)
         self._wrap = not (operation.bare or operation.answers_page)
 
-    async def __call__(self, request: Request) -> Reply:
+    async def __call__(self, request: Request, parts: Sequence[str]) -> Reply:
         return await handle(
             self._access,
             self._limits,
             partial(anonymous, request)
             if self._operation.public
             else partial(self._authenticate, credential(request.headers)),
-            partial(self._answer, request),
+            partial(self._answer, request, parts),
             lambda problem: self._refuse(problem, request),
         )
 
-    async def _answer(self, request: Request, caller: Caller) -> Reply:
+    async def _answer(self, request: Request, parts: Sequence[str], caller: Caller) -> Reply:
         operation = self._operation
         body = await read_body(request.headers, request.receive) if operation.takes_body else b""
-        command = self._command(request.scope, body)
+        command = self._command(parts, request.query, body)
         key = idempotency_key(request.headers) if operation.repeatable else None
         answer = await self._run(caller, command, key)
         content = b"" if answer is None else encode({"data": answer} if self._wrap else answer)
@@ -192,10 +193,10 @@ class CommandReader:
         # Times must be converted to UTC, which only the slow path does; no frequent operation takes a time.
         self._quick = not has_times(self._kind)
 
-    def __call__(self, scope: Scope, body: bytes) -> Command:
+    def __call__(self, path_parts: Sequence[str], query_string: bytes, body: bytes) -> Command:
         """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
-        path = self._path(scope) if self._places else {}
-        query = read_query(scope["query_string"]) if scope["query_string"] else {}
+        path = self._path(path_parts) if self._places else {}
+        query = read_query(query_string) if query_string else {}
         if not self._takes_body:
             return self._checked(path, numbered(self._kind, query))
         if query:
@@ -205,8 +206,7 @@ class CommandReader:
                 return self._quickly(path, self._decode(body))
         return self._checked(path, self._unwrapped(parse(body)))
 
-    def _path(self, scope: Scope) -> dict[str, Any]:
-        parts = segments(scope)
+    def _path(self, parts: Sequence[str]) -> dict[str, Any]:
         texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
         try:
             return {name: sound(msgspec.convert(texts[name], field.type)) for name, field in self._in_path.items()}
