@@ -165,14 +165,14 @@ async def retry_stalled(manager: JobManager, limits: Mapping[str, int]) -> int:
     return len(stalled)
 
 
-async def failed(manager: JobManager) -> list[procrastinate.jobs.Job]:
-    """The jobs that failed for good, oldest first."""
-    return [*await manager.list_jobs_async(status="failed")]
+async def failed(manager: JobManager, id: int | None = None) -> list[procrastinate.jobs.Job]:
+    """The jobs that failed for good, oldest first; with an id, only that one."""
+    return [*await manager.list_jobs_async(id=id, status="failed")]
 
 
 async def retry(manager: JobManager, id: int) -> None:
     """Try a job that failed for good once more. Raises `not_found`."""
-    if id not in {each.id for each in await failed(manager)}:
+    if not await failed(manager, id):
         raise NOT_FOUND(f"No job with the id {id} has failed.")
     await manager.retry_job_by_id_async(id, retry_at=datetime.now(UTC))
 
