@@ -7,21 +7,20 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 import structlog
 from msgspec import Struct
-from prometheus_client import Counter
 from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit import problems
 from holdfast.kit.caller import Caller, nobody
 from holdfast.kit.limits import Limits, address
-from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS
+from holdfast.kit.metrics import REQUEST_SECONDS, REQUESTS, counter
 
 Header = tuple[bytes, bytes]
 Headers = dict[bytes, bytes]
@@ -67,7 +66,7 @@ class Access:
     def count(self, status: int, started: float) -> None:
         if not self.inner or status >= 400:
             self._observe(time.perf_counter() - started)
-            counter(self.name, status).inc()
+            counter(REQUESTS, self.name, status).inc()
 
 
 async def handle(
@@ -106,11 +105,6 @@ async def measured(access: Access, answer: Callable[[], Awaitable[T]], refuse: C
         answered = refuse(as_problem(error, access))
     access.count(answered.status, started)
     return answered
-
-
-@lru_cache(4096)
-def counter(name: str, status: int) -> Counter:
-    return REQUESTS.labels(name, str(status))
 
 
 def as_problem(error: Exception, access: Access) -> problems.Problem:

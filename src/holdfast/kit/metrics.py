@@ -5,6 +5,7 @@ With several worker processes each writes its metrics to a shared directory (`PR
 """
 
 import os
+from functools import lru_cache
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -30,6 +31,12 @@ BATCH_SIZE = Histogram(
 )
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+@lru_cache(8192)
+def counter(metric: Counter, *labels: str | int) -> Counter:
+    """The counter of these labels."""
+    return metric.labels(*labels)
 
 
 def exposition() -> bytes:

@@ -10,7 +10,7 @@ from holdfast.kit.command import Repeatable
 from holdfast.kit.database import Database, Reader, Tx
 from holdfast.kit.idempotency import Idempotency, Request
 from holdfast.kit.limits import Slots
-from holdfast.kit.metrics import REFUSALS
+from holdfast.kit.metrics import REFUSALS, counter
 from holdfast.kit.modes import Batch, Batched, Call, Single, Stepwise
 from holdfast.kit.operation import Operation, Operations
 from holdfast.kit.problems import Problem
@@ -180,7 +180,7 @@ def _batch(operation: Operation, mode: Batched[Any, Any]) -> Answers:
         found = await mode.function(tx, Batch(tenant or 0, calls))
         for each in found:
             if isinstance(each, Problem):
-                REFUSALS.labels(operation.name, each.code).inc()
+                counter(REFUSALS, operation.name, each.code).inc()
         return found
 
     return answers
@@ -199,7 +199,7 @@ async def _counted(operation: Operation, work: Awaitable[Any]) -> Any:
     try:
         return await work
     except Problem as problem:
-        REFUSALS.labels(operation.name, problem.code).inc()
+        counter(REFUSALS, operation.name, problem.code).inc()
         raise
 
 

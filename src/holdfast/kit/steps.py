@@ -1,7 +1,7 @@
 """Work in steps: an operation or a job that opens its own transactions, and does other slow work between them."""
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 from holdfast.kit.database import Database, Reader, Tx
 from holdfast.kit.idempotency import Idempotency, Request
@@ -48,24 +48,24 @@ class Steps(Generic[R]):
         return Concluded(await self.transact(work))
 
 
-class KeyedSteps(Steps[R]):
+class KeyedSteps(Steps[Any]):
     """Steps of a request with an idempotency key: its answer is stored with the last one."""
 
     def __init__(
-        self, database: Database[R], tenant: int | None, turns: Slots, idempotency: Idempotency, request: Request
+        self, database: Database[Any], tenant: int | None, turns: Slots, idempotency: Idempotency, request: Request
     ) -> None:
         super().__init__(database, tenant, turns)
         self._idempotency = idempotency
         self._request = request
 
-    async def conclude(self, work: Callable[[Tx[R]], Awaitable[A]]) -> Concluded[A]:
+    async def conclude(self, work: Callable[[Tx[Any]], Awaitable[A]]) -> Concluded[A]:
         """The last transaction with its answer, or the bytes of the answer the request had before."""
 
-        async def once(tx: Tx[R]) -> A | Problem:
+        async def once(tx: Tx[Any]) -> A | Problem:
             async def anew(_: object) -> list[A]:
                 return [await work(tx)]
 
-            [answer] = await self._idempotency.once(tx, [self._request], anew)  # type: ignore[arg-type]
+            [answer] = await self._idempotency.once(tx, [self._request], anew)
             return answer
 
         answer = await self.transact(once)
