@@ -25,6 +25,9 @@ CONNECT_SECONDS = 3
 REDIRECTS = 3
 REDIRECTION = {301, 302, 303, 307, 308}
 
+NOT_PUBLIC = "names a host that has no public address"
+"""Said of unknown names too, so that nobody learns which names the operator's own network has."""
+
 AT_ONCE = 32
 """Requests one client makes at the same time, since each may fill its limit."""
 
@@ -142,11 +145,11 @@ class Outbound:
             found = await self._look_up(url.raw_host.decode("ascii"), port)
             addresses = [ip_address(each) for each in found]
         except (OSError, ValueError) as error:
-            raise Refused("names a host that cannot be found") from error
+            raise Refused(NOT_PUBLIC) from error
         for address in addresses:
             exempt = (address, port) in self._exempt
             if not exempt and (url.port is not None or not is_public(address)):
-                raise Refused("leads to an address that is not public")
+                raise Refused(NOT_PUBLIC)
         return found
 
 
