@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.inventory.spreadsheets import sheet
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
@@ -50,7 +51,11 @@ async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Sho
     assert told == [{name: "" if value is None else str(value) for name, value in entry.items()} for entry in entries]
 
 
-@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)"])
+@pytest.mark.parametrize(
+    "formula",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\N{FULLWIDTH EQUALS SIGN}1+1", "\N{FULLWIDTH PLUS SIGN}1"]
+    + ["\N{FULLWIDTH HYPHEN-MINUS}1", "\N{FULLWIDTH COMMERCIAL AT}SUM(A1)"],
+)
 async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
     pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=formula)
@@ -61,6 +66,13 @@ async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop
     assert (members[0]["sku"], members[0]["title"], history[0]["reason"]) == (f"'{formula}",) * 3
     # A number is a number, and no formula.
     assert history[0]["delta"] == "-6"
+
+
+@pytest.mark.parametrize("space", ["\t", "\r", "\n"])
+def test_a_cell_that_begins_with_a_tab_or_a_new_line_is_marked_as_text(space: str) -> None:
+    [row] = csv.reader(io.StringIO(sheet.written(["name"], [[f"{space}=1+1"]]).split("\r\n", 1)[1], newline=""))
+
+    assert row == [f"'{space}=1+1"]
 
 
 async def test_archived_pools_are_left_out(shop: Shop) -> None:

@@ -27,6 +27,7 @@ NAMES = [
     "@home",
     "'quoted'",
     "'=quoted",
+    "\N{FULLWIDTH EQUALS SIGN}1+1",
     "null",
     "true",
     "12",

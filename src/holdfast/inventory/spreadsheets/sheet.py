@@ -17,7 +17,8 @@ from holdfast.kit.problems import invalid
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
+"""How a cell begins that may be run: the last four are the full-width forms of the first four."""
 
 
 def written(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
