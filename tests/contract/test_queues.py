@@ -87,6 +87,23 @@ async def test_a_field_out_of_bounds_is_refused_on_creation_and_on_change(
     assert listed(await ada.get("/api/queues"), Queue) == [msgspec.convert(queue, Queue)]
 
 
+@requirement("queues.create")
+async def test_the_scheme_of_a_target_may_be_written_in_upper_case(service: Service) -> None:
+    ada = await service.organizer()
+
+    queue = await ada.create_queue(target_url="HTTPS://shop.example/sale")
+    changed = one(
+        await ada.patch(f"/api/queues/{queue['id']}", {"queue_event": {"target_url": "Http://shop.example/"}}), Queue
+    )
+    await join(ada, queue, "ann")
+    await minute(service)
+    released = (await ada.get(f"/api/queues/{queue['id']}/status/ann")).json()
+
+    assert queue["target_url"] == "HTTPS://shop.example/sale"
+    assert changed.target_url == "Http://shop.example/"
+    assert released["redirect_url"].startswith("Http://shop.example/?queue_token=")
+
+
 @requirement("queues.create.fields")
 async def test_a_queue_must_end_after_it_starts(service: Service) -> None:
     ada = await service.organizer()
