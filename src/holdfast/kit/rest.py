@@ -16,13 +16,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, readable, sound
 from holdfast.kit.handler import (
     NO_STORE,
     Access,
+    Header,
     Headers,
     Refuse,
     Reply,
@@ -75,6 +76,7 @@ class Table:
         self.otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        send = without_sniffing(send)
         handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else self.otherwise
         if handler:
             await handler(scope, receive, send)
@@ -106,6 +108,20 @@ class Table:
             if (methods := index.get(tuple(compress(parts, mask)))) and "" not in parts[1:]:
                 return methods
         return None
+
+
+def without_sniffing(send: Send) -> Send:
+    """A `send` that tells browsers to believe the declared type of every answer, and not to guess another."""
+
+    async def forward(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), NOSNIFF]
+        await send(message)
+
+    return forward
+
+
+NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 
 
 class Endpoint:

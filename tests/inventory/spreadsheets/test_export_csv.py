@@ -53,8 +53,10 @@ async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Sho
 
 @pytest.mark.parametrize(
     "formula",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\N{FULLWIDTH EQUALS SIGN}1+1", "\N{FULLWIDTH PLUS SIGN}1"]
-    + ["\N{FULLWIDTH HYPHEN-MINUS}1", "\N{FULLWIDTH COMMERCIAL AT}SUM(A1)"],
+    [
+        *("=1+1", "+1", "-1", "@SUM(A1)", "\N{FULLWIDTH EQUALS SIGN}1+1", "\N{FULLWIDTH PLUS SIGN}1"),
+        *("\N{FULLWIDTH HYPHEN-MINUS}1", "\N{FULLWIDTH COMMERCIAL AT}SUM(A1)"),
+    ],
 )
 async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
     pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])

@@ -51,7 +51,6 @@ def secured(*, framed: bool = False) -> list[Header]:
     headers = [
         (b"content-security-policy", _POLICY.format("*" if framed else "'none'").encode()),
         (b"referrer-policy", b"no-referrer"),
-        (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-store"),
     ]
     return headers if framed else [*headers, (b"x-frame-options", b"DENY")]
@@ -77,7 +76,7 @@ def assets(*names: str) -> list[BaseRoute]:
 
 
 def _asset(name: str) -> Route:
-    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
 
     async def answer(_: Request) -> Response:
         return Response(_content(name), headers=headers, media_type=KINDS[Path(name).suffix])

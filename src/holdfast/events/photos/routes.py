@@ -25,7 +25,6 @@ SEEN: Sequence[Header] = (
     (b"cache-control", CACHED.encode()),
     (b"content-security-policy", b"default-src 'none'; sandbox"),
     (b"cross-origin-resource-policy", b"cross-origin"),
-    (b"x-content-type-options", b"nosniff"),
 )
 
 PREFLIGHT: Sequence[Header] = (

@@ -1,0 +1,20 @@
+"""The headers by which browsers keep an answer to what it is."""
+
+import pytest
+
+from tests.inventory.support import Inventory
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *(("GET", path) for path in ("/mcp", "/auth.md", "/llms.txt", "/nothing", "/", "/healthz", "/readyz")),
+        *(("GET", path) for path in ("/metrics", "/storefront/availability", "/storefront/stream", "/.well-known/mcp")),
+        *(("OPTIONS", path) for path in ("/mcp", "/auth.md", "/storefront/availability")),
+        *(("POST", path) for path in ("/mcp", "/oauth/token", "/api/agent/identity", "/auth.md")),
+    ],
+)
+async def test_no_browser_guesses_at_the_type_of_an_answer(inventory: Inventory, method: str, path: str) -> None:
+    answer = await inventory.http.request(method, path)
+
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
