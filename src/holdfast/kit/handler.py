@@ -80,7 +80,8 @@ async def handle(
     started = time.perf_counter()
     try:
         caller = await authenticate()
-        await admit(access, limits, caller)
+        if access.scope or access.limits:
+            await admit(access, limits, caller)
         answered = await answer(caller)
     except Exception as error:
         answered = refuse(as_problem(error, access))

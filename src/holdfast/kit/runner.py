@@ -77,7 +77,7 @@ class Runner:
         tried = self._together(operation.name, partial(self._transact, False, partial(self._try, answers), keep=False))
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
-            tenant = self._walled(caller)
+            tenant = caller.tenant if self._database.tenancy else None
             if repeatable:
                 if command.dry_run:
                     return await tried(tenant, Call(caller, command))
@@ -95,7 +95,7 @@ class Runner:
         idempotency = self.idempotency
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
-            tenant = self._walled(caller)
+            tenant = caller.tenant if self._database.tenancy else None
             if key is None:
                 opened = Steps(self._database, tenant, self._writes)
                 return (await _counted(operation, mode.function(opened, caller, command))).answer
@@ -108,10 +108,6 @@ class Runner:
                 return (await _counted(operation, mode.function(opened, caller, command))).answer
 
         return run
-
-    def _walled(self, caller: Caller) -> int | None:
-        """The tenant of a caller, in a service with row-level security; None in others."""
-        return caller.tenant if self._database.tenancy else None
 
     async def _once(self, answers: Answers, tx: Tx[Any], tenant: int | None, calls: Sequence[Keyed]) -> Sequence[Any]:
         async def anew(places: Sequence[int]) -> Sequence[Any]:
