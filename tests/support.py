@@ -192,6 +192,7 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
         data_dir=data_dir,
         database_url=database_url,
         base_url="http://events.test",
+        messages_per_second=1_000_000,
         registrations_per_minute=1_000_000,
         photos_per_minute=1_000_000,
         organizers_per_hour=1_000_000,

@@ -176,7 +176,7 @@ def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
         "data_dir": data_dir,
         "database_url": database_url,
         "base_url": "http://inventory.test",
-        "calls_per_second": 1_000_000,
+        "messages_per_second": 1_000_000,
         "identities_per_minute": 1_000_000,
     }
     return Settings(**{**defaults, **fields})

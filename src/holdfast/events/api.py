@@ -148,6 +148,7 @@ def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: C
         base_url=settings.base_url,
         instructions=INSTRUCTIONS,
         documents=documents,
+        limit="messages",
         authenticate=credentials.caller,
         resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.oauth_issuer else None,
         scope="read_events write_events" if settings.oauth_issuer else "",

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
+from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
 from holdfast.kit import settings as kit
@@ -116,6 +116,7 @@ class Settings(kit.Settings):
     @property
     def limits(self) -> dict[str, RateLimitItem]:
         return {
+            "messages": RateLimitItemPerSecond(self.messages_per_second),
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),

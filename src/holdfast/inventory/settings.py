@@ -33,9 +33,6 @@ class Settings(kit.Settings):
         validation_alias="INVENTORY_OLD_CLIENT_SECRET",
         description="The client secret before it was rotated; accepted too.",
     )
-    calls_per_second: int = Field(
-        120, ge=1, validation_alias="MCP_RATE_LIMIT", description="Tool calls per API key and second."
-    )
     identities_per_minute: int = Field(
         30,
         ge=1,
@@ -46,6 +43,6 @@ class Settings(kit.Settings):
     @property
     def limits(self) -> dict[str, RateLimitItem]:
         return {
-            "tool calls": RateLimitItemPerSecond(self.calls_per_second),
+            "messages": RateLimitItemPerSecond(self.messages_per_second),
             "identities": RateLimitItemPerMinute(self.identities_per_minute),
         }

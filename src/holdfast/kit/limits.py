@@ -38,14 +38,14 @@ class Limits:
         # Memory answers at once and needs no timeout, which would add a third to the cost of counting.
         self._patiently = nullcontext if isinstance(storage, MemoryStorage) else partial(asyncio.timeout, PATIENCE)
 
-    async def hit(self, name: str, who: str) -> None:
-        """Count one request of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
+    async def hit(self, name: str, who: str, times: int = 1) -> None:
+        """Count requests of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
         limit = self._limits[name]
         if time.monotonic() < self._blind_until:
             return
         try:
             async with self._patiently():
-                if await self._limiter.hit(limit, name, who):
+                if await self._limiter.hit(limit, name, who, cost=times):
                     return
                 window = await self._limiter.get_window_stats(limit, name, who)
         except Exception as error:

@@ -37,6 +37,12 @@ class Settings(BaseSettings):
         validation_alias="RATE_LIMIT_STORAGE_URL",
         description="Where rate limits are counted: memory:// (per process), or redis:// (Redis or Valkey, shared).",
     )
+    messages_per_second: int = Field(
+        120,
+        ge=1,
+        validation_alias="MCP_RATE_LIMIT",
+        description="Messages to `/mcp` per API key and second; each message of a batch counts.",
+    )
     trusted_proxies: str = Field(
         "",
         validation_alias="TRUSTED_PROXIES",

@@ -111,7 +111,6 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_again(pantry_url: st
         assert response.json()["code"] == "rate_limited"
         assert int(response.headers["retry-after"]) == response.json()["retry_after"]
         await other.call("add_numbers", a=1, b=1)
-        await agent.result("tools/list")
 
 
 async def test_what_only_waiting_helps_with_is_told_over_http(agent: Agent) -> None:

@@ -90,6 +90,7 @@ def agents(operations: Operations, settings: Settings) -> str:
 
 def _limits(settings: Settings) -> dict[str, str]:
     return {
+        "messages_per_second": str(settings.messages_per_second),
         "registrations_per_minute": str(settings.registrations_per_minute),
         "organizers_per_hour": str(settings.organizers_per_hour),
         "photos_per_minute": str(settings.photos_per_minute),

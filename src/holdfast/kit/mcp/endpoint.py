@@ -40,7 +40,7 @@ VERSIONS = (stateless.VERSION, *reversed(handshake.VERSIONS))
 ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 """Headers by which proxies route a request. If one is sent twice, it could be read in two ways."""
 
-ACCESS = Access("mcp", inner=True)
+NAME = "mcp"
 """The name of a whole request in logs and metrics; tools and methods that are run have names of their own."""
 
 JSON, EVENTS = b"application/json", b"text/event-stream"
@@ -73,9 +73,10 @@ class Endpoint:
         self._limits = limits
         self._streams = streams
         self._error_body = error_body
-        tools = Tools(operations, runner, limits, agents.limit)
+        self._access = Access(NAME, None, agents.limit, inner=True)
+        tools = Tools(operations, runner, limits)
         resources = Resources(agents, operations, runner, limits)
-        self._handshake = Handshake(agents, tools, resources)
+        self._handshake = Handshake(agents, tools, resources, limits)
         self._stateless = Stateless(agents, tools, resources, VERSIONS)
         address = urlsplit(agents.base_url)
         self._own_origin = f"{address.scheme}://{address.netloc}".encode()
@@ -99,7 +100,7 @@ class Endpoint:
             of_method = self._get if request.method == "GET" else self._post
             return await of_method(request, authenticated, caller)
 
-        reply = await handle(ACCESS, self._limits, authenticate, answer, partial(self._refuse, request))
+        reply = await handle(self._access, self._limits, authenticate, answer, partial(self._refuse, request))
         reply.headers = [
             *(() if isinstance(reply, EventStream) else (NO_STORE,)),
             *self._cross_origin(request.headers),
@@ -152,7 +153,7 @@ class Endpoint:
 
     def _opened(self, stream: Stream) -> EventStream:
         return EventStream(
-            200, streams=self._streams, name=ACCESS.name, feed=stream.feed, pending=stream.pending, last=stream.last
+            200, streams=self._streams, name=NAME, feed=stream.feed, pending=stream.pending, last=stream.last
         )
 
     async def _speak(

@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Header, Reply
+from holdfast.kit.limits import Limits
 from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.model import Agents, Change
 from holdfast.kit.mcp.resources import NoSuchResource, Resources
@@ -44,8 +45,9 @@ class InitializeResult(rpc.Result, kw_only=True, rename="camel"):
 class Handshake:
     """Answers the messages of this era."""
 
-    def __init__(self, agents: Agents, tools: Tools, resources: Resources) -> None:
+    def __init__(self, agents: Agents, tools: Tools, resources: Resources, limits: Limits) -> None:
         self._agents = agents
+        self._limits = limits
         self._resources = resources
         self._methods: dict[str, rpc.Method] = {
             "initialize": self.initialize,
@@ -114,6 +116,9 @@ class Handshake:
         """
         if not 1 <= len(items) <= MAX_BATCH:
             raise rpc.Fault(rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
+        if self._agents.limit:
+            # The request itself was counted as one message.
+            await self._limits.hit(self._agents.limit, caller.name, len(items) - 1)
         seen: set[rpc.Id | UnsetType] = set()
         admitted: list[tuple[rpc.Message, rpc.Work] | bytes] = []
         for item in items:

@@ -67,7 +67,7 @@ class Agents:
 
     instructions         how the tools work together, for the model that uses them
     changes              the feed of changes that concern a caller; None: changes are not announced
-    limit                the rate limit that calls of tools count against, by name
+    limit                the rate limit that every message counts against, by name
     authenticate         turns the credential of a request into its caller; None: as in the rest of the service
     resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
     scope                the scopes that a client without an access token should ask for, separated by blanks

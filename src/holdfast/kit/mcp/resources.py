@@ -62,9 +62,9 @@ class Resources:
         self._limits = limits
         by_name = {each.name: each for each in operations}
         self._documents = {each.entry.uri: each for each in agents.documents}
-        self._families = [Family(each, by_name[each.operation], runner, agents.limit) for each in agents.templates]
+        self._families = [Family(each, by_name[each.operation], runner) for each in agents.templates]
         catalogue = agents.catalogue
-        self._listing = Listing(catalogue, by_name[catalogue.operation], runner, agents.limit) if catalogue else None
+        self._listing = Listing(catalogue, by_name[catalogue.operation], runner) if catalogue else None
         self.methods: rpc.Methods = (
             {"resources/list": self.index, "resources/templates/list": self.templates, "resources/read": self.read}
             if agents.has_resources
@@ -146,9 +146,9 @@ async def read_document(document: Document, caller: Caller) -> rpc.Outcome:
 class Family:
     """A resource template, and the operation that answers at its addresses."""
 
-    def __init__(self, template: Template, operation: Operation, runner: Runner, limit: str | None) -> None:
+    def __init__(self, template: Template, operation: Operation, runner: Runner) -> None:
         self.template = TemplateEntry(template.uri, template.name, template.title, template.description)
-        self.access = Access(operation.name, operation.scope, limit, operation.limit)
+        self.access = Access(operation.name, operation.scope, operation.limit)
         self.operation = operation
         self._run = runner[operation]
         self._shape = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template.uri)))
@@ -180,8 +180,8 @@ class Family:
 class Listing:
     """The catalogue, and the operation whose pages it shows."""
 
-    def __init__(self, catalogue: Catalogue, operation: Operation, runner: Runner, limit: str | None) -> None:
-        self.access = Access(operation.name, operation.scope, limit, operation.limit)
+    def __init__(self, catalogue: Catalogue, operation: Operation, runner: Runner) -> None:
+        self.access = Access(operation.name, operation.scope, operation.limit)
         self.operation = operation
         self._run = runner[operation]
         self._entries = catalogue.entries

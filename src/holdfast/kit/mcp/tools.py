@@ -35,13 +35,10 @@ class ToolList(rpc.Cacheable, kw_only=True, rename="camel"):
 
 
 class Tools:
-    """The tools of a service.
+    """The tools of a service."""
 
-    limit    the rate limit that every call counts against, by name
-    """
-
-    def __init__(self, operations: Operations, runner: Runner, limits: Limits, limit: str | None) -> None:
-        self._tools = {each.name: Tool(each, runner, limit) for each in operations if each.tool}
+    def __init__(self, operations: Operations, runner: Runner, limits: Limits) -> None:
+        self._tools = {each.name: Tool(each, runner) for each in operations if each.tool}
         self._scopes = frozenset(tool.operation.scope for tool in self._tools.values())
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
@@ -71,9 +68,9 @@ class Tools:
 class Tool:
     """One operation as a tool."""
 
-    def __init__(self, operation: Operation, runner: Runner, limit: str | None) -> None:
+    def __init__(self, operation: Operation, runner: Runner) -> None:
         self.operation = operation
-        self.access = Access(operation.name, operation.scope, limit, operation.limit)
+        self.access = Access(operation.name, operation.scope, operation.limit)
         self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]
         self._command = ArgumentReader(operation.command)
