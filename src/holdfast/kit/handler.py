@@ -193,7 +193,7 @@ class Reply(Struct):
     media_type: bytes = JSON
 
     async def send(self, request: Request) -> None:
-        headers = [*self.headers]
+        headers = [NOSNIFF, *self.headers]
         if self.content:
             headers += [(b"content-type", self.media_type), (b"content-length", str(len(self.content)).encode())]
         elif self.status not in {204, 304}:
@@ -203,6 +203,8 @@ class Reply(Struct):
 
 
 NO_STORE: Header = (b"cache-control", b"no-store")
+NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
+"""Tells browsers to believe the declared type of an answer, and not to guess another."""
 
 Refuse = Callable[[problems.Problem, Request], Reply]
 """Renders a problem."""

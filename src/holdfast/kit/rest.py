@@ -22,8 +22,8 @@ from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, readable, sound
 from holdfast.kit.handler import (
     NO_STORE,
+    NOSNIFF,
     Access,
-    Header,
     Headers,
     Refuse,
     Reply,
@@ -76,15 +76,16 @@ class Table:
         self.otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        send = without_sniffing(send)
-        handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else self.otherwise
-        if handler:
+        if handler := self._handlers.get(scope.get("path", "")):
             await handler(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await self.otherwise(scope, receive, send)
             return
         parts = segments(scope)
         methods = self._static.get(scope["path"]) or self._find(parts)
         if methods is None:
-            await self.otherwise(scope, receive, send)
+            await self.otherwise(scope, receive, without_sniffing(send))
             return
         request = Request(scope, receive, send, dict(scope["headers"]))
         # A path that answers GET also answers HEAD; the server leaves out the body.
@@ -111,17 +112,14 @@ class Table:
 
 
 def without_sniffing(send: Send) -> Send:
-    """A `send` that tells browsers to believe the declared type of every answer, and not to guess another."""
+    """A `send` that adds `NOSNIFF` to answers that no `Reply` made."""
 
     async def forward(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), NOSNIFF]
+        if message["type"] == "http.response.start" and NOSNIFF not in message["headers"]:
+            message["headers"] = [NOSNIFF, *message["headers"]]
         await send(message)
 
     return forward
-
-
-NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 
 
 class Endpoint:

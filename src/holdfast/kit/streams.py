@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
-from holdfast.kit.handler import Reply, Request
+from holdfast.kit.handler import NOSNIFF, Reply, Request
 
 M = TypeVar("M")
 
@@ -29,6 +29,7 @@ ROOM = 256
 OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
 
 HEADERS = [
+    NOSNIFF,
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),

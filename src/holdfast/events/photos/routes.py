@@ -11,7 +11,7 @@ from holdfast.events.images.model import content_type_of, upload_name
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CACHED, Opened, Store
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import NO_STORE, Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.handler import NO_STORE, NOSNIFF, Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.limits import Limits
 from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, Problem
 
@@ -72,7 +72,7 @@ def _showing(store: Store) -> Answer:
             if photo is None:
                 raise NOT_FOUND("No photo has this address.")
             about = [(b"content-type", content_type.encode()), (b"content-length", str(photo.size).encode())]
-            headers = [*SEEN, (b"etag", etag), *about]
+            headers = [NOSNIFF, *SEEN, (b"etag", etag), *about]
             await request.send({"type": "http.response.start", "status": 200, "headers": headers})
             if request.method == "GET":
                 await _pass_on(photo, request)
