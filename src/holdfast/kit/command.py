@@ -163,9 +163,19 @@ def integers(kind: type[Command]) -> frozenset[str]:
 
 
 def _is(field: FieldInfo, kind: type[msgspec.inspect.Type]) -> bool:
-    info = msgspec.inspect.type_info(field.type)
-    choices = info.types if isinstance(info, UnionType) else (info,)
-    return any(isinstance(choice.type if isinstance(choice, Metadata) else choice, kind) for choice in choices)
+    return any(isinstance(choice, kind) for choice in _choices(msgspec.inspect.type_info(field.type)))
+
+
+def _choices(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
+    """The types that a value may have."""
+    match info:
+        case Metadata():
+            yield from _choices(info.type)
+        case UnionType():
+            for choice in info.types:
+                yield from _choices(choice)
+        case _:
+            yield info
 
 
 def sound(value: Any) -> Any:
