@@ -1,4 +1,7 @@
-"""The objects of the contract, written down once more as strict types: an answer fits one exactly or fails."""
+"""The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
+
+Beside the contract's fields, a registration has `email` and `name`, and a user `public_id`.
+"""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeVar
@@ -92,6 +95,8 @@ class Registration(Shape):
     amount_paid: int
     user_id: Handle
     received_at: Utc
+    email: str
+    name: str | None
 
 
 class Next(Shape):
@@ -159,6 +164,7 @@ class Upload(Shape):
 
 class User(Shape):
     id: int
+    public_id: Handle
     name: str | None
     email: str
     role: Literal["user", "organizer", "admin"]

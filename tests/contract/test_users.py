@@ -13,8 +13,8 @@ async def test_an_admin_lists_organizers_and_students(service: Service) -> None:
 
     organizer, student = listed(await (await service.admin()).get("/api/users"), User)
 
-    assert organizer == User(ada.id, "Ada Events", "ada@example.com", "organizer", "ada")
-    assert student == User(student.id, None, "ann@example.com", "user", None)
+    assert organizer == User(ada.id, organizer.public_id, "Ada Events", "ada@example.com", "organizer", "ada")
+    assert student == User(student.id, student.public_id, None, "ann@example.com", "user", None)
 
 
 @requirement("users.list", "auth.organizer-scope")

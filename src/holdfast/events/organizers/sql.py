@@ -33,7 +33,7 @@ async def list_organizers(reader: Reader, seen_by: int | None, offset: int, limi
     return await reader.rows(
         User,
         """
-        select id, name, email, role, slug from users
+        select id, public_id, name, email, role, slug from users
          where role = 'organizer' and (%(seen_by)s::bigint is null or id = %(seen_by)s)
          order by id offset %(offset)s limit %(limit)s
         """,

@@ -55,7 +55,12 @@ ACCEPT: LiteralString = """
           left join lateral (select * from events where id = request.event_id limit 1) as events on true
           left join lateral (select id, public_id from users where users.email = request.email
                              union all
-                             select id, public_id from users where users.public_id = request.user_id
+                             select id, public_id from users
+                              where users.public_id = request.user_id
+                                -- A handle names nobody, unless the person is known to the organizer already.
+                                and (request.tenant_id is null or users.id = request.tenant_id
+                                     or (select true from registrations join events on events.id = event_id
+                                          where user_id = users.id and organizer_id = request.tenant_id limit 1))
                              limit 1) as person on true),
     created as (
         insert into users (public_id, email)

@@ -5,13 +5,18 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import EventId
-from holdfast.events.users.model import Email, PublicId
+from holdfast.events.users.model import Email, Name, PublicId
 from holdfast.kit.command import Command, Minor, rule
+from holdfast.kit.pagination import OffsetPage
 
 Status = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, description="Time of arrival, UTC, in microseconds.")
 ]
+
+
+class ListRegistrations(OffsetPage):
+    event_id: Annotated[EventId | None, Meta(description="Only those for this event.")] = None
 
 
 class GetRegistration(Command):
@@ -21,7 +26,7 @@ class GetRegistration(Command):
 
 class AcceptRegistration(Command):
     event_id: EventId
-    user_id: Annotated[PublicId | None, Meta(description="Someone with an account; or else give `email`.")] = None
+    user_id: Annotated[PublicId | None, Meta(description="Someone registered with you before; or else `email`.")] = None
     email: Annotated[Email | None, Meta(description="Finds or creates a student account; or else give `user_id`.")] = (
         None
     )
@@ -55,6 +60,8 @@ class Registration(Struct):
     amount_paid: Minor
     user_id: PublicId
     received_at: ReceivedAt
+    email: Annotated[str, Meta(description="The person's address.")]
+    name: Name
 
 
 class Next(Struct):
@@ -86,3 +93,5 @@ class Found(Struct):
     amount_paid: int | None
     received_at: str | None
     reason: str | None
+    email: str | None
+    name: str | None

@@ -19,6 +19,7 @@ from holdfast.events.registrations.model import (
     DeleteRegistration,
     Found,
     GetRegistration,
+    ListRegistrations,
     Next,
     Registration,
     UpdateRegistration,
@@ -26,7 +27,7 @@ from holdfast.events.registrations.model import (
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch
-from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.pagination import Page, offset_page
 from holdfast.kit.problems import (
     FORBIDDEN,
     NOT_FOUND,
@@ -38,14 +39,20 @@ from holdfast.kit.problems import (
 )
 
 
-async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Registration]:
-    """List settled registrations in order of arrival.
+@refuses(NOT_FOUND, FORBIDDEN)
+async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Page[Registration]:
+    """List settled registrations in order of arrival, of all events or of one.
 
     Organizer keys see only registrations of their own events; admin keys see all.
     """
-    return offset_page(
-        await sql.list_registrations(reader, caller.tenant_id, command.offset, command.limit + 1), command
-    )
+    if command.event_id is not None:
+        organizer_id = await sql.organizer_of(reader, command.event_id)
+        if organizer_id is None:
+            raise _no_event(command.event_id)
+        if not caller.may_access(organizer_id):
+            raise _of_another(command.event_id)
+    rows = await sql.list_registrations(reader, caller.tenant_id, command.event_id, command.offset, command.limit + 1)
+    return offset_page(rows, command)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED)
@@ -55,8 +62,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     It is there once it is registered or waitlisted. Until then it is refused: `registration_pending` while it waits to
     be settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
     """
-    asked = [(call.command.event_id, call.command.user_id) for call in batch.calls]
-    found = await sql.find_registrations(reader, asked)
+    found = await sql.find_registrations(reader, [_asked(call.caller, call.command) for call in batch.calls])
     return [_answer(call.caller, call.command, each) for call, each in zip(batch.calls, found, strict=True)]
 
 
@@ -105,7 +111,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     A seat it held goes to the first on the waiting list.
     """
     await sql.lock_event_of(tx, command.event_id)
-    found = (await sql.find_registrations(tx, [(command.event_id, command.user_id)]))[0]
+    [found] = await sql.find_registrations(tx, [_asked(caller, command)])
     answer = _answer(caller, command, found)
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
@@ -117,7 +123,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
 async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """The settled registration. Its event is locked, so that no other transaction settles or frees seats meanwhile."""
     await sql.lock_event_of(tx, command.event_id)
-    found = (await sql.find_registrations(tx, [(command.event_id, command.user_id)]))[0]
+    [found] = await sql.find_registrations(tx, [_asked(caller, command)])
     answer = _answer(caller, command, found)
     if isinstance(answer, Problem):
         raise answer
@@ -127,12 +133,16 @@ async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Regis
 Named = GetRegistration | UpdateRegistration | DeleteRegistration
 
 
+def _asked(caller: Caller, command: Named) -> tuple[int, str, int | None]:
+    return command.event_id, command.user_id, caller.tenant_id
+
+
 def _answer(caller: Caller, command: Named, found: Found | None) -> Registration | Problem:
     """The registration, or the problem, that a caller gets for one person at one event."""
     if found is None:
-        return NOT_FOUND(f"No event has the id {command.event_id}.")
+        return _no_event(command.event_id)
     if not caller.may_access(found.organizer_id):
-        return FORBIDDEN(f"Event {command.event_id} belongs to another organizer.")
+        return _of_another(command.event_id)
     if found.status is None:
         return NOT_FOUND(f"{command.user_id} is not registered for event {command.event_id}.")
     if found.status == "pending":
@@ -141,8 +151,25 @@ def _answer(caller: Caller, command: Named, found: Found | None) -> Registration
         return REGISTRATION_REJECTED(reason=found.reason)
     assert found.amount_paid is not None
     assert found.received_at is not None
-    id = f"{found.event_id}-{found.user_id}"
-    return Registration(id, found.status, found.event_id, found.amount_paid, found.user_id, found.received_at)
+    assert found.email is not None
+    return Registration(
+        id=f"{found.event_id}-{found.user_id}",
+        status=found.status,
+        event_id=found.event_id,
+        amount_paid=found.amount_paid,
+        user_id=found.user_id,
+        received_at=found.received_at,
+        email=found.email,
+        name=found.name,
+    )
+
+
+def _no_event(event_id: int) -> Problem:
+    return NOT_FOUND(f"No event has the id {event_id}.")
+
+
+def _of_another(event_id: int) -> Problem:
+    return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
 
 
 def _accepted(event_id: int, public_id: str) -> Accepted:
@@ -150,14 +177,16 @@ def _accepted(event_id: int, public_id: str) -> Accepted:
 
 
 REFUSALS: Mapping[str, Callable[[AcceptRegistration], Problem]] = {
-    "not_found": lambda command: NOT_FOUND(f"No event has the id {command.event_id}."),
-    "forbidden": lambda command: FORBIDDEN(f"Event {command.event_id} belongs to another organizer."),
+    "not_found": lambda command: _no_event(command.event_id),
+    "forbidden": lambda command: _of_another(command.event_id),
     "event_cancelled": lambda command: EVENT_CANCELLED(f"Event {command.event_id} has been cancelled."),
     "event_expired": lambda command: EVENT_EXPIRED(f"Event {command.event_id} has already taken place."),
     "event_full": lambda command: EVENT_FULL(
         f"Every seat of event {command.event_id} is taken and its waiting list has no room."
     ),
-    "no_such_user": lambda _: invalid({"user_id": ["nobody has this public id; register by email instead"]}),
+    "no_such_user": lambda _: invalid(
+        {"user_id": ["nobody known to you has this public id; register by email instead"]}
+    ),
     "account_in_the_making": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
 }
 """The problem for each code of the intake statement."""

@@ -4,29 +4,49 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.events.registrations.model import Found, Registration
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import KNOWN
 
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
-async def list_registrations(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[Registration]:
-    """Registrations in order of arrival: for the events of one organizer, or for all with None."""
-    of_whom: LiteralString = "" if organizer_id is None else "and events.organizer_id = %(organizer_id)s"
+async def list_registrations(
+    reader: Reader, seen_by: int | None, event_id: int | None, offset: int, limit: int
+) -> list[Registration]:
+    """Registrations in order of arrival: for the events of one organizer, or for all with None; or for one event."""
+    of_whom: LiteralString = "" if seen_by is None else "and events.organizer_id = seen_by"
+    for_what: LiteralString = "" if event_id is None else "and events.id = %(event_id)s"
     return await reader.rows(
         Registration,
         f"""
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
-               registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at
+               registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
+               users.email, case when {KNOWN} then users.name end as name
           from registrations
+         cross join (select %(seen_by)s::bigint as seen_by) as reader
           join events on events.id = registrations.event_id
           join users on users.id = registrations.user_id
-         where registrations.status in ('registered', 'waitlisted') {of_whom}
+         where registrations.status in ('registered', 'waitlisted') {of_whom} {for_what}
          order by registrations.received_at, registrations.arrival offset %(offset)s limit %(limit)s
         """,
-        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+        {"seen_by": seen_by, "event_id": event_id, "offset": offset, "limit": limit},
     )
+
+
+async def organizer_of(reader: Reader, event_id: int) -> int | None:
+    return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
+
+
+class Asked(Struct):
+    """One person at one event, as the statement reads them. `seen_by` is the organizer who asks, None for an admin."""
+
+    place: int
+    event_id: int
+    user_id: str
+    seen_by: int | None
 
 
 # Frequent statements get their calls as one JSON array, which is written and read several times faster than arrays of
@@ -34,23 +54,24 @@ async def list_registrations(reader: Reader, organizer_id: int | None, offset: i
 # plan and cache a scan while a table is small, which then gets slower with every row until the statistics are updated.
 
 FIND: LiteralString = f"""
-    select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason
-      from json_to_recordset(%(asked)s::json) as asked (place integer, event_id bigint, user_id text)
+    select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
+           users.email, case when {KNOWN} then users.name end
+      from json_to_recordset(%(asked)s::json) as asked (place integer, event_id bigint, user_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = asked.event_id limit 1) as events on true
-      left join lateral (select id from users where public_id = asked.user_id limit 1) as users on true
+      left join lateral (select * from users where public_id = asked.user_id limit 1) as users on true
       left join lateral (select * from registrations
                           where event_id = events.id and user_id = users.id limit 1) as registrations on true
      order by asked.place
 """
 
 
-async def find_registrations(reader: Reader, asked: Sequence[tuple[int, str]]) -> list[Found | None]:
-    """The registration of each (event, person), in the order given; None where there is no such event."""
-    rows = [{"place": place, "event_id": event, "user_id": user} for place, (event, user) in enumerate(asked)]
+async def find_registrations(reader: Reader, asked: Sequence[tuple[int, str, int | None]]) -> list[Found | None]:
+    """The registration of each (event, person, organizer who asks), in the order given; None if there is no event."""
+    rows = [Asked(place, *each) for place, each in enumerate(asked)]
     found = await reader.tuples(FIND, {"asked": msgspec.json.encode(rows).decode()})
     return [
-        None if organizer_id is None else Found(organizer_id, *pair, *known)
-        for pair, (organizer_id, *known) in zip(asked, found, strict=True)
+        None if organizer_id is None else Found(organizer_id, each.event_id, each.user_id, *known)
+        for each, (organizer_id, *known) in zip(rows, found, strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import base64
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
@@ -15,11 +15,21 @@ PublicId = Annotated[
 Role = Literal["user", "organizer", "admin"]
 
 
+Name = Annotated[str | None, Meta(description="null where it is not known to you.")]
+
+KNOWN: LiteralString = "(seen_by is null or users.id = seen_by or users.role = 'user')"
+"""Whether name, slug and role in a row of `users` are known to the organizer in the column `seen_by`; null is an admin.
+
+An organizer knows its own account. Of another organizer who is registered for its events, it knows only the address.
+"""
+
+
 class User(Struct):
     """Someone with an account."""
 
     id: int
-    name: str | None
+    public_id: PublicId
+    name: Name
     email: str
     role: Role
     slug: Annotated[str | None, Meta(description="Organizer path namespace.")]

@@ -1,0 +1,107 @@
+"""GET /api/registrations: organizers see who is coming, to all their events or to one."""
+
+from typing import Any
+
+from tests.events.agents.samples import agent
+from tests.support import Client, Service
+
+
+async def coming(client: Client, **query: Any) -> list[str]:
+    """The addresses of those who are listed."""
+    answer = await client.get("/api/registrations", params=query)
+    assert answer.status_code == 200, answer.text
+    return [each["email"] for each in answer.json()["data"]]
+
+
+async def two_events(service: Service, ada: Client) -> tuple[int, int]:
+    """Ann and Ben are registered for the first event, Ben and Cal for the second."""
+    first, second = (await ada.create_event())["id"], (await ada.create_event())["id"]
+    for event, name in ((first, "ann"), (second, "ben"), (first, "ben"), (second, "cal")):
+        await ada.register(event, email=f"{name}@example.com")
+    await service.settle()
+    return first, second
+
+
+async def test_a_registration_says_who_it_is_of(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="Ann@Example.com")
+    await service.settle()
+    await service.run_sql("update users set name = 'Ann Lee' where email = 'ann@example.com'")
+
+    listed, [polled] = (
+        (await ada.get("/api/registrations")).json()["data"],
+        [(await ada.get(poll)).json()["data"]],
+    )
+    changed = (await ada.patch(poll, {"registration": {"amount_paid": 0}})).json()["data"]
+
+    assert (polled["email"], polled["name"]) == ("ann@example.com", "Ann Lee")
+    assert listed == [polled] == [changed]
+
+
+async def test_users_and_registrations_name_a_person_by_the_same_handle(service: Service) -> None:
+    ada = await service.organizer(email="ada@example.com")
+    poll = await ada.register((await ada.create_event())["id"], email="ann@example.com")
+    await service.settle()
+
+    handles = {each["email"]: each["public_id"] for each in (await ada.get("/api/users")).json()["data"]}
+    [organizer] = (await ada.get("/api/organizers")).json()["data"]
+
+    assert handles["ann@example.com"] == poll.rpartition("/")[2]
+    assert handles["ada@example.com"] == organizer["public_id"]
+
+
+async def test_an_event_lists_only_those_who_come_to_it_in_order_of_arrival(service: Service) -> None:
+    ada = await service.organizer()
+    first, second = await two_events(service, ada)
+
+    assert await coming(ada, event_id=first) == ["ann@example.com", "ben@example.com"]
+    assert await coming(ada, event_id=second) == ["ben@example.com", "cal@example.com"]
+    assert await coming(ada, event_id=second, offset=1) == ["cal@example.com"]
+    assert len(await coming(ada)) == 4
+    assert await coming(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
+
+
+async def test_a_page_of_one_event_says_whether_there_is_more(service: Service) -> None:
+    ada = await service.organizer()
+    first, _ = await two_events(service, ada)
+
+    answer = await ada.get("/api/registrations", params={"event_id": first, "limit": 1})
+
+    assert answer.json()["pagination"] == {"count": 1, "offset": 0, "limit": 1, "has_more": True}
+
+
+async def test_the_tool_lists_who_comes_to_one_event(service: Service) -> None:
+    ada = await service.organizer()
+    _, second = await two_events(service, ada)
+
+    result = await agent(service, ada).call("list_registrations", event_id=second)
+
+    listed = result["structuredContent"]["data"]
+    assert [each["email"] for each in listed] == ["ben@example.com", "cal@example.com"]
+
+
+async def test_who_comes_to_the_event_of_another_organizer_is_not_told(service: Service) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+    first, _ = await two_events(service, ada)
+
+    refused = await eve.get("/api/registrations", params={"event_id": first})
+    told = await agent(service, eve).call("list_registrations", event_id=first)
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    assert told["isError"]
+    assert "ann@example.com" not in refused.text + told["content"][0]["text"]
+
+
+async def test_an_event_that_does_not_exist_is_not_found(service: Service) -> None:
+    ada = await service.organizer()
+
+    for client in (ada, await service.admin()):
+        refused = await client.get("/api/registrations", params={"event_id": 4711})
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+
+
+async def test_an_event_id_that_is_no_number_is_refused(service: Service) -> None:
+    refused = await (await service.organizer()).get("/api/registrations", params={"event_id": "first"})
+
+    assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["event_id"])
