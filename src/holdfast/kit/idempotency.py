@@ -42,15 +42,6 @@ class Stored(NamedTuple):
     sealed: bytes
 
 
-class Attempt:
-    """Base of answers that may say that nothing was done. Such an answer is not stored: the request may be tried again.
-
-    applied    whether anything was stored
-    """
-
-    applied: bool
-
-
 @dataclass(frozen=True)
 class Idempotency:
     """How a service treats idempotency keys.
@@ -92,7 +83,7 @@ class Idempotency:
             {
                 requests[place]: secret.seal(msgspec.json.encode(answer).decode())
                 for place, answer in done.items()
-                if not isinstance(answer, Problem) and (answer.applied if isinstance(answer, Attempt) else True)
+                if not isinstance(answer, Problem)
             },
         )
         return [

@@ -1,5 +1,6 @@
 """Importing pools and variants from CSV: all rows, or none, and a dry run unless one says otherwise."""
 
+import re
 from typing import Any
 
 import pytest
@@ -11,12 +12,12 @@ async def load(shop: Shop, text: str, kind: str = "pools", **options: Any) -> di
     return await shop.call("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
 
 
-def refused(answer: dict[str, Any]) -> list[tuple[int, str]]:
-    """The lines that were refused, and why; then nothing was stored."""
-    assert (answer["applied"], answer["version"], answer["created"], answer["updated"]) == (False, None, 0, 0)
-    assert answer["refused"] == len(answer["rows"])
-    assert {row["outcome"] for row in answer["rows"]} == {"refused"}
-    return [(row["line"], row["message"]) for row in answer["rows"]]
+async def refused(shop: Shop, text: str, kind: str = "pools", **options: Any) -> list[tuple[int, str]]:
+    """The lines for which an import is refused, and why."""
+    answer = await shop.refused("import_csv", **{"kind": kind, "text": text, "dry_run": False, **options})
+    assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
+    lines = [re.fullmatch(r"line (\d+): (.+)", message) for message in answer["errors"]["text"]]
+    return [(int(line[1]), line[2]) for line in lines if line]
 
 
 async def test_unknown_pools_are_created_and_known_ones_are_changed(shop: Shop) -> None:
@@ -24,7 +25,7 @@ async def test_unknown_pools_are_created_and_known_ones_are_changed(shop: Shop) 
 
     done = await load(shop, "name,unit,quantity,buffer,low_stock_at\nHONEY JARS,,44,,7\nHoney,g,5000,250,\n")
 
-    assert (done["applied"], done["created"], done["updated"], done["refused"]) == (True, 1, 1, 0)
+    assert (done["applied"], done["created"], done["updated"], done["unchanged"]) == (True, 1, 1, 0)
     assert done["rows"] == [
         {"line": 2, "outcome": "updated", "message": "HONEY JARS"},
         {"line": 3, "outcome": "created", "message": "Honey"},
@@ -110,8 +111,9 @@ async def test_one_bad_row_keeps_all_from_being_stored_and_every_bad_row_is_name
         "Short,units\n"
     )
 
-    told = refused(await load(shop, text))
+    told = await refused(shop, text)
 
+    assert await refused(shop, text, dry_run=True) == told
     assert [line for line, _ in told] == [3, 4, 5, 6, 7, 8, 9]
     fields = [message.partition(":")[0] for _, message in told]
     assert fields[1:6] == ["quantity", "buffer", "quantity", "name", "quantity"]
@@ -124,7 +126,7 @@ async def test_one_bad_row_keeps_all_from_being_stored_and_every_bad_row_is_name
     "cell", ["1e400", "NaN", "inf", "1e30", "1_000", "\u0663", "1" * 5_000, "0x10", "5 units", '"1,5"', "1.5", "TRUE"]
 )
 async def test_a_cell_that_is_no_number_of_ours_is_refused(shop: Shop, cell: str) -> None:
-    told = refused(await load(shop, f"name,quantity\nJars,{cell}\n"))
+    told = await refused(shop, f"name,quantity\nJars,{cell}\n")
 
     assert [(line, message.partition(":")[0]) for line, message in told] == [(2, "quantity")]
 
@@ -148,7 +150,7 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
         f"Jars,{SIX_PACK},0\n"
     )
 
-    told = refused(await load(shop, text, "members"))
+    told = await refused(shop, text, "members")
 
     assert [(line, message.partition(":")[0]) for line, message in told] == [
         (3, "pool"),
@@ -194,7 +196,7 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 
 async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
     """A cell may have several lines; a row is named by its last."""
-    told = refused(await load(shop, 'name,unit\n"two\nlines",g\nbad row\n'))
+    told = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
 
     assert told[-1][0] == 4
 
@@ -252,11 +254,33 @@ async def test_storefronts_are_told_of_an_import_at_once(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"][SINGLE] == 44
 
 
-async def test_a_sheet_without_rows_changes_nothing(shop: Shop, inventory: Inventory) -> None:
+async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
     before = await inventory.everything()
 
-    done = await load(shop, "name,quantity\n")
+    answer = await shop.refused("import_csv", kind="pools", text="name,quantity\n", dry_run=False)
 
-    assert (done["created"], done["updated"], done["rows"]) == (0, 0, [])
+    assert (answer["code"], list(answer["errors"])) == ("validation_failed", ["text"])
     assert await inventory.everything() == before
+
+
+async def test_a_sheet_that_says_what_is_so_already_is_accepted_and_stores_nothing(
+    shop: Shop, inventory: Inventory
+) -> None:
+    await shop.golden()
+    before = await inventory.everything()
+
+    done = await load(shop, "name,quantity\nHoney jars,50\n")
+
+    assert (done["applied"], done["unchanged"], done["version"]) == (False, 1, None)
+    assert await inventory.everything() == before
+
+
+async def test_of_many_bad_rows_two_hundred_are_named(shop: Shop) -> None:
+    text = "name,quantity\n" + "".join(f"Pool no. {n},many\n" for n in range(300))
+
+    answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+
+    assert answer["message"] == "Nothing was imported: 300 rows are not acceptable."
+    assert len(answer["errors"]["text"]) == 201
+    assert answer["errors"]["text"][-1] == "and 100 more rows"

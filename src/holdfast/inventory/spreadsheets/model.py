@@ -1,13 +1,12 @@
 """Spreadsheets: pools, their variants and their history as CSV, out and in."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
 from holdfast.inventory.stock.model import Delta, ExpectedVersion, VariantGid, Write
-from holdfast.kit.idempotency import Attempt
 
 MOST_ROWS = 2_000
 
@@ -77,18 +76,24 @@ class Row(Struct):
     """What became of one row."""
 
     line: Annotated[int, Meta(description="Its line in the text; the names of the columns are line 1.")]
-    outcome: Literal["created", "updated", "unchanged", "refused"]
+    outcome: Literal["created", "updated", "unchanged"]
     message: str
 
 
-class Imported(Struct, Attempt):
-    """What an import did, or in a dry run would do. All of its rows are applied, or none."""
+class Refused(NamedTuple):
+    """Why a row cannot be imported."""
+
+    line: int
+    message: str
+
+
+class Imported(Struct):
+    """What an import did, or in a dry run would do."""
 
     dry_run: bool
-    applied: Annotated[bool, Meta(description="Whether anything was stored.")]
+    applied: Annotated[bool, Meta(description="False in a dry run, and when every row was so already.")]
     created: int
     updated: int
     unchanged: int
-    refused: int
     version: Annotated[int | None, Meta(description="Version of the shop with it; null when nothing was stored.")]
-    rows: Annotated[list[Row], Meta(description="Every refused row, and up to 200 of the others.")]
+    rows: Annotated[list[Row], Meta(description="Up to 200 of them.")]

@@ -11,14 +11,23 @@ from holdfast.inventory.pools.model import ListPools, MemberFields, Pool
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.spreadsheets import sheet
-from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, MemberRow, PoolRow, Row
+from holdfast.inventory.spreadsheets.model import (
+    ExportCsv,
+    Exported,
+    ImportCsv,
+    Imported,
+    MemberRow,
+    PoolRow,
+    Refused,
+    Row,
+)
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, present_version, write
 from holdfast.inventory.stock.ledger import Posting, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch, Call
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
+from holdfast.kit.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, Problem, invalid, refuses
 
 POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title")
@@ -27,7 +36,7 @@ HISTORY = Entry.__struct_fields__
 T = TypeVar("T")
 
 REPORTED = 200
-"""The most rows that are reported although nothing is wrong with them."""
+"""The most rows that an answer or a refusal reports."""
 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)
@@ -56,7 +65,8 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
 async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     """Import pools or variants from CSV: all rows, or none. A dry run unless you say `dry_run: false`.
 
-    Pools are recognized by their names; unknown ones are created. Quantities need write_inventory too.
+    One bad row refuses them all; `errors` names every bad row. Pools are recognized by their names; unknown ones are
+    created. Quantities need write_inventory too.
     """
     await lock(tx, caller.tenant)
     return await (_load_pools if command.kind == "pools" else _load_members)(tx, caller, command)
@@ -70,13 +80,12 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     known = await pools.find_by_name(tx, caller.tenant, names)
     keys = [known.keys[name] for name in names]
     report = [_outcome(line, row, known.pool(row.name), command) for line, row in rows]
-    refused += [
-        Row(line, "refused", f"name: {row.name} is in an earlier row too") for line, row in _repeated(rows, keys)
-    ]
-    refused += [row for row in report if row.outcome == "refused"]
+    refused += [each for each in report if isinstance(each, Refused)]
+    refused += [Refused(line, f"name: {row.name} is in an earlier row too") for line, row in _repeated(rows, keys)]
     if refused:
-        return _refused(command, refused)
-    changed = [row for (_, row), done in zip(rows, report, strict=True) if done.outcome != "unchanged"]
+        raise _nothing_imported(refused)
+    found = [each for each in report if isinstance(each, Row)]
+    changed = [row for (_, row), done in zip(rows, found, strict=True) if done.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
@@ -99,15 +108,15 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         if counts:
             await _count(tx, caller, command, counts)
 
-    return await _apply(tx, caller, command, report, save)
+    return await _apply(tx, caller, command, found, save)
 
 
-def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row:
+def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row | Refused:
     """What a row would change, or why it is refused."""
     if pool and row.version not in {None, pool.version}:
-        return Row(line, "refused", f"version: {row.name} has changed since; its version is {pool.version}")
+        return Refused(line, f"version: {row.name} has changed since; its version is {pool.version}")
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
-        return Row(line, "refused", "quantity: expected an integer >= 0")
+        return Refused(line, f"quantity: must be at least 0, not {row.quantity}")
     if pool is None:
         return Row(line, "created", row.name)
     given = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
@@ -136,15 +145,14 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     rows, refused = sheet.read(command.text, MemberRow)
     known = await pools.find_by_name(tx, caller.tenant, [row.pool for _, row in rows])
     refused += [
-        Row(line, "refused", f"pool: no pool is named {row.pool}") for line, row in rows if known.pool(row.pool) is None
+        Refused(line, f"pool: no pool is named {row.pool}") for line, row in rows if known.pool(row.pool) is None
     ]
     keys = [(known.keys[row.pool], row.variant_gid) for _, row in rows]
     refused += [
-        Row(line, "refused", f"variant_gid: {row.variant_gid} is in an earlier row too")
-        for line, row in _repeated(rows, keys)
+        Refused(line, f"variant_gid: {row.variant_gid} is in an earlier row too") for line, row in _repeated(rows, keys)
     ]
     if refused:
-        return _refused(command, refused)
+        raise _nothing_imported(refused)
     links = [
         (pool.id, MemberFields(row.variant_gid, row.units_per_sale, row.sku, row.title))
         for _, row in rows
@@ -172,9 +180,11 @@ def _linking(line: int, row: MemberRow, present: MemberFields | None) -> Row:
 async def _apply(
     tx: Tx, caller: Caller, command: ImportCsv, report: Sequence[Row], save: Callable[[int], Awaitable[None]]
 ) -> Imported:
-    """Save everything as one change, and report it."""
+    """Save everything as one change, and report it. Raises `validation_failed` when there are no rows."""
+    if not report:
+        raise invalid({"text": ["has no rows below the names of the columns"]})
     if all(row.outcome == "unchanged" for row in report):
-        return Imported(command.dry_run, False, 0, 0, len(report), 0, None, [*report[:REPORTED]])
+        return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:REPORTED]])
     await save(await bump(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
     await tx.notify(CHANGES, f"{caller.tenant} {version}")
@@ -184,15 +194,20 @@ async def _apply(
         created=sum(row.outcome == "created" for row in report),
         updated=sum(row.outcome == "updated" for row in report),
         unchanged=sum(row.outcome == "unchanged" for row in report),
-        refused=0,
         version=None if command.dry_run else version,
         rows=[*report[:REPORTED]],
     )
 
 
-def _refused(command: ImportCsv, refused: Sequence[Row]) -> Imported:
-    rows = sorted(refused, key=lambda row: row.line)
-    return Imported(command.dry_run, False, 0, 0, 0, len(rows), None, rows)
+def _nothing_imported(refused: Sequence[Refused]) -> Problem:
+    """The refusal of a spreadsheet, with its bad rows in order."""
+    messages = [f"line {row.line}: {row.message}" for row in sorted(refused)]
+    left_out = len(messages) - REPORTED
+    return VALIDATION_FAILED(
+        f"Nothing was imported: {len(refused)} {'row is' if len(refused) == 1 else 'rows are'} not acceptable.",
+        hint="Correct the rows named in `errors` and import the text again.",
+        errors={"text": [*messages[:REPORTED], *([f"and {left_out} more rows"] if left_out > 0 else [])]},
+    )
 
 
 def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:

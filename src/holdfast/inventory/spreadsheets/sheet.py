@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.inventory.spreadsheets.model import MOST_ROWS, Row
+from holdfast.inventory.spreadsheets.model import MOST_ROWS, Refused
 from holdfast.kit.command import readable, sound
 from holdfast.kit.problems import invalid
 
@@ -36,7 +36,7 @@ def _shown(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.lstrip("'").startswith(FORMULA) else cell
 
 
-def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
+def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Refused]]:
     """The rows that are well-formed, each with its line, and a report on the others.
 
     Raises `validation_failed` when the text is not CSV with the columns that are expected.
@@ -44,7 +44,7 @@ def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
     lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     known = kind.__struct_fields__
     good: list[tuple[int, R]] = []
-    refused: list[Row] = []
+    refused: list[Refused] = []
     try:
         columns = [name.strip().lower() for name in next(lines, [""])]
         if len(set(columns)) < len(columns) or not {*columns} <= {*known}:
@@ -59,7 +59,7 @@ def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Row]]:
             try:
                 good.append((lines.line_num, _row(columns, cells, kind)))
             except (msgspec.ValidationError, ValueError) as error:
-                refused.append(Row(lines.line_num, "refused", _in_words(str(error))))
+                refused.append(Refused(lines.line_num, _in_words(str(error))))
     except csv.Error as error:
         raise invalid({"text": [f"is not CSV at line {lines.line_num}: {error}"]}) from error
     return good, refused
