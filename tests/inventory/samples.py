@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "hold_quantity": {"pool_id": 1, "quantity": 1},
     "list_holds": {},
     "release_hold": {"hold_id": 3},
+    "record_sale": {"pool_id": 2, "quantity": 1, "hold_id": 3},
     "revert_entry": {"entry_id": 1},
     "export_csv": {"kind": "members"},
     "import_csv": {"kind": "pools", "text": "name,quantity\nHoney jars,7\n", "dry_run": False},

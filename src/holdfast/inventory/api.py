@@ -16,6 +16,7 @@ from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.resources import Database
+from holdfast.inventory.sales import operations as sales
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
@@ -48,7 +49,7 @@ OPERATIONS = (
 
     Operation("get_availability",     None, read(availability.get), READS, scope="read_inventory"),
     Operation("explain_availability", None, read(availability.explain), READS, scope="read_inventory"),
-    Operation("simulate_sale",        None, read(availability.simulate), READS, scope="read_inventory"),
+    Operation("simulate_sale",        None, read(sales.simulate), READS, scope="read_inventory"),
     Operation("list_low_stock",       None, read(availability.list_low_stock), READS, scope="read_inventory"),
     Operation("get_stock_history",    None, read(stock.history), READS, scope="read_inventory"),
     Operation("get_stock_at",         None, read(stock.at), READS, scope="read_inventory"),
@@ -59,7 +60,8 @@ OPERATIONS = (
     Operation("transfer_quantity",    None, batched(stock.transfer), ADDS, scope="write_inventory"),
     Operation("hold_quantity",        None, batched(stock.hold), ADDS, scope="write_inventory"),
     Operation("list_holds",           None, read(stock.list_holds), READS, scope="read_inventory"),
-    Operation("release_hold",         None, single(stock.release), SETS, scope="write_inventory"),
+    Operation("release_hold",         None, batched(stock.release), SETS, scope="write_inventory"),
+    Operation("record_sale",          None, batched(sales.record), ADDS, scope="write_inventory"),
     Operation("revert_entry",         None, single(stock.revert), SETS, scope="write_inventory"),
 
     Operation("export_csv",           None, read(spreadsheets.export), READS, scope="read_pools"),
@@ -76,6 +78,7 @@ reckoning, simulate_sale what a sale would leave.
 Start with list_pools ({} works), or find_variant when you know a variant. Before you write: every write takes dry_run.
 Send an idempotency_key with each write, so that you can repeat it safely when an answer gets lost. To be sure that
 nothing changed since you read, send expected_version or expected_quantity; an error `stale` carries the present values.
+hold_quantity keeps stock for a buyer; record_sale sells, and with hold_id turns the hold into the sale.
 Nothing is ever taken below zero, or below what is held for somebody, unless the pool allows it: `not_enough_stock`
 says how much there is. Every change of a quantity is an entry of the history; revert_entry undoes one.
 

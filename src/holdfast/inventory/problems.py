@@ -90,7 +90,10 @@ NOT_REVERTIBLE = ProblemType(
     "End a hold with release_hold; correct anything else with adjust_pool_quantity.",
 )
 HOLD_ENDED = ProblemType(
-    "hold_ended", 409, "The hold was released or has expired.", "Take a new hold with hold_quantity if you need one."
+    "hold_ended",
+    409,
+    "The hold was released or sold, or has expired.",
+    "Take a new hold with hold_quantity if you need one.",
 )
 
 ALL: tuple[ProblemType, ...] = (
@@ -117,6 +120,11 @@ ALL: tuple[ProblemType, ...] = (
 def no_pool(id: int) -> Problem:
     """The refusal of a pool that the shop does not have, which may be another shop's."""
     return NOT_FOUND(f"No pool has the id {id}.", hint="list_pools shows the pools of the shop.")
+
+
+def not_linked(variant_gid: str) -> Problem:
+    """The refusal of a variant that draws on no pool of the shop."""
+    return NOT_FOUND(f"{variant_gid} is not linked to a pool.", hint="link_variants links a variant to a pool.")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:

@@ -25,6 +25,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("transfer_quantity", {"from_pool_id": 1, "to_pool_id": 2, "quantity": 5}),
     ("hold_quantity", {"variant_gid": SIX_PACK, "quantity": 2, "reference": "cart 7"}),
     ("release_hold", {"hold_id": 4}),
+    ("record_sale", {"variant_gid": SIX_PACK, "quantity": 2, "order_reference": "order 7"}),
+    ("record_sale", {"pool_id": 2, "quantity": 2, "hold_id": 4}),
     ("revert_entry", {"entry_id": 3}),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n"}),
     ("import_csv", {"kind": "members", "text": f"pool,variant_gid,units_per_sale\nBoxes,{SINGLE},2\n"}),
@@ -39,10 +41,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("set_pool_quantity", {"pool_id": 1, "quantity": 3, "expected_quantity": 7}, "stale"),
     ("revert_entry", {"entry_id": 4}, "not_revertible"),
     ("release_hold", {"hold_id": 1}, "not_found"),
+    ("record_sale", {"pool_id": 1, "quantity": 51}, "not_enough_stock"),
+    ("record_sale", {"pool_id": 1, "quantity": 1, "hold_id": 4}, "validation_failed"),
+    ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,many\n"}, "validation_failed"),
 ]
-OF_THE_MOMENT = {"id", "hold_id", "created_at", "expires_at", "inserted_at", "dry_run"}
-OF_AN_IMPORT = {"applied", "version"}
-"""An import says itself whether anything was stored, and under which version."""
+OF_THE_MOMENT = {"id", "hold_id", "created_at", "expires_at", "inserted_at", "dry_run", "version"}
+OF_AN_IMPORT = {"applied"}
+"""An import says itself whether anything was stored."""
 
 
 def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
@@ -115,11 +120,31 @@ async def test_a_dry_run_is_refused_as_the_call_itself_is(
     before = await inventory.everything()
 
     tried = await scene.refused(tool, **arguments, dry_run=True)
-    refused = await scene.refused(tool, **arguments)
+    refused = await scene.refused(tool, **arguments, dry_run=False)
 
     assert tried == refused
     assert refused["code"] == code
     assert await inventory.everything() == before
+
+
+def versions(answer: Any) -> list[Any]:
+    """Every version in an answer, at any depth."""
+    if isinstance(answer, list):
+        return [version for item in cast(list[Any], answer) for version in versions(item)]
+    if not isinstance(answer, dict):
+        return []
+    fields = cast(dict[str, Any], answer)
+    own = [fields["version"]] if "version" in fields else []
+    return own + [version for value in fields.values() for version in versions(value)]
+
+
+@numbered
+async def test_a_dry_run_names_no_version_which_does_not_exist(
+    scene: Shop, tool: str, arguments: dict[str, Any]
+) -> None:
+    tried = await scene.call(tool, **arguments, dry_run=True)
+
+    assert {*versions(tried)} == {None}
 
 
 async def test_dry_runs_among_other_calls_of_one_batch_leave_no_trace(scene: Shop) -> None:

@@ -34,6 +34,7 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("transfer_quantity", {"from_pool_id": 1, "to_pool_id": 2, "quantity": 5}, OTHERWISE),
     ("hold_quantity", {"pool_id": 1, "quantity": 5, "reference": "cart 7"}, OTHERWISE),
     ("release_hold", {"hold_id": 3}, OTHERWISE),
+    ("record_sale", {"pool_id": 2, "quantity": 1, "hold_id": 3}, {"quantity": 2}),
     ("revert_entry", {"entry_id": 1}, OTHERWISE),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n", "dry_run": False}, OTHERWISE),
 ]
@@ -128,12 +129,12 @@ async def test_a_refused_import_is_not_remembered(scene: Shop) -> None:
     """Its rows name a pool that does not exist; then it does, and the very same call is sent again."""
     text = f"pool,variant_gid,units_per_sale\nCorks,{SIX_PACK},6\n"
     call = {"kind": "members", "text": text, "dry_run": False, "idempotency_key": "K"}
-    refused = await scene.call("import_csv", **call)
+    refused = await scene.refused("import_csv", **call)
     await scene.pool(5, name="Corks")
 
     done = await scene.call("import_csv", **call)
 
-    assert (refused["applied"], refused["refused"]) == (False, 1)
+    assert refused["code"] == "validation_failed"
     assert (done["applied"], done["created"]) == (True, 1)
 
 

@@ -13,6 +13,7 @@ from holdfast.kit.problems import Problem
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 CAUSE = Cause("agent", 1, "test")
+FACT = Cause("platform", None, "test")
 DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
 
 gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
@@ -69,7 +70,7 @@ def seen(stock: Stock) -> Any:
 
 def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
     try:
-        return stock.apply(lines, CAUSE).entries
+        return stock.apply(lines, FACT if lines[0].kind in FACTS else CAUSE).entries
     except Problem as problem:
         return problem
 
@@ -158,7 +159,7 @@ def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list
     for lines in story[1]:
         before = {gid: stock.available(gid) for gid in names}
         try:
-            affected = stock.apply(lines, CAUSE).affected
+            affected = stock.apply(lines, FACT).affected
         except Problem:
             continue
         after = {gid: stock.available(gid) for gid in names}

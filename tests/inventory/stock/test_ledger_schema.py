@@ -10,7 +10,7 @@ ENTRY = """
     insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
                         version, actor, source, created_at)
     values (%(shop)s, 99, %(pool)s, %(seq)s, %(kind)s, %(delta)s, %(held_delta)s, %(balance)s, %(held)s, %(below)s,
-            9, 'agent', 'test', now())
+            9, %(actor)s, 'test', now())
 """
 
 
@@ -24,6 +24,7 @@ async def insert(inventory: Inventory, shop: Shop, pool_id: int, **changes: obje
         "balance": 44,
         "held": 0,
         "below": False,
+        "actor": "agent",
         **changes,
     }
     await inventory.sql(ENTRY, shop=shop.id, pool=pool_id, **fields)
@@ -78,7 +79,9 @@ async def test_a_number_is_given_once(shop: Shop, inventory: Inventory) -> None:
 PROMISES = [
     ({"delta": -51, "balance": -1}, False),
     ({"delta": -51, "balance": -1, "below": True}, True),
-    ({"delta": -51, "balance": -1, "kind": "sale"}, True),
+    ({"delta": -51, "balance": -1, "kind": "sale", "actor": "platform"}, True),
+    ({"delta": -51, "balance": -1, "kind": "sale", "actor": "agent"}, False),
+    ({"delta": -51, "balance": -1, "kind": "sale", "actor": "staff"}, False),
     ({"delta": -51, "balance": -1, "kind": "external_edit"}, True),
     ({"delta": -51, "balance": -1, "kind": "reconcile"}, True),
     ({"delta": -51, "balance": -1, "kind": "transfer"}, False),

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
-from holdfast.inventory.stock.model import Affected, PoolId, PoolStock, Quantity, VariantGid
+from holdfast.inventory.stock.model import PoolId, Quantity, VariantGid
 from holdfast.kit.command import Command, rule
 
 
@@ -23,17 +23,6 @@ class GetAvailability(Command):
 
 class ExplainAvailability(Command):
     variant_gid: VariantGid
-
-
-class Sale(Struct, forbid_unknown_fields=True):
-    """A line of a sale that might be."""
-
-    variant_gid: VariantGid
-    quantity: Annotated[int, Meta(ge=1, le=10**9, description="How many of the variant.")]
-
-
-class SimulateSale(Command):
-    lines: Annotated[list[Sale], Meta(min_length=1, max_length=250, description="What is sold together.")]
 
 
 class ListLowStock(CursorPage):
@@ -83,27 +72,6 @@ class Explanation(Struct):
     effective: Annotated[int | None, Meta(description="null while one of its pools is not active.")]
     explanation: Annotated[str, Meta(description="The same in a sentence.")]
     pools: list[Limit]
-
-
-class Shortfall(Struct):
-    """What a sale would lack of a pool."""
-
-    pool_id: int
-    name: str
-    unit: str
-    needed: int
-    available: int
-    short: int
-
-
-class Simulation(Struct):
-    """What a sale would do. Nothing was changed."""
-
-    possible: Annotated[bool, Meta(description="Whether every line can be served in full, all of them together.")]
-    shortfalls: list[Shortfall]
-    inactive_pools: Annotated[list[int], Meta(description="Pools of it that are paused or archived: nothing is sold.")]
-    pools: Annotated[list[PoolStock], Meta(description="As they would be after it.")]
-    affected: Annotated[list[Affected] | None, Meta(description="null where more than 500 variants may be.")]
 
 
 class LowStock(Struct):

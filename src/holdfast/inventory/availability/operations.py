@@ -9,17 +9,14 @@ from holdfast.inventory.availability.model import (
     Limit,
     ListLowStock,
     LowStockList,
-    Shortfall,
-    SimulateSale,
-    Simulation,
 )
 from holdfast.inventory.cursor import cursor_page
-from holdfast.inventory.problems import POOL_NOT_ACTIVE
+from holdfast.inventory.problems import POOL_NOT_ACTIVE, not_linked
 from holdfast.inventory.resources import Reader
 from holdfast.inventory.stock.book import Touched, read_stock
-from holdfast.inventory.stock.ledger import LIMIT, Cause, Pool, Posting, Stock
+from holdfast.inventory.stock.ledger import Pool, Stock
 from holdfast.kit.caller import Caller
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
+from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, refuses
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE)
@@ -43,7 +40,7 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
     gid = command.variant_gid
     stock = await read_stock(reader, caller.tenant, Touched((), [gid]))
     if not stock.draws(gid):
-        raise _not_linked(gid)
+        raise not_linked(gid)
     effective, limiting = stock.available(gid), _limiting(stock, gid)
     limits = [
         Limit(
@@ -73,29 +70,6 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
     return Explanation(gid, effective, sentence, limits)
 
 
-@refuses(NOT_FOUND)
-async def simulate(reader: Reader, caller: Caller, command: SimulateSale) -> Simulation:
-    """What would be left if these lines were sold together. Changes nothing."""
-    stock = await read_stock(reader, caller.tenant, Touched((), [line.variant_gid for line in command.lines]))
-    needed: dict[int, int] = {}
-    for line in command.lines:
-        draws = stock.draws(line.variant_gid)
-        if not draws:
-            raise _not_linked(line.variant_gid)
-        for pool, units in draws:
-            needed[pool.id] = needed.get(pool.id, 0) + units * line.quantity
-    shortfalls = [
-        Shortfall(pool.id, pool.name, pool.unit, quantity, pool.available, quantity - pool.available)
-        for id, quantity in needed.items()
-        if (pool := stock.pools[id]).available < quantity
-    ]
-    # The ledger takes a sale even where it leaves a deficit, up to the limit of what a pool can lack.
-    sold = [Posting(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
-    after = stock.apply(sold, Cause("system", None, "simulate_sale"))
-    inactive = [id for id in sorted(needed) if stock.pools[id].status != "active"]
-    return Simulation(not shortfalls and not inactive, shortfalls, inactive, after.pools, after.affected)
-
-
 @refuses(VALIDATION_FAILED)
 async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) -> LowStockList:
     """Which pools run low: below their threshold, or at the present pace not for much longer."""
@@ -110,7 +84,3 @@ def _limiting(stock: Stock, variant_gid: str) -> Pool:
 
 def _formula(pool: Pool, units: int) -> str:
     return f"floor(max(0, {pool.on_hand} - {pool.held} - {pool.buffer}) / {units}) = {pool.available // units}"
-
-
-def _not_linked(variant_gid: str) -> Problem:
-    return NOT_FOUND(f"{variant_gid} is not linked to a pool.", hint="link_variants links a variant to a pool.")

@@ -156,7 +156,9 @@ class Pool(Struct):
     allow_negative: bool
     status: Status
     member_count: int
-    version: Annotated[int, Meta(description="For expected_version; grows with every change of the pool.")]
+    version: Annotated[
+        int | None, Meta(description="For expected_version; grows with every change of the pool. null in a dry run.")
+    ]
     inserted_at: Timestamp
 
 
@@ -196,7 +198,7 @@ class EffectiveChange(Struct):
 class PoolChange(Struct):
     """What a change of configuration did, or in a dry run would do."""
 
-    version: Annotated[int, Meta(description="Version of the shop's shared inventory with this change.")]
+    version: Annotated[int | None, Meta(description="Version of the shop with this change; null in a dry run.")]
     dry_run: bool
     pool: PoolWithMembers
     affected: list[EffectiveChange]

@@ -276,6 +276,8 @@ async def _change(
     after = await membership.effective(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
     await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
+    if command.dry_run:
+        pool.version = None
     return PoolChange(pool.version, command.dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)
 
 

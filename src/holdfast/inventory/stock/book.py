@@ -40,19 +40,33 @@ present_version = sql.present_version
 
 
 class Draft(NamedTuple):
-    """What a call asks the ledger to do."""
+    """What a call asks the ledger to do.
+
+    hold_for    how long the hold that it takes lasts
+    ends        the hold that it ends
+    """
 
     postings: list[Posting]
     source_ref: str | None = None
-    hold_id: int | None = None
     hold_for: timedelta | None = None
+    ends: StoredHold | None = None
 
 
 class Touched(NamedTuple):
-    """The pools and variants that a call reads or changes."""
+    """The pools, variants and holds that a call reads or changes."""
 
     pool_ids: Collection[int] = ()
     variant_gids: Collection[str] = ()
+    hold_ids: Collection[int] = ()
+
+
+def named(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> Touched:
+    """What a call touches that names a pool or a variant, and maybe a hold."""
+    return Touched(
+        [] if pool_id is None else [pool_id],
+        [] if variant_gid is None else [variant_gid],
+        [] if hold_id is None else [hold_id],
+    )
 
 
 async def write(
@@ -65,7 +79,7 @@ async def write(
     """Apply the calls of one shop in order, and store them. A call that is refused changes nothing.
 
     source     the tool or the job that the entries name
-    touched    the pools and variants that a call needs
+    touched    the pools, variants and holds that a call needs
     draft      what a call asks for, given the stock after the calls before it; it raises a `Problem`
     """
     shop_id = batch.tenant_id
@@ -73,7 +87,8 @@ async def write(
     needs = [touched(call.command) for call in batch.calls]
     pool_ids = {id for need in needs for id in need.pool_ids}
     variant_gids = {gid for need in needs for gid in need.variant_gids}
-    stock = await read_stock(tx, shop_id, Touched(pool_ids, variant_gids))
+    hold_ids = {id for need in needs for id in need.hold_ids}
+    stock = await read_stock(tx, shop_id, Touched(pool_ids, variant_gids, hold_ids))
     book = Book(stock, source)
     answers: list[StockChange | Problem] = []
     for call in batch.calls:
@@ -86,9 +101,13 @@ async def write(
 
 
 async def read_stock(reader: Reader, shop_id: int, touched: Touched) -> Stock:
-    """The pools named, those the variants draw on, and those that share a variant with them, as they are now."""
+    """The holds named, and the pools: those named, those that the holds and the variants concern, and those that share
+    a variant with them, as they are now.
+    """
     position = await sql.position(reader, shop_id)
-    return Stock(*position, await sql.pools_around(reader, shop_id, touched.pool_ids, touched.variant_gids))
+    holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
+    pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
+    return Stock(*position, await sql.pools_around(reader, shop_id, pool_ids, touched.variant_gids), holds)
 
 
 class Book:
@@ -98,7 +117,8 @@ class Book:
         self._stock = stock
         self._source = source
         self._entries: list[dict[str, Any]] = []
-        self._holds: list[StoredHold] = []
+        self._taken: list[StoredHold] = []
+        self._ended: list[StoredHold] = []
 
     def apply(self, call: Call[W], draft: Draft) -> StockChange:
         """Apply one call. Raises a `Problem`, and then has changed nothing."""
@@ -110,16 +130,19 @@ class Book:
             draft.source_ref,
             command.reason,
             # A hold has the id of the first entry it makes.
-            stock.entries + 1 if draft.hold_for else draft.hold_id,
+            stock.entries + 1 if draft.hold_for else draft.ends and draft.ends.id,
         )
         entries, pools, affected = stock.apply(draft.postings, cause)
         self._entries += [self._row(entry, cause, command.idempotency_key) for entry in entries]
         hold = Hold(cause.hold_id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
-            self._holds.append(StoredHold(hold.id, hold.reference, hold.expires_at, None, quantities))
+            self._taken.append(StoredHold(hold.id, hold.reference, hold.expires_at, None, quantities))
+        if ended := draft.ends:
+            ended.released_at, ended.sold = stock.now, any(entry.kind == "sale" for entry in entries)
+            self._ended.append(ended)
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)
-        return _without_ids(change) if command.dry_run else change
+        return tried(change) if command.dry_run else change
 
     def _row(self, entry: Entry, cause: Cause, key: str | None) -> dict[str, Any]:
         pool = self._stock.pools[entry.pool_id]
@@ -132,18 +155,25 @@ class Book:
         }
 
     async def flush(self, tx: Tx, shop_id: int) -> None:
-        """Store all entries by one statement, and announce the change."""
+        """Store all entries by one statement, and the holds that were taken and ended; announce the change."""
         if not self._entries:
             return
         await sql.insert_entries(tx, shop_id, self._stock.version, self._entries)
-        if self._holds:
-            await sql.insert_holds(tx, shop_id, self._holds, self._stock.now)
+        if self._taken:
+            await sql.insert_holds(tx, shop_id, self._taken, self._stock.now)
             await tx.notify(HOLDS)
+        if self._ended:
+            await sql.end_holds(tx, shop_id, self._ended)
         await tx.notify(CHANGES, f"{shop_id} {self._stock.version}")
 
 
-def _without_ids(change: StockChange) -> StockChange:
-    """A change as a dry run answers it: its entries and its new hold are not stored, so they have no ids."""
+def tried(change: StockChange) -> StockChange:
+    """A change as a dry run answers it: nothing is stored, so its entries and its new hold have no ids, and there are
+    no versions.
+    """
     hold = change.hold and replace(change.hold, id=None)
-    entries = [replace(entry, id=None, hold_id=None if hold else entry.hold_id) for entry in change.entries]
-    return replace(change, entries=entries, hold=hold)
+    entries = [
+        replace(entry, id=None, version=None, hold_id=None if hold else entry.hold_id) for entry in change.entries
+    ]
+    pools = [replace(pool, version=None) for pool in change.pools]
+    return replace(change, version=None, entries=entries, pools=pools, hold=hold)

@@ -67,9 +67,7 @@ async def _due(reader: Reader) -> Mapping[int, list[int]]:
 
 
 async def _end(tx: Tx, shop_id: int, ids: list[int]) -> int:
-    await sql.lock_shop(tx, shop_id)
-    stored = {hold.id: hold for hold in await sql.find_holds(tx, shop_id, ids) if hold.released_at is None}
     caller = system(shop_id)
-    calls = [Call(caller, ReleaseHold(hold_id=id, reason="The hold expired.")) for id in stored]
-    answers = await end_holds(tx, Batch(shop_id, calls), stored, "hold expiry") if calls else ()
+    calls = [Call(caller, ReleaseHold(hold_id=id, reason="The hold expired.")) for id in ids]
+    answers = await end_holds(tx, Batch(shop_id, calls), "hold expiry")
     return sum(isinstance(answer, StockChange) for answer in answers)

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool
-from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock
-from holdfast.kit.problems import invalid
+from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool, not_linked
+from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock, StoredHold
+from holdfast.kit.problems import NOT_FOUND, invalid
 
 FACTS: frozenset[EntryKind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
-"""Kinds of entries that record what already happened, and so are never refused for lack of stock."""
+"""Kinds of entries that record what already happened, and so are never refused for lack of stock. A sale that an agent
+or a person records is a decision.
+"""
 
 MOST_AFFECTED = 500
 """The most variants for which a change says how their quantities change."""
@@ -75,18 +77,21 @@ class Applied(NamedTuple):
 
 
 class Stock:
-    """The pools of one shop that some calls need, and the pools that share variants with them.
+    """The pools and holds of one shop that some calls need, and the pools that share variants with them.
 
     version    of the shop
     entries    in its ledger
     now        the database's time
     """
 
-    def __init__(self, version: int, entries: int, now: datetime, pools: Iterable[Pool]) -> None:
+    def __init__(
+        self, version: int, entries: int, now: datetime, pools: Iterable[Pool], holds: Iterable[StoredHold] = ()
+    ) -> None:
         self.version = version
         self.entries = entries
         self.now = now
         self.pools: Mapping[int, Pool] = {pool.id: pool for pool in pools}
+        self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
         self._draws: dict[str, list[tuple[Pool, int]]] = {}
         for pool in self.pools.values():
             for gid, units in pool.members.items():
@@ -114,6 +119,27 @@ class Stock:
         """The pools a variant draws on, each with the units one sale takes."""
         return self._draws.get(variant_gid, [])
 
+    def drawn(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[Pool, int]]:
+        """The pool that is named, or those that the variant draws on, each with the units that one takes.
+
+        Raises `not_found`, and `pool_not_active`.
+        """
+        if pool_id is not None:
+            return [(self.pool(pool_id), 1)]
+        draws = self.draws(variant_gid or "")
+        if not draws:
+            raise not_linked(variant_gid or "")
+        return [(self.pool(pool.id), units) for pool, units in draws]
+
+    def hold(self, id: int) -> StoredHold:
+        """A hold that has not ended. Raises `not_found`, and `hold_ended`."""
+        hold = self._holds.get(id)
+        if hold is None:
+            raise NOT_FOUND(f"No hold has the id {id}.", hint="list_holds shows the holds of the shop.")
+        if hold.released_at:
+            raise HOLD_ENDED(f"Hold {id} was sold." if hold.sold else f"Hold {id} was released or has expired.")
+        return hold
+
     def available(self, variant_gid: str) -> int | None:
         """How many of a variant can be sold; None when storefronts do not show it."""
         least: int | None = None
@@ -133,7 +159,7 @@ class Stock:
         """
         postings = _added_up(postings)
         for posting in postings:
-            self._permit(posting)
+            self._permit(posting, cause.actor)
         touched = [self.pools[posting.pool_id] for posting in postings]
         gids = {gid for pool in touched for gid in pool.members}
         counted = gids if len(gids) <= MOST_AFFECTED else ()
@@ -142,25 +168,22 @@ class Stock:
         entries = [self._entry(posting, cause, self.entries + place) for place, posting in enumerate(postings, start=1)]
         self.entries += len(entries)
         for pool, entry in zip(touched, entries, strict=True):
-            pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, entry.version
+            pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, self.version
             pool.entries += 1
         after = self._effective(counted)
         affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
         return Applied(entries, [_shown(pool) for pool in touched], affected if len(counted) == len(gids) else None)
 
-    def _permit(self, posting: Posting) -> None:
+    def _permit(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]
         on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
         if abs(on_hand) > LIMIT or held > LIMIT:
             raise invalid({"quantity": [f"pool {pool.id} can hold {LIMIT} {pool.unit} at most"]})
-        holds = posting.held_delta > 0
-        if posting.kind in FACTS or (not holds and (posting.delta >= 0 or pool.allow_negative)):
+        takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
+        if not takes or _has_happened(posting.kind, actor):
             return
-        # A hold may not take from the buffer; a correction may.
-        kept = pool.buffer if holds else 0
-        if on_hand - held < kept:
-            most = max(0, pool.on_hand - pool.held - kept)
-            requested = posting.held_delta or -posting.delta
+        most, requested = _most(pool, posting), posting.held_delta if posting.kind == "hold" else -posting.delta
+        if requested > most:
             raise NOT_ENOUGH_STOCK(
                 f"Pool {pool.id} ({pool.name}) has {most} {pool.unit} to give, not {requested}.",
                 pool_id=pool.id,
@@ -190,6 +213,23 @@ class Stock:
 
     def _effective(self, gids: Iterable[str]) -> dict[str, int]:
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
+
+
+def _has_happened(kind: EntryKind, actor: Actor) -> bool:
+    """Whether an entry records a fact, and no decision."""
+    return kind in FACTS and not (kind == "sale" and actor in {"agent", "staff"})
+
+
+def _most(pool: Pool, posting: Posting) -> int:
+    """The most that a decision may take from a pool. Only a correction may take from the buffer."""
+    match posting.kind:
+        case "hold":
+            return pool.available
+        case "sale":
+            # What the sale's own hold keeps can be sold as well, as far as it is there.
+            return max(0, min(pool.on_hand, pool.available - posting.held_delta))
+        case _:
+            return max(0, pool.on_hand - pool.held)
 
 
 def _added_up(postings: Sequence[Posting]) -> list[Posting]:

@@ -177,7 +177,7 @@ class Entry(Struct):
     source_ref: str | None
     reverts_id: Annotated[int | None, Meta(description="The entry this one undoes.")]
     hold_id: Annotated[int | None, Meta(description="The hold it took or ended.")]
-    version: int
+    version: Annotated[int | None, Meta(description="Version of the shop with it; null in a dry run.")]
     created_at: Timestamp
 
 
@@ -192,7 +192,7 @@ class PoolStock(Struct):
     buffer: int
     available: Annotated[int, Meta(description="max(0, on_hand - held - buffer)")]
     low_stock: Annotated[bool, Meta(description="Whether available is at or below low_stock_at.")]
-    version: int
+    version: Annotated[int | None, Meta(description="For expected_version; null where nothing was stored.")]
 
 
 class Affected(Struct):
@@ -214,7 +214,7 @@ class Hold(Struct):
 class StockChange(Struct):
     """What a change did, or in a dry run would do."""
 
-    version: Annotated[int, Meta(description="Version of the shop's shared inventory with this change.")]
+    version: Annotated[int | None, Meta(description="Version of the shop with this change; null in a dry run.")]
     dry_run: bool
     entries: list[Entry]
     pools: Annotated[list[PoolStock], Meta(description="The pools changed, as they are after it.")]
@@ -267,10 +267,15 @@ class StockAt(Struct):
 
 
 class StoredHold(Struct):
-    """A hold as it is stored, with the quantity it keeps of each pool."""
+    """A hold as it is stored, with the quantity it keeps of each pool.
+
+    released_at    when it ended
+    sold           whether it ended by a sale
+    """
 
     id: int
     reference: str | None
     expires_at: datetime
     released_at: datetime | None
     lines: dict[int, int]
+    sold: bool = False

@@ -1,6 +1,6 @@
 """Operations on stock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from holdfast.inventory.problems import (
 )
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
-from holdfast.inventory.stock.book import Draft, Touched, write
+from holdfast.inventory.stock.book import Draft, Touched, named, write
 from holdfast.inventory.stock.ledger import Posting, Stock
 from holdfast.inventory.stock.model import (
     AdjustPoolQuantity,
@@ -32,7 +32,6 @@ from holdfast.inventory.stock.model import (
     StockAt,
     StockChange,
     StockHistory,
-    StoredHold,
     TransferQuantity,
 )
 from holdfast.kit.caller import Caller
@@ -127,54 +126,28 @@ async def hold(tx: Tx, batch: Batch[HoldQuantity]) -> Sequence[StockChange | Pro
     """
 
     def draft(stock: Stock, command: HoldQuantity) -> Draft:
-        if command.pool_id is not None:
-            draws = [(stock.pool(command.pool_id), 1)]
-        else:
-            draws = stock.draws(command.variant_gid or "")
-            if not draws:
-                raise NOT_FOUND(
-                    f"{command.variant_gid} is not linked to a pool.", hint="Link it with link_variants first."
-                )
-        postings = [Posting(stock.pool(pool.id).id, "hold", 0, command.quantity * units) for pool, units in draws]
+        draws = stock.drawn(command.pool_id, command.variant_gid)
+        postings = [Posting(pool.id, "hold", 0, command.quantity * units) for pool, units in draws]
         return Draft(postings, command.reference, hold_for=timedelta(seconds=command.ttl_s))
 
-    def touched(command: HoldQuantity) -> Touched:
-        return Touched([command.pool_id]) if command.pool_id else Touched([], [command.variant_gid or ""])
-
-    return await write(tx, batch, "hold_quantity", touched, draft)
+    return await write(tx, batch, "hold_quantity", lambda each: named(each.pool_id, each.variant_gid), draft)
 
 
 @refuses(NOT_FOUND, HOLD_ENDED)
-async def release(tx: Tx, caller: Caller, command: ReleaseHold) -> StockChange:
+async def release(tx: Tx, batch: Batch[ReleaseHold]) -> Sequence[StockChange | Problem]:
     """End a hold before its time; what it kept is available again."""
-    await sql.lock_shop(tx, caller.tenant)
-    stored = {hold.id: hold for hold in await sql.find_holds(tx, caller.tenant, [command.hold_id])}
-    if not stored:
-        raise NOT_FOUND(f"No hold has the id {command.hold_id}.", hint="list_holds shows the holds of the shop.")
-    batch = Batch(caller.tenant, [Call(caller, command)])
-    return only(await end_holds(tx, batch, stored, "release_hold"))
+    return await end_holds(tx, batch, "release_hold")
 
 
-async def end_holds(
-    tx: Tx, batch: Batch[ReleaseHold], stored: Mapping[int, StoredHold], source: str
-) -> Sequence[StockChange | Problem]:
-    """End holds, and make what they kept available again. Their shop must be locked."""
+async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[StockChange | Problem]:
+    """End holds, and make what they kept available again."""
 
-    def draft(_: Stock, command: ReleaseHold) -> Draft:
-        hold = stored[command.hold_id]
-        if hold.released_at:
-            raise HOLD_ENDED(f"Hold {hold.id} has ended.")
+    def draft(stock: Stock, command: ReleaseHold) -> Draft:
+        hold = stock.hold(command.hold_id)
         postings = [Posting(pool_id, "release", 0, -quantity) for pool_id, quantity in hold.lines.items()]
-        return Draft(postings, hold.reference, hold_id=hold.id)
+        return Draft(postings, hold.reference, ends=hold)
 
-    answers = await write(tx, batch, source, lambda command: Touched(stored[command.hold_id].lines), draft)
-    ended = [
-        call.command.hold_id
-        for call, answer in zip(batch.calls, answers, strict=True)
-        if isinstance(answer, StockChange)
-    ]
-    await sql.end_holds(tx, batch.tenant_id, ended)
-    return answers
+    return await write(tx, batch, source, lambda command: Touched(hold_ids=[command.hold_id]), draft)
 
 
 @refuses(VALIDATION_FAILED)

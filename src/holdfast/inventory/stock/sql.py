@@ -123,10 +123,10 @@ async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: d
     )
 
 
-async def find_holds(reader: Reader, shop_id: int, ids: Sequence[int]) -> list[StoredHold]:
+async def find_holds(reader: Reader, shop_id: int, ids: Collection[int]) -> list[StoredHold]:
     rows = await reader.tuples(
         """
-        select id, reference, expires_at, released_at,
+        select id, reference, expires_at, released_at, sold,
                (select json_object_agg(pool_id, quantity) from hold_lines
                  where hold_lines.shop_id = %(shop_id)s and hold_id = holds.id)
           from holds where shop_id = %(shop_id)s and id = any(%(ids)s)
@@ -134,18 +134,20 @@ async def find_holds(reader: Reader, shop_id: int, ids: Sequence[int]) -> list[S
         {"shop_id": shop_id, "ids": list(ids)},
     )
     return [
-        StoredHold(id, reference, expires_at, released_at, {int(pool): quantity for pool, quantity in lines.items()})
-        for id, reference, expires_at, released_at, lines in rows
+        StoredHold(
+            id, reference, expires_at, released_at, {int(pool): quantity for pool, quantity in lines.items()}, sold
+        )
+        for id, reference, expires_at, released_at, sold, lines in rows
     ]
 
 
-async def end_holds(tx: Tx, shop_id: int, ids: Collection[int]) -> None:
+async def end_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold]) -> None:
     await tx.run(
         """
-        update holds set released_at = clock_timestamp()
+        update holds set released_at = clock_timestamp(), sold = id = any(%(sold)s)
          where shop_id = %(shop_id)s and id = any(%(ids)s) and released_at is null
         """,
-        {"shop_id": shop_id, "ids": [*ids]},
+        {"shop_id": shop_id, "ids": [hold.id for hold in holds], "sold": [hold.id for hold in holds if hold.sold]},
     )
 
 

@@ -1,0 +1,73 @@
+"""Operations on sales. All of them reckon with the rules of the ledger."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, not_linked
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, Simulation
+from holdfast.inventory.stock.book import Draft, Touched, named, read_stock, write
+from holdfast.inventory.stock.ledger import LIMIT, Cause, Posting, Stock
+from holdfast.inventory.stock.model import StockChange, StoredHold
+from holdfast.kit.caller import Caller
+from holdfast.kit.modes import Batch
+from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+
+
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
+async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Problem]:
+    """Record a sale of a variant, or of a quantity of a pool. A variant in several pools is taken from each of them.
+
+    With `hold_id` the hold becomes the sale in one step. It ends as a whole: what is left of it is available again, and
+    what is sold beyond it must be available. A sale takes no more than is available, unless the pool allows it.
+    """
+
+    def draft(stock: Stock, command: RecordSale) -> Draft:
+        draws = stock.drawn(command.pool_id, command.variant_gid)
+        newest = max((pool for pool, _ in draws), key=lambda pool: pool.version)
+        stock.pool(newest.id, expected_version=command.expected_version)
+        hold = _of_the_sale(stock, command, [pool.id for pool, _ in draws])
+        kept = hold.lines if hold else {}
+        postings = [Posting(pool.id, "sale", -command.quantity * units, -kept.get(pool.id, 0)) for pool, units in draws]
+        return Draft(postings, command.order_reference or (hold.reference if hold else None), ends=hold)
+
+    return await write(
+        tx, batch, "record_sale", lambda each: named(each.pool_id, each.variant_gid, each.hold_id), draft
+    )
+
+
+def _of_the_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) -> StoredHold | None:
+    """The hold that becomes the sale; None without one. It may keep nothing of other pools."""
+    if command.hold_id is None:
+        return None
+    hold = stock.hold(command.hold_id)
+    if hold.expires_at <= stock.now:
+        raise HOLD_ENDED(f"Hold {hold.id} has expired.")
+    if others := sorted(hold.lines.keys() - {*pool_ids}):
+        raise invalid({"hold_id": [f"keeps stock of pool {others[0]}, which this sale does not take from"]})
+    return hold
+
+
+@refuses(NOT_FOUND)
+async def simulate(reader: Reader, caller: Caller, command: SimulateSale) -> Simulation:
+    """What would be left if these lines were sold together. Changes nothing."""
+    stock = await read_stock(reader, caller.tenant, Touched((), [line.variant_gid for line in command.lines]))
+    needed: dict[int, int] = {}
+    for line in command.lines:
+        draws = stock.draws(line.variant_gid)
+        if not draws:
+            raise not_linked(line.variant_gid)
+        for pool, units in draws:
+            needed[pool.id] = needed.get(pool.id, 0) + units * line.quantity
+    shortfalls = [
+        Shortfall(pool.id, pool.name, pool.unit, quantity, pool.available, quantity - pool.available)
+        for id, quantity in needed.items()
+        if (pool := stock.pools[id]).available < quantity
+    ]
+    # The ledger takes a sale even where it leaves a deficit, up to the limit of what a pool can lack.
+    sold = [Posting(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
+    after = stock.apply(sold, Cause("system", None, "simulate_sale"))
+    inactive = [id for id in sorted(needed) if stock.pools[id].status != "active"]
+    pools = [replace(pool, version=None) for pool in after.pools]
+    return Simulation(not shortfalls and not inactive, shortfalls, inactive, pools, after.affected)

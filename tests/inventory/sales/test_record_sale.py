@@ -1,0 +1,269 @@
+"""Recording sales: of a variant or of a pool, with a hold that becomes the sale or without."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+
+
+async def kit(shop: Shop) -> tuple[int, int]:
+    """A six-pack that takes six jars of 50 and one box of 3. Returns the ids of the pools."""
+    jars = await shop.pool(50, name="Jars", members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
+    boxes = await shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    return jars["id"], boxes["id"]
+
+
+async def held(shop: Shop, **arguments: Any) -> int:
+    """The id of a new hold."""
+    return (await shop.call("hold_quantity", **arguments))["hold"]["id"]
+
+
+async def balances(shop: Shop, *pool_ids: int) -> list[tuple[int, int]]:
+    """What each pool has on hand, and what of it is held."""
+    pools = [await shop.call("get_pool", pool_id=id) for id in pool_ids]
+    return [(pool["on_hand"], pool["held"]) for pool in pools]
+
+
+async def test_one_six_pack_of_fifty_leaves_forty_four(shop: Shop) -> None:
+    await shop.golden()
+
+    change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, order_reference="order 7")
+
+    (entry,) = change["entries"]
+    assert (entry["kind"], entry["delta"], entry["held_delta"], entry["balance_after"]) == ("sale", -6, 0, 44)
+    assert (entry["actor"], entry["source"], entry["source_ref"]) == ("agent", "record_sale", "order 7")
+    assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert [entry["id"] for entry in await shop.entries(source_ref="order 7", kinds=["sale"])] == [entry["id"]]
+
+
+async def test_a_quantity_of_a_pool_is_sold_in_its_own_unit(shop: Shop) -> None:
+    pool = await shop.pool(500, unit="g")
+
+    change = await shop.call("record_sale", pool_id=pool["id"], quantity=120)
+
+    assert (change["pools"][0]["on_hand"], change["version"]) == (380, change["pools"][0]["version"])
+
+
+async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
+    jars, boxes = await kit(shop)
+
+    change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+
+    assert [(each["pool_id"], each["delta"]) for each in change["entries"]] == [(jars, -12), (boxes, -2)]
+    assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
+
+
+async def test_a_kit_of_which_one_pool_has_too_little_is_not_sold_at_all(shop: Shop, inventory: Inventory) -> None:
+    _, boxes = await kit(shop)
+    before = await inventory.everything()
+
+    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=4)
+
+    assert (refused["code"], refused["pool_id"], refused["available"]) == ("not_enough_stock", boxes, 3)
+    assert await inventory.everything() == before
+
+
+async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Inventory) -> None:
+    jars, boxes = await kit(shop)
+    hold = await held(shop, variant_gid=SIX_PACK, quantity=2, reference="cart 7")
+
+    change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
+
+    assert [(each["kind"], each["delta"], each["held_delta"]) for each in change["entries"]] == [
+        ("sale", -12, -12),
+        ("sale", -2, -2),
+    ]
+    assert {(each["hold_id"], each["source_ref"]) for each in change["entries"]} == {(hold, "cart 7")}
+    assert change["affected"] == []
+    assert await balances(shop, jars, boxes) == [(38, 0), (1, 0)]
+    assert (await shop.call("list_holds"))["holds"] == []
+    assert await inventory.differences() == []
+
+
+async def test_what_is_sold_less_than_the_hold_makes_the_rest_available_again(shop: Shop) -> None:
+    pool = await shop.golden()
+    hold = await held(shop, pool_id=pool["id"], quantity=20)
+
+    await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
+
+    assert await balances(shop, pool["id"]) == [(38, 0)]
+    assert (await shop.refused("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
+
+
+async def test_what_is_sold_beyond_the_hold_must_be_available(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50, buffer=10)
+    mine = await held(shop, pool_id=pool["id"], quantity=5)
+    await held(shop, pool_id=pool["id"], quantity=30)
+    before = await inventory.everything()
+
+    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11, hold_id=mine)
+
+    assert (refused["code"], refused["available"], refused["requested"]) == ("not_enough_stock", 10, 11)
+    assert await inventory.everything() == before
+    await shop.call("record_sale", pool_id=pool["id"], quantity=10, hold_id=mine)
+    assert await balances(shop, pool["id"]) == [(40, 30)]
+
+
+async def test_what_is_held_for_others_or_kept_back_is_not_sold(shop: Shop) -> None:
+    pool = await shop.pool(50, buffer=10)
+    await held(shop, pool_id=pool["id"], quantity=30)
+
+    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=11)
+
+    assert (refused["code"], refused["available"]) == ("not_enough_stock", 10)
+
+
+async def test_a_pool_that_may_go_below_zero_is_sold_below_zero(shop: Shop) -> None:
+    pool = await shop.pool(5, allow_negative=True)
+
+    await shop.call("record_sale", pool_id=pool["id"], quantity=7)
+
+    assert await shop.on_hand(pool["id"]) == -2
+
+
+async def test_a_hold_is_sold_though_the_shop_keeps_more_back_meanwhile(shop: Shop) -> None:
+    """What was promised stays promised: a buffer that grows takes nothing from it."""
+    pool = await shop.pool(10)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    await shop.call("update_pool", pool_id=pool["id"], buffer=10)
+
+    await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+
+    assert await balances(shop, pool["id"]) == [(4, 0)]
+
+
+async def test_a_hold_of_which_less_is_there_is_sold_as_far_as_it_is_there(shop: Shop, inventory: Inventory) -> None:
+    """The platform reported a sale that took what was held."""
+    pool = await shop.pool(10)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    await inventory.sql(
+        """
+        insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+                            version, actor, source, created_at)
+        select shop_id, entries + 1, %(pool)s, 3, 'sale', -6, 0, 4, 6, false, version + 1, 'platform', 'test', now()
+          from shared_inventories where shop_id = %(shop)s
+        """,
+        pool=pool["id"],
+        shop=shop.id,
+    )
+    await inventory.sql("update shared_inventories set entries = 3, version = version + 1")
+
+    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=5, hold_id=hold)
+    assert (refused["code"], refused["available"]) == ("not_enough_stock", 4)
+    await shop.call("record_sale", pool_id=pool["id"], quantity=4, hold_id=hold)
+
+    assert await balances(shop, pool["id"]) == [(0, 0)]
+
+
+async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    await shop.call("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+    before = await inventory.everything()
+
+    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+
+    assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} was sold.")
+    assert await inventory.everything() == before
+
+
+async def test_of_many_who_sell_one_hold_at_once_one_does(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold}
+
+    answers = await asyncio.gather(*(shop.call("record_sale", **sale) for _ in range(8)), return_exceptions=True)
+
+    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["hold_ended"] * 7
+    assert await balances(shop, pool["id"]) == [(44, 0)]
+    assert await inventory.differences() == []
+
+
+async def test_of_ten_who_buy_ten_of_fifty_at_once_five_get_them(shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    answers = await asyncio.gather(
+        *(shop.call("record_sale", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
+    )
+
+    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["not_enough_stock"] * 5
+    assert await shop.on_hand(pool["id"]) == 0
+
+
+async def test_a_hold_that_has_expired_is_not_sold_though_nobody_has_ended_it_yet(
+    shop: Shop, inventory: Inventory
+) -> None:
+    pool = await shop.pool(50)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    await inventory.sql("update holds set expires_at = now()")
+
+    refused = await shop.refused("record_sale", pool_id=pool["id"], quantity=6, hold_id=hold)
+
+    assert (refused["code"], refused["message"]) == ("hold_ended", f"Hold {hold} has expired.")
+
+
+async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> None:
+    jars, lids = await shop.pool(50), await shop.pool(50)
+    hold = await held(shop, pool_id=jars["id"], quantity=6)
+
+    refused = await shop.refused("record_sale", pool_id=lids["id"], quantity=6, hold_id=hold)
+
+    assert refused["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
+
+
+async def test_another_shops_hold_is_not_found(shop: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    theirs = await other.pool(50)
+    hold = await held(other, pool_id=theirs["id"], quantity=6)
+    mine = await shop.pool(50)
+
+    refused = await shop.refused("record_sale", pool_id=mine["id"], quantity=6, hold_id=hold)
+
+    assert refused["code"] == "not_found"
+    assert await balances(other, theirs["id"]) == [(50, 6)]
+
+
+@pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
+async def test_a_sale_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+    await shop.golden()
+
+    refused = await shop.refused("record_sale", quantity=1, **target)
+
+    assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["variant_gid"])
+
+
+async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
+    refused = await shop.refused("record_sale", variant_gid=SINGLE, quantity=1)
+
+    assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
+
+
+async def test_nothing_is_sold_from_a_pool_that_is_put_away(shop: Shop) -> None:
+    pool = await shop.golden()
+    await shop.call("archive_pool", pool_id=pool["id"])
+
+    assert (await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
+
+
+async def test_of_a_kit_the_version_to_expect_is_the_highest_of_its_pools(shop: Shop) -> None:
+    jars, boxes = await kit(shop)
+    await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
+    before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]
+
+    refused = await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=before)
+
+    assert (refused["code"], refused["current"]["pool_id"], refused["current"]["version"]) == ("stale", jars, present)
+    await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1, expected_version=present)
+
+
+async def test_a_sale_that_is_repeated_with_its_key_sells_once(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    hold = await held(shop, pool_id=pool["id"], quantity=6)
+    sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold, "idempotency_key": "order 7"}
+
+    first, second = await shop.call("record_sale", **sale), await shop.call("record_sale", **sale)
+
+    assert first == second
+    assert await balances(shop, pool["id"]) == [(44, 0)]
