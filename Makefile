@@ -14,8 +14,8 @@ run: .venv/.run ## Start everything on the embedded database and print addresses
 test: .venv/.dev ## Run every test, on all cores; with ARGS="..." what they name
 	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile)
 
-soak: .venv/.dev ## Run the long versions of the fault tests
-	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/inventory/test_ledger_under_kills.py $(ARGS)
+soak: .venv/.dev ## Run the long versions of the fault tests and of the models
+	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/inventory/test_ledger_under_kills.py $(ARGS)
 
 conformance: .venv/.dev ## Hold the agent endpoint to its protocol with the official suite
 	@.venv/bin/python -m tests.conformance.run $(ARGS)

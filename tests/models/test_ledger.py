@@ -1,0 +1,217 @@
+"""The ledger does what its model says: kits, holds, sales, adjustments, counts, transfers, reverts and keys."""
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
+
+from holdfast.inventory.stock import expiry
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, running, unlimited
+from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.machine import SOAK, Machine, Stage, explore, staged
+
+OPERATIONS = 350_000 if SOAK else 1_500
+
+POOLS = st.integers(0, 3)
+AMOUNTS = st.integers(1, 9)
+DELTAS = st.integers(-9, 9).filter(bool)
+VARIANTS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK])
+OPTIONS = st.sampled_from(
+    [{}, {}, {}, {"dry_run": True}, {"idempotency_key": "one"}, {"idempotency_key": "two"}, {"idempotency_key": "six"}]
+)
+EXPECTED = st.none() | st.sampled_from(["version", "quantity"])
+BEFORE = st.integers(0, 8)
+"""How far back an entry or a hold lies."""
+
+
+class Agent(Machine):
+    """An agent of a shop with three pools; the last number names a pool that does not exist."""
+
+    def __init__(self, stage: Stage[Inventory]) -> None:
+        super().__init__()
+        self.stage = stage
+
+    @initialize(stock=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3), st.booleans()), min_size=3, max_size=3))
+    def begin(self, stock: list[tuple[int, int, bool]]) -> None:
+        self.shop = self.stage.run(self.stage.service.shop())
+        draws = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {}]
+        pools: dict[int, Pool] = {}
+        for (on_hand, buffer, allow_negative), members in zip(stock, draws, strict=True):
+            linked = [{"variant_gid": gid, "units_per_sale": units} for gid, units in members.items()]
+            fields = {"buffer": buffer, "allow_negative": allow_negative, "members": linked}
+            made = self.stage.run(self.shop.pool(on_hand, **fields))
+            pools[made["id"]] = Pool(on_hand, buffer, allow_negative, made["version"], members)
+        self.ids = [*pools, 10**9]
+        entries = self.stage.run(self.shop.entries())
+        self.model = Ledger(
+            max(pool.version for pool in pools.values()), pools, [_entry(each) for each in entries[::-1]]
+        )
+
+    @rule(pool=POOLS, quantity=st.integers(0, 20), expected=EXPECTED, right=st.booleans(), options=OPTIONS)
+    def count(self, pool: int, quantity: int, expected: str | None, right: bool, options: Answer) -> None:
+        unchanged = self._unchanged(pool, expected, right)
+        self._change("set_pool_quantity", pool_id=self.ids[pool], quantity=quantity, **unchanged, **options)
+
+    @rule(pool=POOLS, delta=DELTAS, expected=EXPECTED, right=st.booleans(), options=OPTIONS)
+    def adjust(self, pool: int, delta: int, expected: str | None, right: bool, options: Answer) -> None:
+        kind = "restock" if delta > 6 else "adjust"
+        unchanged = self._unchanged(pool, expected, right)
+        self._change("adjust_pool_quantity", pool_id=self.ids[pool], delta=delta, kind=kind, **unchanged, **options)
+
+    @rule(changes=st.lists(st.tuples(POOLS, DELTAS), min_size=2, max_size=5))
+    def adjust_together(self, changes: list[tuple[int, int]]) -> None:
+        """Several at once share a statement. They arrive in the order in which they were sent."""
+        calls: list[dict[str, Any]] = [{"pool_id": self.ids[pool], "delta": delta} for pool, delta in changes]
+        told = self.stage.run_together(*(self._ask("adjust_pool_quantity", **call) for call in calls))
+        self.agree(calls, told, [self.model.call("adjust_pool_quantity", **call) for call in calls])
+
+    @rule(items=st.lists(st.tuples(POOLS, DELTAS), min_size=1, max_size=4), options=OPTIONS)
+    def adjust_many(self, items: list[tuple[int, int]], options: Answer) -> None:
+        lines = [{"pool_id": self.ids[pool], "delta": delta} for pool, delta in items]
+        self._change("bulk_adjust", items=lines, **options)
+
+    @rule(pools=st.permutations(range(3)), quantity=AMOUNTS, options=OPTIONS)
+    def transfer(self, pools: list[int], quantity: int, options: Answer) -> None:
+        source, target = self.ids[pools[0]], self.ids[pools[1]]
+        self._change("transfer_quantity", from_pool_id=source, to_pool_id=target, quantity=quantity, **options)
+
+    @rule(pool=POOLS, quantity=AMOUNTS, options=OPTIONS)
+    def hold(self, pool: int, quantity: int, options: Answer) -> None:
+        self._change("hold_quantity", pool_id=self.ids[pool], quantity=quantity, **options)
+
+    @rule(gid=VARIANTS, quantity=st.integers(1, 3), options=OPTIONS)
+    def hold_a_variant(self, gid: str, quantity: int, options: Answer) -> None:
+        self._change("hold_quantity", variant_gid=gid, quantity=quantity, **options)
+
+    @rule(pool=POOLS, gid=st.none() | VARIANTS, quantity=st.integers(1, 4), before=st.none() | BEFORE, options=OPTIONS)
+    def sell(self, pool: int, gid: str | None, quantity: int, before: int | None, options: Answer) -> None:
+        sold = {"variant_gid": gid} if gid else {"pool_id": self.ids[pool]}
+        hold = {} if before is None else {"hold_id": self._recent_hold(before)}
+        self._change("record_sale", quantity=quantity, **sold, **hold, **options)
+
+    @rule(before=BEFORE, options=OPTIONS)
+    def release(self, before: int, options: Answer) -> None:
+        self._change("release_hold", hold_id=self._recent_hold(before), **options)
+
+    @rule(before=BEFORE)
+    def expire(self, before: int) -> None:
+        """The time of a hold comes."""
+        if self.model.holds:
+            id = [*self.model.holds][-1 - before % len(self.model.holds)]
+            come = (
+                "update holds set expires_at = now() where shop_id = %(shop)s and id = %(id)s and released_at is null"
+            )
+            self.stage.run(self.stage.service.sql(come, shop=self.shop.id, id=id))
+            expected = isinstance(self.model.call("release_hold", hold_id=id), dict)
+            self.agree(f"hold {id} expires", self.stage.run(expiry.expire(self.stage.service.database)), expected)
+
+    @rule(before=BEFORE, options=OPTIONS)
+    def revert(self, before: int, options: Answer) -> None:
+        self._change("revert_entry", entry_id=max(1, len(self.model.entries) + 1 - before), **options)
+
+    @rule(pool=st.integers(0, 2), status=st.sampled_from(["pause", "resume", "archive", "restore", "restore"]))
+    def set_status(self, pool: int, status: str) -> None:
+        becomes = {"pause": "paused", "archive": "archived"}.get(status, "active")
+        expected = self.model.configure(self.ids[pool], archived=status == "restore", status=becomes)
+        self._agree_on_pool(f"{status}_pool", expected, pool_id=self.ids[pool])
+
+    @rule(pool=st.integers(0, 2), buffer=st.integers(0, 4))
+    def set_buffer(self, pool: int, buffer: int) -> None:
+        expected = self.model.configure(self.ids[pool], buffer=buffer)
+        self._agree_on_pool("update_pool", expected, pool_id=self.ids[pool], buffer=buffer)
+
+    @rule(pool=st.integers(0, 2), gid=VARIANTS, units=st.integers(1, 4))
+    def link(self, pool: int, gid: str, units: int) -> None:
+        members = {**self.model.pools[self.ids[pool]].members, gid: units}
+        expected = self.model.configure(self.ids[pool], members=members)
+        linked = [{"variant_gid": gid, "units_per_sale": units}]
+        self._agree_on_pool("link_variants", expected, pool_id=self.ids[pool], members=linked)
+
+    @rule()
+    def look(self) -> None:
+        gids = [SINGLE, SIX_PACK, TWELVE_PACK]
+        told = self.stage.run(self.shop.call("get_availability", variant_gids=gids))
+        self.agree("the version", told["version"], self.model.version)
+        found = {gid: (quantity, told["limiting_pool"][gid]) for gid, quantity in told["variants"].items()}
+        self.agree("what can be sold", found, self.model.get_availability(gids))
+
+    @rule()
+    def read_the_history(self) -> None:
+        entries = self.stage.run(self.shop.entries(limit=100))
+        self.agree("the history", [_entry(each) for each in entries], self.model.entries[:-101:-1])
+        holds = self.stage.run(self.shop.call("list_holds"))["holds"]
+        told = {each["id"]: {line["pool_id"]: line["quantity"] for line in each["pools"]} for each in holds}
+        self.agree("the holds", told, {id: self.model.holds[id] for id in self.model.holds.keys() - self.model.ended})
+
+    def _recent_hold(self, before: int) -> int:
+        holds = [10**9, *self.model.holds]
+        return holds[-1 - before % len(holds)]
+
+    def _change(self, tool: str, **arguments: Any) -> None:
+        expected = self.model.call(tool, **arguments)
+        told = self.stage.run(self._ask(tool, **arguments))
+        if "dry_run" in arguments:
+            told, expected = _without_ids(told), _without_ids(expected)
+        self.agree(f"{tool} {arguments}", told, expected)
+
+    async def _ask(self, tool: str, **arguments: Any) -> Answer | str:
+        try:
+            return changed(await self.shop.call(tool, **arguments))
+        except Refused as refused:
+            return refusal(refused.body)
+
+    def _agree_on_pool(self, tool: str, expected: Answer | str, **arguments: Any) -> None:
+        try:
+            told = _pool(self.stage.run(self.shop.call(tool, **arguments))["pool"])
+        except Refused as refused:
+            told = refused.code
+        self.agree(f"{tool} {arguments}", told, expected)
+
+    def _unchanged(self, pool: int, expected: str | None, right: bool) -> dict[str, int]:
+        """Arguments that say that a pool is as it was; wrong ones, unless `right`."""
+        if expected is None or pool == 3:
+            return {}
+        known = self.model.pools[self.ids[pool]]
+        return {f"expected_{expected}": (known.version if expected == "version" else known.on_hand) + (not right)}
+
+
+def changed(answer: Answer) -> Answer:
+    """What is compared of a change."""
+    return {
+        "version": answer["version"],
+        "entries": [_entry(each) for each in answer["entries"]],
+        "pools": [_pool(each) for each in answer["pools"]],
+        "affected": [[each["variant_gid"], each["before"], each["after"]] for each in answer["affected"]],
+        "hold": answer["hold"] and answer["hold"]["id"],
+    }
+
+
+def refusal(body: Answer) -> str:
+    """A refusal in the words of the model."""
+    if body["code"] == "not_enough_stock":
+        return f"{body['code']} in {body['pool_id']}: {body['available']}, not {body['requested']}"
+    return body["code"]
+
+
+def _entry(entry: Answer) -> Answer:
+    names = "id version hold_id pool_id kind delta held_delta reverts_id balance_after held_after".split()
+    return {name: entry[name] for name in names}
+
+
+def _pool(pool: Answer) -> Answer:
+    return {name: pool[name] for name in ("id", "on_hand", "held", "buffer", "available", "version")}
+
+
+def _without_ids(answer: Answer | str) -> Answer | str:
+    """An answer without what only something stored has."""
+    if isinstance(answer, str):
+        return answer
+    nothing = {"id": None, "version": None, "hold_id": None}
+    entries, pools = ([{**each, **nothing} for each in answer[name]] for name in ("entries", "pools"))
+    return {**answer, **nothing, "hold": None, "entries": entries, "pools": pools}
+
+
+def test_changes_of_stock_are_answered_as_their_model_says(inventory_url: str, tmp_path: Path) -> None:
+    with staged(running(unlimited(inventory_url, tmp_path))) as stage:
+        explore(stage, lambda: Agent(stage), OPERATIONS)

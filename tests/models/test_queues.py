@@ -1,0 +1,151 @@
+"""A queue does what its model says: pause, rate, schedule, size, release tokens."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+
+from tests.events.queues.scene import open_line
+from tests.models.machine import SOAK, Machine, Stage, explore, staged
+from tests.models.queues import Answer, Queue, Terms
+from tests.support import Service, running, unlimited
+
+OPERATIONS = 300_000 if SOAK else 1_200
+
+VISITORS = st.sampled_from("abcdefgh")
+RATES = st.sampled_from([2, 30, 60])
+SIZES = st.none() | st.integers(1, 4)
+SECONDS = st.sampled_from([0, 0.5, 1, 2, 29, 30, 31, 60])
+TIMES = st.none() | st.sampled_from([0.5, 1.5, 10, 45])
+"""Seconds from now."""
+
+
+class Organizer(Machine):
+    """An organizer with a queue, and those who wait in it."""
+
+    def __init__(self, stage: Stage[Service]) -> None:
+        super().__init__()
+        self.stage = stage
+        self.numbers: dict[str, int] = {}
+        self.tokens: list[str] = []
+
+    @initialize(rate=RATES, size=SIZES)
+    def begin(self, rate: int, size: int | None) -> None:
+        fields: dict[str, Any] = {"release_rate": rate, "max_queue_size": size, "token_ttl_minutes": 1}
+        self.line = self.stage.run(open_line(self.stage.service, **fields))
+        self.model = Queue(Terms(rate, size=size))
+
+    def teardown(self) -> None:
+        # So that nobody is released from it in later examples.
+        self.stage.run(self.line.ada.delete(self.line.path))
+
+    @rule(visitor=VISITORS)
+    def join(self, visitor: str) -> None:
+        self._hold_the_clock()
+        told = self.stage.run(self._join(visitor))
+        self.agree(f"{visitor} joins", told, self.model.join(visitor))
+
+    @rule(visitors=st.lists(VISITORS, min_size=2, max_size=5))
+    def join_together(self, visitors: list[str]) -> None:
+        """Several at once share a statement. They arrive in the order in which they were sent."""
+        self._hold_the_clock()
+        told = self.stage.run_together(*(self._join(visitor) for visitor in visitors))
+        self.agree(f"{visitors} join", told, [self.model.join(visitor) for visitor in visitors])
+
+    @rule(visitor=VISITORS)
+    def look(self, visitor: str) -> None:
+        self._hold_the_clock()
+        status = self.stage.run(self.line.status(visitor))
+        if status["status"] == "waiting":
+            told = {"position": status["position"], "wait": status["estimated_wait_seconds"]}
+        else:
+            told = {"token": self._number(status["token"])} if "token" in status else {}
+        self.agree(f"where {visitor} stands", told, self.model.status(visitor))
+
+    @precondition(lambda self: self.tokens)
+    @rule(before=st.integers(0, 3), consume=st.booleans())
+    def verify(self, before: int, consume: bool) -> None:
+        self._hold_the_clock()
+        token = self.tokens[-1 - before % len(self.tokens)]
+        answer = self.stage.run(self.line.verify(token, consume=consume)).json()
+        told = {"uses": answer["data"]["use_count"]} if answer["valid"] else answer["reason"]
+        number = self._number(token)
+        self.agree(f"token {number}, {consume=}", told, self.model.verify(number, consume=consume))
+
+    @rule(seconds=SECONDS)
+    def pass_time(self, seconds: float) -> None:
+        while self.model.is_unsure_in(seconds):
+            seconds += 0.5
+        self.stage.run(self.line.tick(seconds))
+        self.model.tick(seconds)
+        self._agree_on_the_queue("the queue")
+
+    @rule(active=st.booleans())
+    def pause(self, active: bool) -> None:
+        self._change({"active": active}, active=active)
+
+    @rule(rate=RATES)
+    def set_rate(self, rate: int) -> None:
+        self._change({"release_rate": rate}, rate=rate)
+
+    @rule(size=SIZES)
+    def set_size(self, size: int | None) -> None:
+        self._change({"max_queue_size": size}, size=size)
+
+    @rule(minutes=st.integers(1, 2))
+    def set_ttl(self, minutes: int) -> None:
+        self._change({"token_ttl_minutes": minutes}, ttl=60 * minutes)
+
+    @rule(starts=TIMES)
+    def set_start(self, starts: float | None) -> None:
+        self._change({"starts_at": starts}, starts=self._from_now(starts))
+
+    @rule(ends=TIMES)
+    def set_end(self, ends: float | None) -> None:
+        self._change({"ends_at": ends}, ends=self._from_now(ends))
+
+    def _change(self, fields: dict[str, Any], **terms: Any) -> None:
+        self._hold_the_clock()
+        for name in ("starts_at", "ends_at"):
+            if fields.get(name) is not None:
+                fields[name] = datetime.fromtimestamp(self.line.now + fields[name], UTC).isoformat()
+        answer = self.stage.run(self.line.ada.patch(self.line.path, {"queue_event": fields})).json()
+        told = answer.get("code") or _shown(answer["data"])
+        self.agree(f"the queue with {terms}", told, self.model.change(**terms))
+
+    def _agree_on_the_queue(self, request: str) -> None:
+        told = _shown(self.stage.run(self.line.ada.get(self.line.path)).json()["data"])
+        self.agree(request, told, self.model.shown())
+
+    def _from_now(self, seconds: float | None) -> float | None:
+        return None if seconds is None else self.model.now + seconds
+
+    def _hold_the_clock(self) -> None:
+        """The time that the test itself took does not count."""
+        self.stage.run(self.line.pass_time(0))
+
+    async def _join(self, visitor: str) -> str:
+        answer = await self.line.ask_to_join(visitor)
+        return "accepted" if answer.status_code == 202 else answer.json()["code"]
+
+    def _number(self, token: str) -> int:
+        """The number of a token, which is new if its id is."""
+        payload = token.split(".")[1]
+        id = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["jti"]
+        if id not in self.numbers:
+            self.numbers[id] = len(self.tokens)
+            self.tokens.append(token)
+        return self.numbers[id]
+
+
+def _shown(queue: Answer) -> Answer:
+    return {"active": queue["active"], "queue_length": queue["queue_length"]}
+
+
+def test_a_queue_is_answered_as_its_model_says(database_url: str, tmp_path: Path) -> None:
+    with staged(running(unlimited(database_url, tmp_path))) as stage:
+        explore(stage, lambda: Organizer(stage), OPERATIONS)
