@@ -1,0 +1,30 @@
+"""Bugs that are planted in a copy of the source, to see that a check finds them.
+
+Each is a patch in `bugs/`, in the folder of the check that must fail, below a sentence that says what is wrong.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BUGS = sorted(HERE.glob("bugs/**/*.patch"))
+
+
+def copy_with(bug: Path | None, directory: Path) -> Path:
+    """A copy of the source with a bug, or without one."""
+    shutil.copytree(ROOT / "src", directory / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    if bug:
+        subprocess.run(["git", "apply", str(bug)], cwd=directory, check=True, timeout=60)
+    return directory / "src"
+
+
+def run_check(check: str, source: Path, database_url: str) -> subprocess.CompletedProcess[str]:
+    """Run a test file of this directory on a copy of the source, with the database server of this run."""
+    environment = {**os.environ, "PYTHONPATH": f"{source}:{ROOT}", "HOLDFAST_TEST_DATABASE_URL": database_url}
+    environment.pop("HOLDFAST_SOAK", None)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/models/{check}"]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
