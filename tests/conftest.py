@@ -43,7 +43,8 @@ def template_url(data_dir: Path) -> Iterator[str]:
     server = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
     if server is None:
         server = embedded.database_url(data_dir, "postgres")
-        with psycopg.connect(server, autocommit=True) as connection:
+        with psycopg.connect(make_conninfo(server, user="postgres"), autocommit=True) as connection:
+            connection.execute("alter role holdfast createdb")
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
     with template_database(server, "holdfast_template", EVENTS) as url:

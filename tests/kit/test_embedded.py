@@ -1,28 +1,15 @@
 """Processes that use one data directory share one server, which stops with the last of them."""
 
 import contextlib
-import os
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, LiteralString
 
 import psycopg
 import pytest
 
-USE = """
-import sys
-from pathlib import Path
-from holdfast.kit.embedded import database_url
-print("ready", flush=True)
-sys.stdin.readline()
-for name in sys.argv[2:]:
-    print(database_url(Path(sys.argv[1]), name), flush=True)
-sys.stdin.read()
-"""
+from tests.kit.data_directories import User, ask, data_directory, is_running, server, started
 
 SCRATCH = """
 from holdfast.kit.embedded import database_url, scratch_directory
@@ -32,103 +19,10 @@ print(database_url(directory, "scratch"), flush=True)
 """
 
 
-class User:
-    """A process that uses databases of a data directory until it is told to end."""
-
-    def __init__(self, data_dir: Path, *names: str) -> None:
-        command = [sys.executable, "-c", USE, str(data_dir), *names]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.names = names
-        self.urls: list[str] = []
-        assert self._line() == "ready"
-
-    def _line(self) -> str:
-        assert self.process.stdout
-        return self.process.stdout.readline().strip()
-
-    def _go(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    @property
-    def url(self) -> str:
-        return self.urls[0]
-
-    @staticmethod
-    def start(*users: "User") -> None:
-        """Let them start the server, all at the same time."""
-        for each in users:
-            each._go()
-        for each in users:
-            each.urls = [each._line() for _ in each.names]
-
-    @staticmethod
-    def end(*users: "User") -> None:
-        """Let them end by themselves, all at the same time."""
-        for each in users:
-            assert each.process.stdin
-            each.process.stdin.close()
-        assert [each.process.wait(timeout=30) for each in users] == [0] * len(users)
-
-    def kill(self) -> None:
-        """End it without a chance to do anything more."""
-        self.process.kill()
-        self.process.wait(timeout=30)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe
-            pipe.close()
-
-
-@contextlib.contextmanager
-def started(data_dir: Path, *names: str) -> Generator[list[User]]:
-    """Processes that started together, each with one database."""
-    with contextlib.ExitStack() as stack:
-        users: list[User] = []
-        for name in names:
-            users.append(User(data_dir, name))
-            stack.callback(users[-1].close)
-        User.start(*users)
-        yield users
-
-
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A data directory whose server is stopped after the test, come what may."""
-    # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there.
-    with tempfile.TemporaryDirectory(prefix="holdfast-tests-", ignore_cleanup_errors=True) as name:
-        directory = Path(name)
-        directory.chmod(0o755)
+    with data_directory() as directory:
         yield directory
-        lock = directory / "postgres" / "postmaster.pid"
-        if lock.exists():
-            os.kill(abs(int(lock.read_text().split()[0])), signal.SIGQUIT)
-
-
-def ask(url: str, statement: LiteralString) -> Any:
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(statement).fetchone()
-        return row and row[0]
-
-
-def server(url: str) -> tuple[Any, Any]:
-    """Which server answers at an address: where its data is and when it was started."""
-    return ask(url, "select setting from pg_settings where name = 'data_directory'"), ask(
-        url, "select pg_postmaster_start_time()"
-    )
-
-
-def is_running(data_dir: Path, url: str) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        assert not (data_dir / "postgres" / "postmaster.pid").exists()
-        return False
-    return True
 
 
 def test_starting_twice_shares_the_server_and_each_name_is_a_database_of_its_own(directory: Path) -> None:

