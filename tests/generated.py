@@ -28,13 +28,16 @@ def from_schema(schema: Schema, known: Known, definitions: Schema | None = None)
         return st.one_of(*(from_schema(choice, known, shared) for choice in schema["anyOf"]))
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if isinstance(schema["type"], list):
+        kinds: list[str] = schema["type"]
+        return st.one_of(*(from_schema({**schema, "type": kind}, known, shared) for kind in kinds))
     match schema["type"]:
         case "null":
             return st.none()
         case "boolean":
             return st.booleans()
         case "integer":
-            return _integers(schema["minimum"], schema["maximum"])
+            return _integers(schema.get("minimum", -(2**63)), schema.get("maximum", 2**63 - 1))
         case "number":
             return st.floats(schema["minimum"], schema["maximum"])
         case "string":
@@ -60,7 +63,7 @@ def _texts(schema: Schema, known: Known) -> st.SearchStrategy[str]:
         return TIMES
     meant = known(schema)
     if meant is None:
-        least, most = schema.get("minLength", 0), schema["maxLength"]
+        least, most = schema.get("minLength", 0), schema.get("maxLength", 40)
         meant = NAMES | st.text(st.characters(codec="utf-8"), min_size=least, max_size=min(most, 40))
     return meant.filter(lambda text: fits(schema, text))
 

@@ -20,7 +20,7 @@ SHEETS = st.sampled_from(
 
 def known(schema: Schema) -> st.SearchStrategy[str] | None:
     """Variants and spreadsheets."""
-    if "ProductVariant" in schema.get("pattern", ""):
+    if "ProductVariant" in schema.get("description", "") or schema.get("maxLength") == 120:
         return GIDS
     if schema["maxLength"] > 100_000:
         return SHEETS | st.text(min_size=1, max_size=300)

@@ -19,9 +19,7 @@ class CursorPage(Command, kw_only=True):
     """A command that reads one page of a list, after the last item seen."""
 
     limit: Annotated[int, Meta(ge=1, le=200, description="Items on the page.")] = 50
-    cursor: Annotated[
-        str, Meta(max_length=300, description="`next_cursor` of the page before; none for the first.")
-    ] = ""
+    cursor: Annotated[str, Meta(max_length=300, description="next_cursor of the page before.")] = ""
 
     def after(self, kind: type[K]) -> K | None:
         """The key of the last item seen; None on the first page. Raises `validation_failed`."""

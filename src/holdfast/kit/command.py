@@ -20,7 +20,7 @@ from holdfast.kit.problems import invalid
 Errors = dict[str, list[str]]
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="Money, in minor units of the currency.")]
+Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="In minor units of the currency.")]
 Timestamp = Annotated[
     datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC unless it says otherwise.")
 ]
@@ -70,13 +70,12 @@ class Repeatable(Command, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=200,
-                description="Your key for this call. Repeated with the same arguments it answers the same, and does "
-                "nothing.",
+                description="A repeated call with the same key is done once.",
             ),
         ]
         | None
     ) = None
-    dry_run: Annotated[bool, Meta(description="Answer what would happen, and change nothing.")] = False
+    dry_run: Annotated[bool, Meta(description="Only say what would happen.")] = False
 
 
 C = TypeVar("C", bound=Command)

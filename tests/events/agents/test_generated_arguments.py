@@ -32,19 +32,21 @@ EMAILS = st.sampled_from(["ann@example.com", "ANN@example.com", "new@example.com
 CURRENCIES = st.sampled_from(["USD", "JPY", "XXX", "ZZZ"])
 KEYS = st.sampled_from([*PHOTOS, key_of(1, "d"), key_of(2, "a"), "../photos/1/a.jpg"])
 ADDRESSES = st.sampled_from(["http://127.0.0.1/a.jpg", "https://[::1]/", "http://a:b@example.com/", "ftp://a/", "//a"])
-KNOWN = {"a-z2-7": PEOPLE, "@": EMAILS, "A-Z": CURRENCIES}
+KNOWN = {"handle": PEOPLE, "user_id": EMAILS, "before": PEOPLE, "ISO 4217": CURRENCIES}
 
 
 def known(schema: Schema) -> st.SearchStrategy[str] | None:
-    """Handles, addresses and currencies, told by the patterns that they have; keys and URLs, by their bounds."""
+    """Handles, addresses and currencies, told by their descriptions; keys and URLs, by their bounds."""
     match schema:
-        case {"minLength": 1, "maxLength": 300} if "pattern" not in schema:
+        case {"minLength": 1, "maxLength": 300, "description": text} if "shown to" not in text.lower():
+            return KEYS
+        case {"minLength": 1, "maxLength": 300} if "description" not in schema:
             return KEYS
         case {"minLength": 1, "maxLength": 2000}:
             return ADDRESSES
         case _:
             pass
-    return next((texts for sign, texts in KNOWN.items() if sign in schema.get("pattern", "")), None)
+    return next((texts for sign, texts in KNOWN.items() if sign in schema.get("description", "")), None)
 
 
 ANYTHING = st.recursive(
@@ -161,6 +163,8 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
         spoilt = {**arguments, name: value}
         # A refusal repeats the name that was sent, which says nothing of our insides.
         assume(not fits(schema, spoilt) and not LEAKS.search(name))
+        # For what is optional null means absent.
+        assume(value is not None or name not in schema["properties"] or name in schema["required"])
         told = refused(served.call(tool, spoilt))
         assert told["code"] == "validation_failed"
         assert name in told["errors"]

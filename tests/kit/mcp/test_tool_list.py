@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.kit.mcp.tools import schema
+from holdfast.kit.mcp.schemas import outline
 from tests.kit.mcp.wire import Agent, Kitchen
 
 
@@ -24,7 +24,6 @@ async def test_a_tool_says_what_it_does_to_the_world(agent: Agent) -> None:
 
     assert tools["empty_jar"] == {
         "name": "empty_jar",
-        "title": "Empty jar",
         "description": "Empty a jar.",
         "inputSchema": {
             "type": "object",
@@ -33,13 +32,12 @@ async def test_a_tool_says_what_it_does_to_the_world(agent: Agent) -> None:
                     "description": "The jar, such as 1.",
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": 2**63 - 1,
                 }
             },
             "required": ["jar_id"],
             "additionalProperties": False,
         },
-        "outputSchema": {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
+        "outputSchema": {"type": "object", "properties": {}},
         "annotations": {
             "title": "Empty jar",
             "readOnlyHint": False,
@@ -57,6 +55,13 @@ async def test_schemas_are_sound_and_have_an_object_at_their_root(agent: Agent) 
             assert tool[name]["type"] == "object"
         assert tool["inputSchema"]["additionalProperties"] is False
         assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+
+
+async def test_what_several_tools_answer_is_outlined_once(agent: Agent) -> None:
+    tools = {tool["name"]: tool["outputSchema"] for tool in (await agent.result("tools/list"))["tools"]}
+
+    assert tools["get_jar"]["properties"].keys() == {"id", "content", "label"}
+    assert tools["weigh_jars"] == {"type": "object", "description": "As get_jar answers."}
 
 
 async def test_a_bare_list_is_answered_inside_an_object(agent: Agent) -> None:
@@ -87,7 +92,7 @@ async def test_an_answer_fits_its_schema(agent: Agent) -> None:
 
 async def test_a_tool_whose_answer_is_no_object_is_refused_when_the_service_starts() -> None:
     with pytest.raises(TypeError, match="not list"):
-        schema(list[int])
+        outline(list[int])
 
 
 async def test_an_agent_sees_the_tools_its_scopes_allow(kitchen: Kitchen) -> None:

@@ -14,22 +14,22 @@ from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
 
 Status = Literal["active", "expired", "full", "cancelled"]
 Frequency = Annotated[
-    Literal["none", "days", "weeks", "months", "years"], Meta(description="How often the event takes place again.")
+    Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
 ]
 
-Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Title.")]
-Body = Annotated[
-    str, Meta(min_length=1, max_length=100_000, description="Description, in Markdown; bare URLs become links.")
-]
+Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Plain text.")]
+Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
-Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many days, weeks, months or years.")]
+Interval = Annotated[
+    int, Meta(ge=0, le=10_000, description="Every how many days, weeks, months or years; 0 counts as 1.")
+]
 Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
 Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
-LowerBound = Annotated[Minor | None, Meta(description="The dynamic price never falls below it.")]
-UpperBound = Annotated[Minor | None, Meta(description="The dynamic price never rises above it.")]
+LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
+UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 
 
 class GetEvent(Command):
@@ -45,16 +45,14 @@ class CreateEvent(Command):
     body: Body
     datetime: Timestamp
     price: Annotated[
-        Minor, Meta(description="Minor units: 0 for free, at least 1 for fixed, the first price for dynamic.")
+        Minor, Meta(description="Minor units: 0 for free, at least 1 for fixed; for dynamic, the first price.")
     ]
     capacity: Capacity
     currency: Currency = "USD"
     pricing_mode: PricingMode = "fixed"
     max_price: UpperBound = None
     min_price: LowerBound = None
-    organizer_id: Annotated[
-        Id | None, Meta(description="Required with an admin key; with an organizer key it is your own.")
-    ] = None
+    organizer_id: Annotated[Id | None, Meta(description="Required with an admin key; else it is yours.")] = None
     recurrence_frequency: Frequency = "none"
     recurrence_interval: Interval = 0
     waitinglist_capacity: WaitingListCapacity = 0

@@ -35,7 +35,7 @@ FIXED = ("pricing_mode", "currency")
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
     """List events, oldest first, cancelled and past ones included.
 
-    Organizer keys see only their organizer's events; admin keys see all.
+    An organizer key sees its own, an admin key all.
     """
     rows = await sql.list_events(reader, caller.tenant_id, command.offset, command.limit + 1)
     return offset_page([present(row, reader.resources.settings) for row in rows], command)
@@ -51,8 +51,7 @@ async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once.
 
-    The answer carries what to publish: `public_url`, `embed_url`, `embed_code`. An admin key names the organizer in
-    `organizer_id`. `pricing_mode` and `currency` can never change.
+    The answer has what to publish: `public_url`, `embed_url`, `embed_code`. `pricing_mode` and `currency` never change.
     """
     await acceptance.accept(steps, caller, command.image_keys)
     return await steps.conclude(lambda tx: publish(tx, caller, command))
@@ -77,8 +76,7 @@ async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclude
     """Change an event; every field is optional.
 
     Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
-    change: cancel the event and create a new one. A dynamic price goes on from the new `price` and bounds. An admin key
-    may hand the event to another organizer.
+    change: cancel the event and create a new one. A dynamic price goes on from the new `price` and bounds.
     """
     if command.image_keys is not UNSET:
         await acceptance.accept(steps, caller, command.image_keys)

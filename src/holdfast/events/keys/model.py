@@ -16,7 +16,7 @@ class ListKeys(Command):
 class CreateKey(Command):
     name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"\S", description="What the key is for.")]
     user_id: Annotated[
-        Id | None, Meta(description="Organizer the key acts for: required with an admin key, else it is your own.")
+        Id | None, Meta(description="Whom the key is for: required with an admin key; else it is yours.")
     ] = None
 
 

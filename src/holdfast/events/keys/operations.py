@@ -18,17 +18,14 @@ SHOWN = 8
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
     """List active API keys, masked.
 
-    Organizer keys see their own keys, admin keys see all.
+    An organizer key sees its own, an admin key all.
     """
     return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 
 
 @refuses(FORBIDDEN, VALIDATION_FAILED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
-    """Create an API key; the answer shows its secret, once.
-
-    Organizer keys create keys for themselves; an admin key names the organizer in `user_id`.
-    """
+    """Create an API key; the answer shows its secret, once."""
     if caller.tenant_id is not None:
         if command.user_id not in (None, caller.tenant_id):
             raise FORBIDDEN("An organizer key creates keys for its own organizer only.")
@@ -44,7 +41,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
 async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     """Revoke an API key, at once and for good.
 
-    Organizer keys may revoke only their own, admin keys any. Revoking twice changes nothing.
+    An organizer key revokes only its own. Revoking twice changes nothing.
     """
     row = await sql.find_key(tx, command.id)
     if row is None:

@@ -15,7 +15,7 @@ class AddPhoto(Command):
     event_id: EventId
     url: Annotated[
         Annotated[str, Meta(min_length=1, max_length=2_000)] | None,
-        Meta(description="Publicly reachable http or https address on a default port; or else give `key`."),
+        Meta(description="Public http or https address on a default port; or else give `key`."),
     ] = None
     key: Annotated[Key | None, Meta(description="Key of an upload; or else give `url`.")] = None
 

@@ -9,7 +9,7 @@ from holdfast.kit.command import Command, Errors, Minor, Timestamp
 
 PricingMode = Annotated[
     Literal["free", "fixed", "dynamic"],
-    Meta(description="Free of charge, at a fixed price, or at one that moves with demand between its bounds."),
+    Meta(description="A dynamic price moves with demand, between min_price and max_price."),
 ]
 Reason = Literal["init", "registration", "tick", "manual_change", "other"]
 

@@ -13,18 +13,28 @@ from holdfast.kit.command import Command, Id, Timestamp, rule
 LONGEST_TTL = 43_200
 """Minutes a release token may be valid: 30 days."""
 
-Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Title, shown to visitors.")]
-Description = Annotated[
-    Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text, shown to visitors.")
+Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Shown to visitors.")]
+Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text for visitors.")]
+StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it. Visitors may join earlier.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it.")]
+MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once.")]
+Rate = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="Visitors released per interval: a minute, unless the operator set another.",
+    ),
 ]
-StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it; null: at once.")]
-EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it; null: never.")]
-MaxSize = Annotated[
-    Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait at once; null: no limit.")
+TargetUrl = Annotated[str, Meta(max_length=2000, description="http or https: where released visitors are sent.")]
+Ttl = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=LONGEST_TTL,
+        description="Minutes to pick up the token after the release, and for which it is then valid.",
+    ),
 ]
-Rate = Annotated[int, Meta(ge=1, le=1_000_000, description="Visitors released per interval, evenly spread.")]
-TargetUrl = Annotated[str, Meta(max_length=2000, description="Where released visitors are sent: http or https.")]
-Ttl = Annotated[int, Meta(ge=1, le=LONGEST_TTL, description="Minutes a release token is valid.")]
 VisitorId = Annotated[
     str,
     Meta(
@@ -49,14 +59,12 @@ class CreateQueue(Command):
     release_rate: Rate
     target_url: TargetUrl
     token_ttl_minutes: Ttl
-    active: Annotated[bool, Meta(description="Whether visitors join and are released.")] = True
+    active: Annotated[bool, Meta(description="False: paused.")] = True
     description: Description = None
     starts_at: StartsAt = None
     ends_at: EndsAt = None
     max_queue_size: MaxSize = None
-    organizer_id: Annotated[
-        Id | None, Meta(description="Required with an admin key; with an organizer key it is your own.")
-    ] = None
+    organizer_id: Annotated[Id | None, Meta(description="Required with an admin key; else it is yours.")] = None
 
     @rule("ends_at", "starts_at")
     def _ends_after_it_starts(self) -> str | None:
@@ -72,13 +80,13 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: Annotated[Ttl | UnsetType, Meta(description="For tokens that are yet to be picked up.")] = UNSET
-    active: Annotated[bool | UnsetType, Meta(description="False pauses: those who wait keep their places.")] = UNSET
+    token_ttl_minutes: Annotated[Ttl | UnsetType, Meta(description="For tokens yet to be picked up.")] = UNSET
+    active: Annotated[bool | UnsetType, Meta(description="False: paused.")] = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
     max_queue_size: Annotated[
-        MaxSize | UnsetType, Meta(description="Lowering it sends nobody away; it keeps others from joining.")
+        MaxSize | UnsetType, Meta(description="Lowering it sends nobody away. null: no limit.")
     ] = UNSET
 
     @rule("target_url")

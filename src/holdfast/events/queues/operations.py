@@ -43,10 +43,7 @@ EDITABLE = (
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
-    """List queues, oldest first.
-
-    Organizer keys see only their organizer's queues; admin keys see all.
-    """
+    """List queues, oldest first. An organizer key sees its own, an admin key all."""
     rows = await sql.list_queues(reader, caller.tenant_id, command.offset, command.limit + 1)
     return offset_page([present(row, reader.resources.settings) for row in rows], command)
 
@@ -61,10 +58,10 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
 
 @refuses(FORBIDDEN, VALIDATION_FAILED)
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
-    """Create a waiting room. If it is active, visitors join and are released at once.
+    """Create a waiting room. While it is active visitors may join, and are released in order of arrival.
 
-    Send visitors to `waiting_room_url`, or show `embed_url` in an iframe: when it is their turn they are sent on to
-    `target_url` with a token. An admin key names the organizer in `organizer_id`.
+    Releases are evenly spread, and never before `starts_at`. Send visitors to `waiting_room_url`, or show `embed_url`
+    in an iframe: when it is their turn they are sent on to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
     id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
@@ -78,8 +75,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     """Change a queue; every field is optional. Nobody loses a place by it.
 
-    `active` false pauses: those who wait keep their places, nobody is released, nobody new joins. A new rate applies
-    from now on.
+    `active` false pauses: nobody is released, nobody new joins. A new rate applies from now on.
     """
     before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))

@@ -43,7 +43,7 @@ from holdfast.kit.problems import (
 async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Page[Registration]:
     """List settled registrations in order of arrival, of all events or of one.
 
-    Organizer keys see only registrations of their own events; admin keys see all.
+    An organizer key sees those of its own events, an admin key all.
     """
     if command.event_id is not None:
         organizer_id = await sql.organizer_of(reader, command.event_id)

@@ -22,7 +22,14 @@ TRIMMED = r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)"
 Status = Literal["active", "paused", "archived"]
 
 Name = Annotated[
-    str, Meta(min_length=1, max_length=100, pattern=TRIMMED, description="Unique in the shop.", examples=["Honey jars"])
+    str,
+    Meta(
+        min_length=1,
+        max_length=100,
+        pattern=TRIMMED,
+        description="One line, unique in the shop.",
+        examples=["Honey jars"],
+    ),
 ]
 Unit = Annotated[
     str,
@@ -30,17 +37,17 @@ Unit = Annotated[
         min_length=1,
         max_length=20,
         pattern=TRIMMED,
-        description="The smallest unit it is counted in: units, g, ml, …",
+        description="The smallest unit it is counted in, such as g.",
         examples=["units"],
     ),
 ]
-Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=TRIMMED, description="To find the variant by.")]
-Buffer = Annotated[
-    int, Meta(ge=0, le=MOST, description="Kept back: not offered, not held; only a correction may use it.")
+Label = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=TRIMMED, description="One line, to find the variant by.")
 ]
+Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: not sold, not held; only a correction may use it.")]
 LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]
 AllowNegative = Annotated[
-    bool, Meta(description="Whether adjustments and transfers may take more than there is. Holds never do.")
+    bool, Meta(description="Whether sales, adjustments and transfers may take more than there is. Holds never do.")
 ]
 UnitsPerSale = Annotated[
     int, Meta(ge=1, le=10**9, description="What one sale of the variant takes from the pool.", examples=[6])
@@ -56,9 +63,7 @@ class MemberFields(Struct, forbid_unknown_fields=True):
     title: Label | None = None
 
 
-Members = Annotated[
-    list[MemberFields], Meta(max_length=250, description="Variants that draw on the pool, with what one sale takes.")
-]
+Members = Annotated[list[MemberFields], Meta(max_length=250, description="Variants that draw on the pool.")]
 
 
 class ListPools(CursorPage):

@@ -27,13 +27,13 @@ EntryKind = Literal[
 ]
 Actor = Literal["agent", "staff", "platform", "system"]
 
-PoolId = Annotated[Id, Meta(description="Id of a pool; list_pools shows them.", examples=[1])]
+PoolId = Annotated[Id, Meta(description="Id, from list_pools.", examples=[1])]
 VariantGid = Annotated[
     str,
     Meta(
         pattern=r"^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$(?!\n)",
         max_length=120,
-        description="Global id of a variant.",
+        description="Such as gid://shopify/ProductVariant/1001.",
         examples=["gid://shopify/ProductVariant/1001"],
     ),
 ]
@@ -42,13 +42,9 @@ Positive = Annotated[int, Meta(ge=1, le=MOST, description="In the pool's smalles
 Delta = Annotated[
     int, Meta(ge=-MOST, le=MOST, description="Change, in the pool's smallest unit; negative takes.", examples=[-6])
 ]
-Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Why, for the history.")]
-ExpectedVersion = Annotated[
-    int, Meta(ge=0, le=2**53, description="Refuse unless this is still the pool's version (compare-and-set).")
-]
-ExpectedQuantity = Annotated[
-    int, Meta(ge=-MOST * 1000, le=MOST * 1000, description="Refuse unless this is still on_hand (compare-and-set).")
-]
+Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Shown in the history.")]
+ExpectedVersion = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Refuse unless the pool still has this version.")]
+ExpectedQuantity = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Refuse unless on_hand is still this.")]
 Filled = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
@@ -106,10 +102,10 @@ class TransferQuantity(Write):
     to_pool_id: PoolId
     quantity: Positive
     expected_version: Annotated[
-        ExpectedVersion | None, Meta(description="Refuse unless this is still the version of the pool taken from.")
+        ExpectedVersion | None, Meta(description="Refuse unless the pool taken from still has this version.")
     ] = None
     expected_quantity: Annotated[
-        ExpectedQuantity | None, Meta(description="Refuse unless this is still on_hand of the pool taken from.")
+        ExpectedQuantity | None, Meta(description="Refuse unless on_hand of the pool taken from is still this.")
     ] = None
 
     @rule("to_pool_id", "from_pool_id")

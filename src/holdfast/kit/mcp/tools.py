@@ -9,12 +9,13 @@ import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command, Repeatable, broken_rules, check, explained, has_times
+from holdfast.kit.command import Command, broken_rules, check, has_times
 from holdfast.kit.handler import Access, admit
 from holdfast.kit.limits import Limits
 from holdfast.kit.mcp import jsonrpc as rpc
+from holdfast.kit.mcp.schemas import Schema, arguments, outline
 from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
+from holdfast.kit.problems import Problem, invalid
 from holdfast.kit.runner import Runner
 
 
@@ -52,8 +53,8 @@ class Tools:
         return rpc.done("tools/list", ToolList(tools=self._listed.get(held) or self._list(held)))
 
     def _list(self, scopes: frozenset[str | None]) -> Raw:
-        listed = rpc.encode([tool.definition for tool in self._tools.values() if tool.operation.scope in scopes])
-        return self._listed.setdefault(scopes, Raw(listed))
+        seen = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
+        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(seen))))
 
     async def call(self, caller: Caller, params: rpc.Params) -> rpc.Work:
         """A call of one tool. Raises `insufficient_scope` and `rate_limited`."""
@@ -71,7 +72,8 @@ class Tool:
     def __init__(self, operation: Operation, runner: Runner) -> None:
         self.operation = operation
         self.access = Access(operation.name, operation.scope, operation.limit)
-        self.definition = definition(operation, runner.idempotency.reused)
+        # Built when the service starts, so that an answer that is no object is found then.
+        self.definition = definition(operation)
         self._run = runner[operation]
         self._command = ArgumentReader(operation.command)
 
@@ -124,12 +126,22 @@ class ArgumentReader:
             raise rpc.Fault(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 
 
-@cache
-def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> dict[str, Any]:
-    """A tool, as `tools/list` shows it.
+def definitions(operations: Operations) -> list[Schema]:
+    """The tools of some operations, as `tools/list` shows them. What several of them answer is outlined once."""
+    first: dict[Any, str] = {}
+    listed: list[Schema] = []
+    for each in operations:
+        alike = first.setdefault(each.answer, each.name)
+        outlined = alike == each.name or each.answer is None
+        shown = definition(each)
+        output = shown["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
+        listed.append({**shown, "outputSchema": output})
+    return listed
 
-    reused    the problem when an idempotency key was used for another call
-    """
+
+@cache
+def definition(operation: Operation) -> Schema:
+    """A tool with all it says of itself."""
     hints = operation.tool
     assert hints
     annotations = {
@@ -141,19 +153,11 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
     }
     return {
         "name": operation.name,
-        "title": operation.title,
-        "description": operation.description + _refusals(operation, reused),
-        "inputSchema": schema(operation.command),
-        "outputSchema": schema(answer_type(operation)),
+        "description": operation.description,
+        "inputSchema": arguments(operation.command),
+        "outputSchema": outline(answer_type(operation)),
         "annotations": annotations,
     }
-
-
-def _refusals(operation: Operation, reused: ProblemType) -> str:
-    """The codes of the problems of this tool, without those that every tool can answer with."""
-    keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
-    codes = sorted({each.code for each in (*operation.run.refuses, *keyed)} - {VALIDATION_FAILED.code})
-    return f"\n\nErrors: {', '.join(codes)}." if codes else ""
 
 
 class Nothing(Struct, forbid_unknown_fields=True):
@@ -165,15 +169,3 @@ def answer_type(operation: Operation) -> Any:
     if operation.answer is None:
         return Nothing
     return msgspec.defstruct("Items", [("data", operation.answer)]) if operation.answers_list else operation.answer
-
-
-def schema(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a type whose values are objects. Its root is an object, as the protocol requires."""
-    (root,), shared = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    name = root.get("$ref", "").removeprefix("#/$defs/")
-    root = {"type": "object", **shared.pop(name, root)}
-    if root["type"] != "object":
-        raise TypeError(f"a tool takes and answers JSON objects, not {kind}")
-    # The name of a class does not help an agent, and the tool has a description of its own.
-    root = explained({key: value for key, value in root.items() if key not in {"title", "description"}})
-    return {**root, "$defs": {name: explained(each) for name, each in shared.items()}} if shared else root

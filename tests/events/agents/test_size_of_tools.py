@@ -1,0 +1,16 @@
+"""Agents read all tools before their first call, so the list is short."""
+
+from tests.events.agents.samples import agent
+from tests.support import Client, Service
+from tests.tokens import tokens
+
+MOST = 7_000
+
+
+async def test_the_list_of_tools_is_at_most_seven_thousand_tokens(service: Service, ada: Client) -> None:
+    listed = (await agent(service, ada).result("tools/list"))["tools"]
+
+    for tool in sorted(listed, key=tokens, reverse=True):
+        print(f"{tokens(tool):6} {tool['name']}")
+    print(f"{tokens(listed):6} together, of {MOST}")
+    assert tokens(listed) <= MOST

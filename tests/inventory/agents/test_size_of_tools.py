@@ -1,0 +1,15 @@
+"""Agents read all tools before their first call, so the list is short."""
+
+from tests.inventory.support import Shop
+from tests.tokens import tokens
+
+MOST = 10_000
+
+
+async def test_the_list_of_tools_is_at_most_ten_thousand_tokens(shop: Shop) -> None:
+    listed = (await shop.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).json()["result"]["tools"]
+
+    for tool in sorted(listed, key=tokens, reverse=True):
+        print(f"{tokens(tool):6} {tool['name']}")
+    print(f"{tokens(listed):6} together, of {MOST}")
+    assert tokens(listed) <= MOST
