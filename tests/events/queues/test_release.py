@@ -83,6 +83,18 @@ async def test_another_rate_applies_from_now_on(line: Line) -> None:
     assert await line.tick(0.6) == 1
 
 
+async def test_at_a_lower_rate_who_was_released_before_does_not_count(service: Service) -> None:
+    line = await open_line(service, release_rate=60)
+    await line.join("ann", "ben", "cal", "dan")
+    assert await line.tick() == 1
+    await line.change(release_rate=2)
+
+    assert await line.tick(30) == 1
+    assert (await line.status("cal"))["estimated_wait_seconds"] == 30
+    assert await line.tick(30) == 1
+    assert await line.tick(30) == 1
+
+
 async def test_a_paused_queue_releases_nobody_and_starts_again_without_a_burst(line: Line) -> None:
     await line.join("ann", "ben", "cal")
     await line.tick()

@@ -85,7 +85,7 @@ async def release(database: Database) -> int:
 
 # The state of each queue at `now`: `step`, the time between two visitors; `base`, the time up to which the rate has
 # been used; `due_at`, when the next visitor is released, at least an interval after the visitor `release_rate` places
-# before; `moment`, the time that is recorded for a release made now.
+# before, if that one was released at the present rate; `moment`, the time that is recorded for a release made now.
 PACE: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, length, step, base, due_at,
            paced_at > now or due_at <= now as is_due,
@@ -98,10 +98,12 @@ PACE: LiteralString = """
         select greatest(least(paced_at, now), starts_at, now - step - %(catch_up)s * interval '1 second')
                as base) as spent
       left join lateral (
-        select released_at + length as opens_at from queue_releases
-         where serving >= release_rate and queue_id = queues.id and last_ticket > serving - release_rate
-           and released_at > rated_at and released_at <= now
-         order by last_ticket limit 1) as rate on true
+        select released_at + length as opens_at
+          from (select first_ticket, released_at from queue_releases
+                 where serving >= release_rate and queue_id = queues.id and last_ticket > serving - release_rate
+                 order by last_ticket limit 1) as before
+         where first_ticket <= serving - release_rate + 1 and released_at > rated_at and released_at <= now
+           ) as rate on true
      cross join lateral (
         select greatest(base + greatest(step, %(tick)s * interval '1 second'), opens_at) as due_at) as next
      where active and deleted_at is null and serving < tickets and (ends_at is null or ends_at > now)
