@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.secrets import secret
+from tests.serving import listener
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -21,7 +22,9 @@ HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 class Process:
     """`holdfast events serve`, or another service, in a process of its own."""
 
-    def __init__(self, database_url: str, data_dir: Path, *options: str, service: str = "events") -> None:
+    def __init__(
+        self, database_url: str, data_dir: Path, *options: str, service: str = "events", base_url: str = ""
+    ) -> None:
         self._environment = {
             **os.environ,
             f"{service.upper()}_DATABASE_URL": database_url,
@@ -34,6 +37,12 @@ class Process:
             "API_PHOTO_UPLOAD_RATE_LIMIT": "1000000",
             "MCP_RATE_LIMIT": "1000000",
         }
+        self._port = 0
+        if base_url:
+            # It says that it listens there, so its port must be known before.
+            self._environment[f"{service.upper()}_BASE_URL"] = base_url
+            with listener() as free:
+                self._port = free.getsockname()[1]
         self._service = service
         self._options = options
         self._log = data_dir / f"server-{id(self)}.log"
@@ -43,7 +52,7 @@ class Process:
         """Start the process, and return as soon as it takes connections."""
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [HOLDFAST, self._service, "serve", "--port", "0", *self._options],
+                [HOLDFAST, self._service, "serve", "--port", str(self._port), *self._options],
                 env=self._environment,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -52,12 +61,20 @@ class Process:
         assert self._process.stdout
         address = re.search(r"listens on (http://\S+)", self._process.stdout.readline())
         assert address, self._log.read_text()
-        self.url = address[1]
+        self.url = f"http://127.0.0.1:{self._port}" if self._port else address[1]
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
         self._process.kill()
         self._process.communicate()
+
+    def halt(self) -> None:
+        """SIGSTOP: everything stays open, and nothing goes on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """SIGTERM; the exit status once it has ended."""
@@ -67,10 +84,10 @@ class Process:
 
 @contextlib.contextmanager
 def serving(
-    database_url: str, data_dir: Path, count: int, *options: str, service: str = "events"
+    database_url: str, data_dir: Path, count: int, *options: str, service: str = "events", base_url: str = ""
 ) -> Generator[list[Process]]:
-    """So many processes on one database."""
-    processes = [Process(database_url, data_dir, *options, service=service) for _ in range(count)]
+    """So many processes on one database, with one base address if there is one."""
+    processes = [Process(database_url, data_dir, *options, service=service, base_url=base_url) for _ in range(count)]
     try:
         yield processes
     finally:

@@ -9,6 +9,7 @@ from hypothesis.stateful import initialize, rule
 from holdfast.inventory.stock import expiry
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, running, unlimited
 from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.ledger_answers import changed, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, staged
 
 OPERATIONS = 350_000 if SOAK else 2_500
@@ -45,7 +46,7 @@ class Agent(Machine):
         self.ids = [*pools, 10**9]
         entries = self.stage.run(self.shop.entries())
         self.model = Ledger(
-            max(pool.version for pool in pools.values()), pools, [_entry(each) for each in entries[::-1]]
+            max(pool.version for pool in pools.values()), pools, [entry(each) for each in entries[::-1]]
         )
 
     @rule(pool=POOLS, quantity=st.integers(0, 20), expected=EXPECTED, right=st.booleans(), options=OPTIONS)
@@ -135,7 +136,7 @@ class Agent(Machine):
     @rule()
     def read_the_history(self) -> None:
         entries = self.stage.run(self.shop.entries(limit=100))
-        self.agree("the history", [_entry(each) for each in entries], self.model.entries[:-101:-1])
+        self.agree("the history", [entry(each) for each in entries], self.model.entries[:-101:-1])
         holds = self.stage.run(self.shop.call("list_holds"))["holds"]
         told = {each["id"]: {line["pool_id"]: line["quantity"] for line in each["pools"]} for each in holds}
         self.agree("the holds", told, {id: self.model.holds[id] for id in self.model.holds.keys() - self.model.ended})
@@ -159,7 +160,7 @@ class Agent(Machine):
 
     def _agree_on_pool(self, tool: str, expected: Answer | str, **arguments: Any) -> None:
         try:
-            told = _pool(self.stage.run(self.shop.call(tool, **arguments))["pool"])
+            told = pool_now(self.stage.run(self.shop.call(tool, **arguments))["pool"])
         except Refused as refused:
             told = refused.code
         self.agree(f"{tool} {arguments}", told, expected)
@@ -170,33 +171,6 @@ class Agent(Machine):
             return {}
         known = self.model.pools[self.ids[pool]]
         return {f"expected_{expected}": (known.version if expected == "version" else known.on_hand) + (not right)}
-
-
-def changed(answer: Answer) -> Answer:
-    """What is compared of a change."""
-    return {
-        "version": answer["version"],
-        "entries": [_entry(each) for each in answer["entries"]],
-        "pools": [_pool(each) for each in answer["pools"]],
-        "affected": [[each["variant_gid"], each["before"], each["after"]] for each in answer["affected"]],
-        "hold": answer["hold"] and answer["hold"]["id"],
-    }
-
-
-def refusal(body: Answer) -> str:
-    """A refusal in the words of the model."""
-    if body["code"] == "not_enough_stock":
-        return f"{body['code']} in {body['pool_id']}: {body['available']}, not {body['requested']}"
-    return body["code"]
-
-
-def _entry(entry: Answer) -> Answer:
-    names = "id version hold_id pool_id kind delta held_delta reverts_id balance_after held_after".split()
-    return {name: entry[name] for name in names}
-
-
-def _pool(pool: Answer) -> Answer:
-    return {name: pool[name] for name in ("id", "on_hand", "held", "buffer", "available", "version")}
 
 
 def _without_ids(answer: Answer | str) -> Answer | str:

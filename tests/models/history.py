@@ -1,0 +1,133 @@
+"""Histories: what clients of two processes asked and were told, while processes and the database fail.
+
+A request whose connection broke, or that was not answered in time, goes to another process. Until somebody answers it,
+its outcome is unknown: it may have been done, and may still be done.
+"""
+
+import asyncio
+import itertools
+import os
+import random
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import httpx2
+import psycopg
+
+from tests.faults.processes import Process
+from tests.models.machine import SEED, SOAK
+from tests.support import eventually
+
+CLIENTS = 12
+PATIENCE = 0.5
+"""Seconds after which an answer is no longer awaited."""
+STOPPED = 0.8
+"""Seconds for which a process is stopped: what it was asked, it does after nobody awaits it."""
+BETWEEN = 60
+"""Answers between two faults."""
+FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
+
+
+@dataclass
+class Asked:
+    """A request, when it was sent first, and when and what was answered. What was not answered is unknown."""
+
+    request: Any
+    sent: float
+    answered: float = inf
+    answer: Any = None
+
+
+@dataclass
+class History:
+    """What was asked of two processes on one database."""
+
+    processes: list[Process]
+    database_url: str
+    headers: Mapping[str, str]
+    asked: list[Asked] = field(default_factory=list[Asked])
+    answers: int = 0
+    over: bool = False
+    chance: random.Random = field(default_factory=lambda: random.Random(SEED))
+
+    async def ask(
+        self, http: httpx2.AsyncClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
+    ) -> Asked:
+        """Ask until there is an answer, or with `once` only once."""
+        asked = Asked(request, time.monotonic())
+        self.asked.append(asked)
+        for number in itertools.count(self.chance.randrange(2)):
+            try:
+                response = await http.request(method, self.processes[number % 2].url + path, **options)
+            except httpx2.TransportError:
+                response = None
+            # 503 says that it failed just now, not that nothing was done.
+            if response is not None and response.status_code != 503:
+                agree(
+                    response.status_code < 500, f"{request} was answered with {response.status_code}: {response.text}"
+                )
+                asked.answered, asked.answer = time.monotonic(), response
+                self.answers += 1
+                break
+            if once:
+                break
+        return asked
+
+    async def run(self, client: Callable[[httpx2.AsyncClient, int], Awaitable[None]]) -> None:
+        """Let clients work again and again while everything fails in turn, and then until all work."""
+
+        async def keep_on(number: int) -> None:
+            async with httpx2.AsyncClient(headers=dict(self.headers), timeout=PATIENCE) as http:
+                while not self.over:
+                    await client(http, number)
+
+        await asyncio.gather(self._fail(), *map(keep_on, range(CLIENTS)))
+
+    async def _fail(self) -> None:
+        try:
+            for fault in FAULTS:
+                await self._progress()
+                process = self.chance.choice(self.processes)
+                if fault == "kill":
+                    await asyncio.to_thread(process.kill)
+                    await asyncio.to_thread(process.start)
+                elif fault == "stop":
+                    process.halt()
+                    await asyncio.sleep(STOPPED)
+                    process.go_on()
+                else:
+                    await asyncio.to_thread(crash, self.database_url)
+            await self._progress()
+        finally:
+            self.over = True
+
+    async def _progress(self) -> None:
+        wanted = self.answers + BETWEEN
+
+        async def is_reached() -> bool:
+            return self.answers >= wanted
+
+        await eventually(is_reached, seconds=120)
+
+
+def crash(database_url: str) -> None:
+    """Kill a process of PostgreSQL. It ends all others, and starts again with what is on disk."""
+    with psycopg.connect(database_url) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def agree(holds: object, message: str) -> None:
+    """Fail unless a history is explained."""
+    assert holds, f"The history disagrees: {message}"
+
+
+def never_inverted(published: Iterable[Asked]) -> None:
+    """Fail if something was answered before something else was sent that is published before it."""
+    first = Asked("nothing", -inf)
+    for each in reversed([*published]):
+        agree(first.answered >= each.sent, f"{first.request} was answered before {each.request} was sent, and is later")
+        first = min(first, each, key=lambda asked: asked.answered)

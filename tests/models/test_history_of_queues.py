@@ -1,0 +1,137 @@
+"""Visitors wait through two processes while everything fails: the tickets explain every answer."""
+
+import base64
+import itertools
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.faults.processes import serving
+from tests.models.history import Asked, History, agree, never_inverted
+from tests.support import queue_fields
+
+RATE = 30
+"""Visitors released in a second."""
+
+
+async def a_queue(url: str) -> tuple[dict[str, str], str]:
+    """The headers of an organizer, and the path of its queue."""
+    async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
+        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        fields = {"queue_event": queue_fields(release_rate=RATE, token_ttl_minutes=60)}
+        made = await http.post("/api/queues", json=fields, headers={"X-API-Key": key})
+    return {"X-API-Key": key}, f"/api/queues/{made.json()['data']['id']}"
+
+
+async def test_the_tickets_explain_every_answer(
+    crashing_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
+    with serving(crashing_url, tmp_path, 2, base_url="http://events.example") as processes:
+        headers, path = await a_queue(processes[0].url)
+        history = History(processes, crashing_url, headers)
+        names = (f"visitor{number}" for number in itertools.count())
+        joined: list[str] = []
+        tokens: list[str] = []
+
+        async def client(http: httpx2.AsyncClient, _: int) -> None:
+            name = next(names)
+            await history.ask(http, ("join", name), "POST", f"{path}/join", json={"visitor_id": name})
+            joined.append(name)
+            for seen in (history.chance.choice(joined), history.chance.choice(joined[-20:])):
+                told = await history.ask(http, ("look", seen), "GET", f"{path}/status/{seen}")
+                tokens.extend([told.answer.json()["token"]] if "token" in told.answer.json() else [])
+            if tokens:
+                token, consume = history.chance.choice(tokens[-30:]), history.chance.random() < 0.3
+                request, shown = ("verify", claims(token)["jti"], consume), {"token": token, "consume": consume}
+                await history.ask(http, request, "POST", "/api/queues/verify_token", once=True, json=shown)
+
+        await history.run(client)
+    explain(history.asked, *stored(crashing_url))
+
+
+def claims(token: str) -> dict[str, Any]:
+    payload = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+
+def stored(database_url: str) -> tuple[dict[str, int], list[tuple[int, float]]]:
+    """The ticket of each visitor, and every ticket that was released with the moment of its release."""
+    with psycopg.connect(database_url) as connection:
+        tickets = connection.execute("select visitor_id, ticket from queue_visitors order by ticket").fetchall()
+        releases = connection.execute(
+            "select first_ticket, last_ticket, extract(epoch from released_at)::float8 from queue_releases order by 1"
+        ).fetchall()
+    return dict(tickets), [(ticket, at) for first, last, at in releases for ticket in range(first, last + 1)]
+
+
+def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
+    """Fail unless the tickets, in their order, explain what everybody was told."""
+    joins = {each.request[1]: each for each in asked if each.request[0] == "join"}
+    for each in joins.values():
+        agree(each.answer.status_code == 202, f"{each.request} was told {each.answer.text}")
+    agree(joins.keys() == tickets.keys(), f"lost: {joins.keys() - tickets.keys()}, made up: {tickets.keys() - joins}")
+    agree([*tickets.values()] == [*range(1, len(tickets) + 1)], "a ticket is missing, or was given twice")
+    never_inverted(joins[name] for name in tickets)
+
+    agree([ticket for ticket, _ in released] == [*range(1, len(released) + 1)], "the releases are not in order")
+    times = [moment for _, moment in released]
+    for first, moment in enumerate(times):
+        most = bisect_left(times, moment + 1) - first
+        agree(most <= RATE, f"{most} visitors were released within a second, from number {first} on")
+
+    _positions_never_rise([each for each in asked if each.request[0] == "look"], tickets)
+    _tokens_stay(asked, tickets)
+    _tokens_are_used_once([each for each in asked if each.request[0] == "verify"])
+
+
+def _positions_never_rise(looks: list[Asked], tickets: dict[str, int]) -> None:
+    """Each position says which ticket was released last. That only grows, from one answer to a later question."""
+    known: list[tuple[float, int]] = []
+    for each in looks:
+        ticket, told = tickets[each.request[1]], each.answer.json()
+        known.append((each.answered, ticket - told["position"] if "position" in told else ticket))
+    known.sort()
+    answered = [at for at, _ in known]
+    furthest = [-1, *itertools.accumulate((serving for _, serving in known), max)]
+    for each in looks:
+        ticket, told = tickets[each.request[1]], each.answer.json()
+        most = ticket - told["position"] if "position" in told else inf
+        before = furthest[bisect_left(answered, each.sent)]
+        agree(before <= most, f"{each.request} was told {told}, though ticket {before} had been released before")
+
+
+def _tokens_stay(asked: list[Asked], tickets: dict[str, int]) -> None:
+    """Each visitor has one token, which names its ticket."""
+    first: dict[str, str] = {}
+    for each in asked:
+        if each.request[0] == "look" and (token := each.answer.json().get("token")):
+            name = each.request[1]
+            agree(claims(token)["tkt"] == tickets[name], f"the token of {name} names ticket {claims(token)['tkt']}")
+            agree(first.setdefault(name, token) == token, f"{name} has two tokens")
+
+
+def _tokens_are_used_once(shown: list[Asked]) -> None:
+    """No token is valid after it was used up, none is used up by nobody, and every use has a number of its own."""
+    by_token: defaultdict[str, list[Asked]] = defaultdict(list)
+    for each in shown:
+        by_token[each.request[1]].append(each)
+    for token, uses in by_token.items():
+        answers = [(each, each.answer.json()) for each in uses if each.answer]
+        valid = [(each, body["data"]["use_count"]) for each, body in answers if body["valid"]]
+        agree(len({count for _, count in valid}) == len(valid), f"two uses of token {token} have one number")
+        ends = [count for each, count in valid if each.request[2]]
+        agree(all(count <= end for _, count in valid for end in ends), f"token {token} was valid after it was used up")
+        never_inverted(each for each, _ in sorted(valid, key=lambda use: use[1]))
+        for each, body in answers:
+            if not body["valid"]:
+                agree(body["reason"] == "used", f"{each.request} was told {body}")
+                agree(any(other.request[2] and other.sent < each.answered for other in uses), f"nobody used {token} up")

@@ -1,0 +1,188 @@
+"""Stock is changed through two processes while everything fails: the ledger explains every answer."""
+
+import itertools
+import json
+from bisect import bisect_left
+from copy import deepcopy
+from pathlib import Path
+
+import httpx2
+import psycopg
+from psycopg.rows import dict_row
+
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shops import operations as shops
+from tests.faults.processes import serving
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
+from tests.models.history import Asked, History, agree, never_inverted
+from tests.models.ledger import Answer, Ledger, Pool
+from tests.models.ledger_answers import changed, entry, refusal
+
+DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]
+"""What draws on each pool."""
+ON_HAND = 60
+
+
+async def a_shop(settings: Settings) -> str:
+    """The key of a new shop."""
+    database = INVENTORY.database(settings)
+    await database.open()
+    _, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))
+    await database.close()
+    return key
+
+
+class Agents:
+    """Agents of one shop, who change the same pools. A change is named by its key, and gives it as the reason."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.pools: list[int] = []
+        self.names = (f"change {number}" for number in itertools.count(1))
+        self.entries: list[int] = []
+        self.holds: list[int] = []
+
+    async def begin(self) -> Ledger:
+        """Make the pools; the model of the shop with them."""
+        pools: dict[int, Pool] = {}
+        async with httpx2.AsyncClient(headers=dict(self.history.headers), timeout=30) as http:
+            for members in DRAWS:
+                linked = [{"variant_gid": gid, "units_per_sale": units} for gid, units in members.items()]
+                fields = {"name": f"Pool {len(pools)}", "quantity": ON_HAND, "buffer": 5, "members": linked}
+                made = (await self.call(http, "create_pool", fields)).answer["pool"]
+                pools[made["id"]] = Pool(ON_HAND, 5, False, made["version"], members)
+        self.pools = [*pools]
+        self.history.asked.clear()
+        return Ledger(max(pool.version for pool in pools.values()), pools)
+
+    async def work(self, http: httpx2.AsyncClient, _: int) -> None:
+        """Change something, and look at something."""
+        tool, arguments = self._choose()
+        name = next(self.names)
+        asked = await self.call(http, tool, arguments, reason=name, idempotency_key=name)
+        if not isinstance(asked.answer, str):
+            told: Answer = asked.answer
+            self.entries += [each["id"] for each in told["entries"]]
+            self.holds += [told["hold"]] if told["hold"] else []
+        await self.call(http, "get_availability", {"variant_gids": [SINGLE, SIX_PACK, TWELVE_PACK]})
+
+    def _choose(self) -> tuple[str, Answer]:
+        chance = self.history.chance
+        pool, other = chance.sample(self.pools, 2)
+        amount = chance.randint(1, 9)
+        match chance.randrange(9):
+            case 0:
+                return "set_pool_quantity", {"pool_id": pool, "quantity": amount * 5}
+            case 1:
+                return "transfer_quantity", {"from_pool_id": pool, "to_pool_id": other, "quantity": amount}
+            case 2:
+                return "hold_quantity", {"variant_gid": TWELVE_PACK, "quantity": 1, "ttl_s": chance.choice([1, 600])}
+            case 3 if self.holds:
+                return "release_hold", {"hold_id": chance.choice(self.holds[-5:])}
+            case 4:
+                return "bulk_adjust", {"items": [{"pool_id": each, "delta": amount} for each in (pool, other)]}
+            case 5 if self.entries:
+                return "revert_entry", {"entry_id": chance.choice(self.entries[-5:])}
+            case 6:
+                return "record_sale", {"variant_gid": SINGLE, "quantity": 1}
+            case _:
+                return "adjust_pool_quantity", {"pool_id": pool, "delta": chance.choice([-2, 1]) * amount}
+
+    async def call(self, http: httpx2.AsyncClient, tool: str, arguments: Answer, **repeat: str) -> Asked:
+        """Call a tool. What is kept of the answer is what is compared."""
+        params = {"name": tool, "arguments": {**arguments, **repeat}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        request = (repeat.get("reason"), tool, arguments)
+        asked = await self.history.ask(http, request, "POST", "/mcp", json=body)
+        result = asked.answer.json()["result"]
+        told = result.get("structuredContent")
+        if result.get("isError"):
+            asked.answer = refusal(json.loads(result["content"][0]["text"]))
+        else:
+            asked.answer = changed(told) if "entries" in told else told
+        return asked
+
+
+async def test_the_ledger_explains_every_answer(crashing_inventory_url: str, tmp_path: Path) -> None:
+    key = await a_shop(unlimited(crashing_inventory_url, tmp_path))
+    with serving(crashing_inventory_url, tmp_path, 2, service="inventory") as processes:
+        agents = Agents(History(processes, crashing_inventory_url, {"authorization": f"Bearer {key}"}))
+        model = await agents.begin()
+        await agents.history.run(agents.work)
+    explain(agents.history.asked, model, published(crashing_inventory_url))
+
+
+def published(database_url: str) -> list[tuple[int, list[Answer]]]:
+    """Every version of the shop, with its entries."""
+    versions: dict[int, list[Answer]] = {}
+    with psycopg.connect(database_url) as connection:
+        for row in connection.cursor(row_factory=dict_row).execute("select *, kind::text from ledger order by id"):
+            versions.setdefault(row["version"], []).append(row)
+    return [*versions.items()]
+
+
+def explain(asked: list[Asked], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
+    """Fail unless the ledger, replayed in its order, explains what everybody was told."""
+    began = model.version
+    model.entries += [entry(each) for version, entries in versions if version <= began for each in entries]
+    changes = {each.request[0]: each for each in asked if each.request[0]}
+    made = {entries[0]["reason"]: version for version, entries in versions}
+    refusals = Refusals([each for each in changes.values() if isinstance(each.answer, str)], changes, made)
+    reads = [each for each in asked if each.request[1] == "get_availability"]
+    states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
+    refusals.try_on(model)
+    for version, entries in versions:
+        if version <= began:
+            continue
+        name = entries[0]["reason"]
+        if entries[0]["source"] == "hold expiry":
+            answer = model.call("release_hold", hold_id=entries[0]["hold_id"])
+        else:
+            agree(name in changes, f"nobody asked for {entries}")
+            refusals.end_before(changes[name])
+            _, tool, arguments = changes[name].request
+            answer = model.call(tool, **arguments, idempotency_key=name)
+            agree(changes[name].answer == answer, f"{name} was told {changes[name].answer}, and did {answer}")
+        agree(isinstance(answer, dict), f"{name} made {entries}, and must be refused: {answer}")
+        told = [entry(each) for each in entries]
+        agree(told == answer["entries"], f"{name} made {told}, not {answer['entries']}")
+        states[version] = model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])
+        refusals.try_on(model)
+    refusals.end_before(None)
+    done = {name for name, each in changes.items() if isinstance(each.answer, dict)}
+    agree(done <= made.keys(), f"{sorted(done - made.keys())[:5]} were done, and are not in the ledger")
+    for each in reads:
+        limits = each.answer["limiting_pool"]
+        found = {gid: (quantity, limits[gid]) for gid, quantity in each.answer["variants"].items()}
+        state = states.get(each.answer["version"])
+        agree(found == state, f"at version {each.answer['version']} could be sold {state}, not {found}")
+    in_order = [(made[name], 0, changes[name].sent, changes[name]) for name in made if name in changes]
+    in_order += [(each.answer["version"], 1, each.sent, each) for each in reads]
+    never_inverted(each for *_, each in sorted(in_order, key=lambda placed: placed[:3]))
+
+
+class Refusals:
+    """Calls that were refused. Each must be what the model says at some moment between its question and its answer."""
+
+    def __init__(self, refused: list[Asked], changes: dict[str, Asked], made: dict[str, int]) -> None:
+        done = sorted((changes[name].answered, version) for name, version in made.items() if name in changes)
+        answered = [each for each, _ in done]
+        latest = [0, *itertools.accumulate((version for _, version in done), max)]
+        self._open = [(latest[bisect_left(answered, each.sent)], each) for each in refused]
+
+    def try_on(self, model: Ledger) -> None:
+        """Let the stock as it is now explain those that may have been asked now."""
+        self._open = [(since, each) for since, each in self._open if since > model.version or not _refuses(model, each)]
+
+    def end_before(self, change: Asked | None) -> None:
+        """Fail if something was answered before this change was sent, and nothing before the change explains it."""
+        for _, each in self._open:
+            agree(change and change.sent <= each.answered, f"nothing explains that {each.request} got {each.answer}")
+
+
+def _refuses(model: Ledger, asked: Asked) -> bool:
+    """Whether the stock, as it is, refuses a call like that."""
+    _, tool, arguments = asked.request
+    copy = Ledger(model.version, deepcopy(model.pools), [*model.entries], {**model.holds}, {*model.ended})
+    return copy.call(tool, **arguments) == asked.answer
