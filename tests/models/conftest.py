@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
@@ -16,7 +18,10 @@ __all__ = ["inventory_template", "inventory_url"]
 @pytest.fixture(scope="session")
 def crashing_server() -> str:
     """A PostgreSQL of its own, with its default durability."""
-    return embedded.database_url(embedded.scratch_directory(), "postgres")
+    server = embedded.database_url(embedded.scratch_directory(), "postgres")
+    with psycopg.connect(make_conninfo(server, user="postgres"), autocommit=True) as connection:
+        connection.execute("alter role holdfast createdb")
+    return server
 
 
 @pytest.fixture

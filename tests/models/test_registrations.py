@@ -37,12 +37,14 @@ class Organizer(Machine):
         self.number = next(numbers)
         self.handles: dict[str, str] = {}
 
-    @initialize(sizes=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), min_size=2, max_size=2))
+    @initialize(sizes=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3)), min_size=2, max_size=2))
     def begin(self, sizes: list[tuple[int, int]]) -> None:
         self.stage.run(self.stage.service.settle())  # what an earlier example left
         self.ada = self.stage.run(self.stage.service.organizer())
         self.ids = [self._create(seats, places) for seats, places in sizes]
         self.model = Registrations([Event(seats, places, price=7) for seats, places in sizes])
+        self.register_together([(0, person, None) for person in "abcde"])
+        self.settle()
 
     def _create(self, seats: int, places: int) -> int:
         fields = {"capacity": seats, "waitinglist_capacity": places, "pricing_mode": "fixed", "price": 7}
