@@ -29,7 +29,7 @@ class Lookups:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def find(self, reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    async def find(self, reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
         self.sizes.append(len(hashes))
         return await find_callers(reader, hashes)
 
@@ -202,7 +202,9 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
         door = Client(other.http, secret)
         assert (await door.get("/api/events")).status_code == 200
 
-        await one.run_sql("update api_keys set active = false where start = %(start)s", start=secret[:8])
+        await one.run_sql(
+            "update api_keys set active = false, revoked_at = now() where start = %(start)s", start=secret[:8]
+        )
         await one.run_sql(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where right(application_name, 9) = ' listener' and datname = current_database()"
@@ -223,7 +225,7 @@ async def test_a_revocation_that_has_readers_during_a_look_up_is_not_undone_by_i
     id, secret = await new_key(ada)
     looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def find(reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
+    async def find(reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
         found = await find_callers(reader, hashes)
         looked_up.set()
         await go_on.wait()

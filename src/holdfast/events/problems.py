@@ -53,6 +53,12 @@ INVALID_TOKEN = ProblemType(
     "The release token is not valid.",
     "Send the visitor back to the queue's waiting_room_url; `reason` says what is wrong with the token.",
 )
+QUOTA_EXCEEDED = ProblemType(
+    "quota_exceeded",
+    422,
+    "The organizer has as much of something as it may have.",
+    "Remove what is not needed any more, or ask the operator of the service for more; `quota` and `limit` say of what.",
+)
 TOO_MANY_PHOTOS = ProblemType(
     "too_many_photos",
     422,
@@ -75,6 +81,7 @@ ALL: tuple[ProblemType, ...] = (
     QUEUE_ENDED,
     QUEUE_FULL,
     QUEUE_INACTIVE,
+    QUOTA_EXCEEDED,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
     TOO_MANY_PHOTOS,

@@ -100,6 +100,10 @@ class Settings(kit.Settings):
         description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere.",
     )
 
+    keys_per_organizer: int = Field(
+        50, ge=1, validation_alias="ORGANIZER_MAX_KEYS", description="The most active API keys of an organizer."
+    )
+
     @property
     def media_url(self) -> str:
         """The public base address of photos."""

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from holdfast.kit.batch import Batcher
 from holdfast.kit.caller import Caller
 from holdfast.kit.database import Database, Reader
-from holdfast.kit.problems import INVALID_API_KEY, MISSING_API_KEY
+from holdfast.kit.problems import INVALID_API_KEY, MISSING_API_KEY, Problem
 
 PREFIX = "hf_"
 """Every key begins with this, and no other credential does."""
@@ -34,7 +34,7 @@ _SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 Authenticate = Callable[[str | None], Awaitable[Caller]]
 """Turns the credential of a request into its caller. Raises `missing_api_key` or `invalid_api_key`."""
 
-Find = Callable[[Reader[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller]]]
+Find = Callable[[Reader[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller] | Mapping[bytes, Caller | Problem]]]
 
 
 def mint() -> str:
@@ -49,7 +49,7 @@ def digest(key: str) -> bytes:
 class KeyRing:
     """Finds the caller of a raw key. Concurrent look-ups share one statement; results are cached for `TTL` seconds.
 
-    find    `(reader, hashes) -> {hash: caller}` for the hashes of active keys
+    find    `(reader, hashes) -> {hash: caller}` for the hashes of active keys; a `Problem` says why one is not active
     name    the name of its look-ups in metrics
     """
 
@@ -82,7 +82,7 @@ class KeyRing:
             self._callers[hashed] = caller, time.monotonic() + TTL
         return caller
 
-    async def _look_up(self, hashes: Sequence[bytes]) -> Sequence[Caller | None]:
+    async def _look_up(self, hashes: Sequence[bytes]) -> Sequence[Caller | Problem | None]:
         found = await self._database.read(lambda reader: self._find(reader, hashes))
         return [found.get(hashed) for hashed in hashes]
 

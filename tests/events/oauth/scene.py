@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 
+from holdfast.events.keys.operations import mint
 from holdfast.events.oauth import operations
 from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject
 from holdfast.events.settings import Settings
@@ -30,6 +31,11 @@ class Scene:
 
     def agent(self, version: str = "2025-11-25", **claims: Any) -> Agent:
         return Agent(self.service.app, self.token(**claims), version)
+
+    async def new_key(self) -> Client:
+        """The organizer with a key of its own making, after the link has ended those from before."""
+        key = await self.service.database.transact(lambda tx: mint(tx, self.ada.id, "New"))
+        return Client(self.service.http, key.key, self.ada.id, self.ada.slug)
 
     async def organizer(self, **claims: Any) -> int:
         """The id of the organizer a token acts for, who is the only one it sees."""

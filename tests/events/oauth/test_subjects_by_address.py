@@ -19,7 +19,7 @@ async def test_a_token_with_an_organizers_verified_address_acts_for_the_organize
 
     mine = (await agent.call("list_events"))["structuredContent"]
     assert mine["data"] == []
-    event = await scene.ada.create_event()
+    event = await (await scene.new_key()).create_event()
     seen = (await agent.call("list_events"))["structuredContent"]["data"]
     assert [each["id"] for each in seen] == [event["id"]]
     other = await agent.call("get_event", event_id=theirs["id"])

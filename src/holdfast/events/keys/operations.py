@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, ListKeys, RevokeKey
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit import keys
 from holdfast.kit.caller import Caller
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 find_callers = sql.find_callers
 
@@ -23,18 +25,29 @@ async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[Ap
     return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 
 
-@refuses(FORBIDDEN, VALIDATION_FAILED)
+@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
+    organizer_id = await _owner(tx, caller, command.user_id)
+    most = tx.resources.settings.keys_per_organizer
+    await require_room(tx, organizer_id, "active API keys", most, sql.COUNT)
+    # Asked again under the lock: a key that ended a moment ago must not leave another one behind.
+    if caller.principal == "api_key" and not await sql.is_active(tx, caller.id):
+        raise INVALID_API_KEY()
+    return await mint(tx, organizer_id, command.name)
+
+
+async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
+    """The organizer a new key acts for."""
     if caller.tenant_id is not None:
-        if command.user_id not in (None, caller.tenant_id):
+        if user_id not in (None, caller.tenant_id):
             raise FORBIDDEN("An organizer key creates keys for its own organizer only.")
-        return await mint(tx, caller.tenant_id, command.name)
-    if command.user_id is None:
+        return caller.tenant_id
+    if user_id is None:
         raise invalid({"user_id": ["is required with an admin key"]})
-    if not await sql.is_organizer(tx, command.user_id):
+    if not await sql.is_organizer(tx, user_id):
         raise invalid({"user_id": ["no organizer has this id"]})
-    return await mint(tx, command.user_id, command.name)
+    return user_id
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -50,6 +63,13 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
         raise FORBIDDEN("The API key belongs to somebody else.")
     await sql.deactivate_key(tx, command.id)
     await tx.notify(keys.CHANNEL, row.hash.hex())
+
+
+async def end_all(tx: Tx, organizer_id: int) -> int:
+    """End every key of an organizer, because the owner of its address was verified. Returns how many there were."""
+    ended = await sql.end_keys(tx, organizer_id)
+    await tx.notify(keys.CHANNEL)
+    return ended
 
 
 async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:

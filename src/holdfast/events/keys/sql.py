@@ -1,20 +1,34 @@
 """Statements on API keys."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 from holdfast.events.keys.model import KeyRow
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit import database
 from holdfast.kit.caller import Caller, api_key
+from holdfast.kit.problems import INVALID_API_KEY, Problem
+
+COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organizer_id)s and active"
 
 
-async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers of those hashes that belong to an active key."""
+async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
+    """The callers of those hashes that belong to an active key; a problem for keys that ended unasked."""
     rows = await reader.tuples(
-        "select hash, id, user_id from api_keys where hash = any(%(hashes)s) and active", {"hashes": list(hashes)}
+        """
+        select hash, id, user_id, owner_verified from api_keys
+         where hash = any(%(hashes)s) and (active or owner_verified)
+        """,
+        {"hashes": list(hashes)},
     )
-    return {hash: api_key(id, user_id) for hash, id, user_id in rows}
+    return {hash: _ended() if owner_verified else api_key(id, user_id) for hash, id, user_id, owner_verified in rows}
+
+
+def _ended() -> Problem:
+    return INVALID_API_KEY(
+        "This API key ended when the owner of the organizer's e-mail address was verified.",
+        hint="Make a new key with create_api_key, as the person who owns the address.",
+    )
 
 
 async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:
@@ -51,7 +65,24 @@ async def insert_key(tx: Tx, user_id: int | None, name: str, start: str, hash: b
 
 
 async def deactivate_key(tx: Tx, id: int) -> None:
-    await tx.run("update api_keys set active = false where id = %(id)s", {"id": id})
+    await tx.run("update api_keys set active = false, revoked_at = now() where id = %(id)s and active", {"id": id})
+
+
+async def is_active(reader: Reader, id: int) -> bool:
+    return bool(await reader.value("select active from api_keys where id = %(id)s", {"id": id}))
+
+
+async def end_keys(tx: Tx, user_id: int) -> int:
+    """End every key of an organizer, because the owner of its address was verified. Returns how many there were."""
+    return await tx.value(
+        """
+        with ended as (
+            update api_keys set active = false, revoked_at = now(), owner_verified = true
+             where user_id = %(user_id)s and active returning 1)
+        select count(*) from ended
+        """,
+        {"user_id": user_id},
+    )
 
 
 async def is_organizer(reader: Reader, user_id: int) -> bool:

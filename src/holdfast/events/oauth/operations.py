@@ -1,5 +1,8 @@
 """What can be done with the subjects of authorization servers."""
 
+import structlog
+
+from holdfast.events.keys.operations import end_all
 from holdfast.events.oauth import sql
 from holdfast.events.oauth.model import Account, LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject, fingerprint
 from holdfast.events.resources import Tx
@@ -8,16 +11,21 @@ from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem, invalid
 
 find_callers = sql.find_callers
 
+log = structlog.get_logger()
+
 
 async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
     """Link a subject to the organizer with an address that the issuer verified. Returns the organizer's id.
 
-    An existing link is kept. Raises `forbidden` if the address belongs to no organizer, if the organizer already has a
+    A new link ends the keys and the password of the organizer, since whoever registered the address may not own it. An
+    existing link is kept. Raises `forbidden` if the address belongs to no organizer, if the organizer already has a
     subject of the issuer, or if the subject was unlinked before.
     """
     account = await sql.find_account(tx, email)
-    if account and account.is_organizer:
-        await sql.link_by_email(tx, issuer, subject, account.id, email)
+    if account and account.is_organizer and await sql.link_by_email(tx, issuer, subject, account.id, email):
+        await sql.forget_password(tx, account.id)
+        ended = await end_all(tx, account.id)
+        log.warning("keys ended by the first link of a verified address", organizer=account.slug, keys=ended)
     hash = fingerprint(issuer, subject)
     linked = await sql.find_linked(tx, hash)
     if linked and linked.is_organizer:

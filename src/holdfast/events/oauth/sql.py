@@ -37,14 +37,18 @@ async def find_organizer(tx: Tx, slug: str) -> Account | None:
     )
 
 
-async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: str) -> None:
-    """Link a subject to an organizer, if the subject has never been linked and the organizer has none of the issuer."""
-    await tx.run(
+async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: str) -> bool:
+    """Link a subject to an organizer, if the subject has never been linked and the organizer has none of the issuer.
+
+    Returns whether it was linked now.
+    """
+    linked = await tx.value(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id, email)
         select %(hash)s, %(issuer)s, %(subject)s, %(user_id)s, %(email)s
          where not exists (select from oauth_subjects where user_id = %(user_id)s and issuer = %(issuer)s)
             on conflict (hash) do nothing
+        returning true
         """,
         {
             "hash": fingerprint(issuer, subject),
@@ -54,6 +58,11 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: 
             "email": email,
         },
     )
+    return bool(linked)
+
+
+async def forget_password(tx: Tx, user_id: int) -> None:
+    await tx.run("update users set password_hash = null where id = %(id)s", {"id": user_id})
 
 
 async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -> None:
