@@ -196,6 +196,8 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
         registrations_per_minute=1_000_000,
         photos_per_minute=1_000_000,
         organizers_per_hour=1_000_000,
+        refused_organizers_per_hour=1_000_000,
+        keys_per_hour=1_000_000,
         joins_per_minute=1_000_000,
         room_joins_per_minute=1_000_000,
     )  # pyright: ignore[reportCallIssue]

@@ -42,7 +42,7 @@ OPERATIONS = (
     Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
 
     Operation("list_api_keys",        "GET    /api/keys", read(keys.list), READS, scope="manage_keys"),
-    Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body="api_key", status=201),
+    Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body="api_key", status=201, limit="keys"),
     Operation("revoke_api_key",       "DELETE /api/keys/{id}", single(keys.revoke), OVERWRITES, scope="manage_keys", status=204),
 
     Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
@@ -104,7 +104,12 @@ def service(database: Database) -> Service:
     settings = database.resources.settings
     issuer = settings.oauth_issuer
     ring = KeyRing(database, keys.find_callers)
-    limits = Limits(settings.rate_limit_storage_url, settings.limits)
+    limits = Limits(
+        settings.rate_limit_storage_url,
+        settings.limits,
+        together=settings.limits_together,
+        refused=settings.limits_refused,
+    )
     runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)

@@ -35,7 +35,26 @@ class Settings(kit.Settings):
         10,
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_RATE_LIMIT",
-        description="POST /api/organizers/register per client address and hour.",
+        description="Organizers that POST /api/organizers/register makes per client address and hour.",
+    )
+    refused_organizers_per_hour: int = Field(
+        60,
+        ge=1,
+        validation_alias="API_ORGANIZER_REGISTER_REFUSED_RATE_LIMIT",
+        description="Refused POST /api/organizers/register per client address and hour.",
+    )
+    keys_per_hour: int = Field(
+        60,
+        ge=1,
+        validation_alias="API_KEY_CREATION_RATE_LIMIT",
+        description="POST /api/keys per organizer and hour, with all its keys together.",
+    )
+    keys_share: int = Field(
+        5,
+        ge=1,
+        validation_alias="API_ORGANIZER_RATE_FACTOR",
+        description="How many times the limit of one API key all keys of an organizer may use together: registrations, "
+        "photos, queue joins and messages to `/mcp`.",
     )
     photos_per_minute: int = Field(
         30,
@@ -124,9 +143,27 @@ class Settings(kit.Settings):
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
+            "keys": RateLimitItemPerHour(self.keys_per_hour),
             "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
             "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),
         }
+
+    @property
+    def limits_together(self) -> dict[str, RateLimitItem]:
+        """The limits of all keys of an organizer together."""
+        share = self.keys_share
+        return {
+            "messages": RateLimitItemPerSecond(share * self.messages_per_second),
+            "registrations": RateLimitItemPerMinute(share * self.registrations_per_minute),
+            "photos": RateLimitItemPerMinute(share * self.photos_per_minute),
+            "queue joins": RateLimitItemPerMinute(share * self.joins_per_minute),
+            "keys": RateLimitItemPerHour(self.keys_per_hour),
+        }
+
+    @property
+    def limits_refused(self) -> dict[str, RateLimitItem]:
+        """The limits of requests that were refused."""
+        return {"organizer registration": RateLimitItemPerHour(self.refused_organizers_per_hour)}
 
 
 def _is_this_machine(host: str) -> bool:

@@ -12,7 +12,7 @@ class Caller(Struct, frozen=True):
 
     principal  an API key, an access token, a signed-in person, a request that a platform signed, a caller without a
                credential, or the service itself
-    name       the name by which rate limits count and which ledgers record, such as `key 7`
+    name       the name by which ledgers record it, and by which limits of a single caller count, such as `key 7`
     id         of the API key or the person; 0 where there is none
     tenant_id  the organizer or shop it belongs to; None: it is unrestricted
     scopes     what it may do; None: everything its tenant may do
@@ -33,6 +33,11 @@ class Caller(Struct, frozen=True):
         """The tenant, in a service where every caller has one."""
         assert self.tenant_id is not None
         return self.tenant_id
+
+    @property
+    def account(self) -> str:
+        """The name by which limits count that all credentials of a tenant share; without a tenant, its own name."""
+        return f"tenant {self.tenant_id}" if self.tenant_id else self.name
 
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id

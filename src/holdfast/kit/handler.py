@@ -78,12 +78,17 @@ async def handle(
 ) -> T:
     """Answer one request, or refuse it, and count it."""
     started = time.perf_counter()
+    admitted: Caller | None = None
     try:
         caller = await authenticate()
         if access.scope or access.limits:
             await admit(access, limits, caller)
+            admitted = caller
         answered = await answer(caller)
     except Exception as error:
+        if admitted:
+            for each in access.limits:
+                await limits.refuse(each, admitted)
         answered = refuse(as_problem(error, access))
     access.count(answered.status, started)
     return answered
@@ -94,7 +99,7 @@ async def admit(access: Access, limits: Limits, caller: Caller) -> None:
     if not caller.has(access.scope):
         raise problems.INSUFFICIENT_SCOPE(f"This needs the scope {access.scope}.", scope=access.scope)
     for each in access.limits:
-        await limits.hit(each, caller.name)
+        await limits.admit(each, caller)
 
 
 async def measured(access: Access, answer: Callable[[], Awaitable[T]], refuse: Callable[[problems.Problem], T]) -> T:

@@ -1,5 +1,5 @@
-"""Rate limits: at most N requests per key or address in a window, which starts with the first of them. And slots: at
-most N pieces of work of one owner at once.
+"""Rate limits: at most N requests per key, tenant or address in a window, which starts with the first of them. And
+slots: at most N pieces of work of one owner at once.
 
 Requests are counted in memory, or with `redis://` in Redis or Valkey, so that several processes share their limits.
 """
@@ -20,32 +20,68 @@ from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
-from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
+from holdfast.kit.caller import Caller
+from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 
 log = structlog.get_logger()
 
 
 class Limits:
-    """The named limits of one service."""
+    """The named limits of one service.
 
-    def __init__(self, storage_url: str, limits: dict[str, RateLimitItem]) -> None:
+    limits      how many requests one caller may make: a key, a token, an address
+    together    how many all callers of a tenant may make together, for those limits that have it
+    refused     how many requests of one caller may be refused; these do not count among the others
+    """
+
+    def __init__(
+        self,
+        storage_url: str,
+        limits: Mapping[str, RateLimitItem],
+        *,
+        together: Mapping[str, RateLimitItem] | None = None,
+        refused: Mapping[str, RateLimitItem] | None = None,
+    ) -> None:
         storage = storage_from_string(f"async+{storage_url}")
         assert isinstance(storage, Storage)
         self._storage = storage
         self._limiter = FixedWindowRateLimiter(storage)
         self._limits = limits
+        self._together = together or {}
+        self._refused = refused or {}
         self._blind_until = 0.0
         # Memory answers at once and needs no timeout, which would add a third to the cost of counting.
         self._patiently = nullcontext if isinstance(storage, MemoryStorage) else partial(asyncio.timeout, PATIENCE)
 
     async def hit(self, name: str, who: str, times: int = 1) -> None:
         """Count requests of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
-        limit = self._limits[name]
+        await self._count(self._limits[name], name, who, times)
+
+    async def admit(self, name: str, caller: Caller, times: int = 1) -> None:
+        """Count requests of a caller, for itself and for its tenant. Raises `rate_limited`."""
+        if refused := self._refused.get(name):
+            await self._count(refused, f"refused {name}", caller.name, 1, test=True)
+        await self._count(self._limits[name], name, caller.name, times)
+        if together := self._together.get(name):
+            await self._count(together, f"{name} together", caller.account, times, " with all your keys together")
+
+    async def refuse(self, name: str, caller: Caller) -> None:
+        """Count a request that was admitted and then refused, where refusals have a limit of their own."""
+        if refused := self._refused.get(name):
+            with contextlib.suppress(Problem):  # what matters is the next request
+                await self._count(refused, f"refused {name}", caller.name, 1)
+            await self._count(self._limits[name], name, caller.name, -1)
+
+    async def _count(
+        self, limit: RateLimitItem, name: str, who: str, times: int, whose: str = "", *, test: bool = False
+    ) -> None:
+        """Count so many requests; with `test`, only look whether one more would be admitted."""
         if time.monotonic() < self._blind_until:
             return
         try:
             async with self._patiently():
-                if await self._limiter.hit(limit, name, who, cost=times):
+                count = self._limiter.test if test else self._limiter.hit
+                if await count(limit, name, who, cost=times):
                     return
                 window = await self._limiter.get_window_stats(limit, name, who)
         except Exception as error:
@@ -54,7 +90,9 @@ class Limits:
             self._blind_until = time.monotonic() + PATIENCE
             return
         wait = max(1, math.ceil(window.reset_time - time.time()))
-        raise RATE_LIMITED(f"At most {limit.amount} requests per {_window(limit)} are allowed here.", retry_after=wait)
+        raise RATE_LIMITED(
+            f"At most {limit.amount} requests per {_window(limit)} are allowed here{whose}.", retry_after=wait
+        )
 
     async def close(self) -> None:
         """Close the connections to a shared storage."""

@@ -118,7 +118,7 @@ class Handshake:
             raise rpc.Fault(rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
         if self._agents.limit:
             # The request itself was counted as one message.
-            await self._limits.hit(self._agents.limit, caller.name, len(items) - 1)
+            await self._limits.admit(self._agents.limit, caller, len(items) - 1)
         seen: set[rpc.Id | UnsetType] = set()
         admitted: list[tuple[rpc.Message, rpc.Work] | bytes] = []
         for item in items:
