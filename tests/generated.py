@@ -1,7 +1,7 @@
 """Arguments made up from the schema of a tool: all of them fit it, and many mean something to the service."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -29,7 +29,7 @@ def from_schema(schema: Schema, known: Known, definitions: Schema | None = None)
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if isinstance(schema["type"], list):
-        kinds: list[str] = schema["type"]
+        kinds = cast(list[str], schema["type"])
         return st.one_of(*(from_schema({**schema, "type": kind}, known, shared) for kind in kinds))
     match schema["type"]:
         case "null":
