@@ -13,7 +13,7 @@ from typing import Any, get_origin
 from holdfast.kit import problems
 from holdfast.kit.command import Command
 from holdfast.kit.modes import AnyMode
-from holdfast.kit.pagination import Page
+from holdfast.kit.pagination import OffsetPage, Page, in_short_pages
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,11 @@ class Operation:
     @cached_property
     def command(self) -> type[Command]:
         return self.run.command
+
+    @cached_property
+    def arguments(self) -> type[Command]:
+        """The command as its tool takes it: lists have shorter pages."""
+        return in_short_pages(self.command) if issubclass(self.command, OffsetPage) else self.command
 
     @cached_property
     def answer(self) -> Any:

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Generic, TypeVar
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Struct, field
 
 from holdfast.kit.command import Command
 
@@ -14,6 +15,20 @@ class OffsetPage(Command):
 
     offset: Annotated[int, Meta(ge=0, le=100_000, description="Items to skip.")] = 0
     limit: Annotated[int, Meta(ge=1, le=500, description="Items on the page.")] = 100
+
+
+SHORT = 20
+"""Items on a page of a tool, unless its caller says otherwise: a model reads every one of them."""
+
+
+def in_short_pages(kind: type[OffsetPage]) -> type[OffsetPage]:
+    """The same command with shorter pages."""
+    # All fields are named again, because one that is named alone would move behind the others.
+    defaults = {each.name: each.default for each in msgspec.structs.fields(kind)} | {"limit": SHORT}
+    fields = [(each.name, each.type, field(default=defaults[each.name])) for each in msgspec.structs.fields(kind)]
+    shorter = msgspec.defstruct(kind.__name__, fields, bases=(kind,), kw_only=True, forbid_unknown_fields=True)
+    assert issubclass(shorter, OffsetPage)
+    return shorter
 
 
 class Pagination(Struct):

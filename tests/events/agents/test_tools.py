@@ -10,6 +10,7 @@ from mcp_types import CallToolResult, ListToolsResult
 from mcp_types.methods import validate_server_result
 
 from holdfast.events.oauth.model import SCOPES
+from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
 from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, everything
 from tests.kit.mcp.wire import Agent, told
@@ -157,10 +158,10 @@ REST = {
     "get_registration": f"/api/registrations/1/{ANN}",
     "list_api_keys": "/api/keys",
     "get_price_history": "/api/events/2/price_history",
-    "list_events": "/api/events?offset=1",
+    "list_events": "/api/events?offset=1&limit=20",
     "list_users": "/api/users?limit=1",
-    "list_organizers": "/api/organizers",
-    "list_registrations": "/api/registrations",
+    "list_organizers": "/api/organizers?limit=20",
+    "list_registrations": "/api/registrations?limit=20",
     "list_queues": "/api/queues?limit=1",
     "get_queue": "/api/queues/1",
 }
@@ -176,6 +177,26 @@ async def test_a_tool_answers_what_rest_answers(service: Service, ada: Client, t
     if tool in {"list_api_keys", "get_price_history"}:
         assert answer.keys() == {"data"}
         assert len(answer["data"]) > 0
+
+
+LISTS = ["list_events", "list_users", "list_organizers", "list_registrations", "list_queues"]
+
+
+@pytest.mark.parametrize("tool", LISTS)
+async def test_a_list_has_20_items_unless_an_agent_asks_for_more(service: Service, ada: Client, tool: str) -> None:
+    asking = agent(service, ada)
+    for arguments, limit in (({}, 20), ({"limit": 100}, 100)):
+        page = (await asking.call(tool, **arguments))["structuredContent"]
+
+        assert page["pagination"]["limit"] == limit
+    assert definition(TOOLS[tool])["inputSchema"]["properties"]["limit"]["default"] == 20
+
+
+@pytest.mark.parametrize("tool", LISTS)
+async def test_over_rest_a_list_has_100_items_as_the_contract_says(ada: Client, tool: str) -> None:
+    page = (await ada.get(TOOLS[tool].path)).json()
+
+    assert page["pagination"]["limit"] == 100
 
 
 def test_every_tool_that_reads_is_compared_with_rest() -> None:

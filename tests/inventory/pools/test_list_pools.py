@@ -78,6 +78,15 @@ async def test_a_name_is_found_in_either_case_of_any_letter(full: Shop, query: s
     assert await names(full, query=query) == ["Ävocados"]
 
 
+async def test_a_page_has_20_pools_unless_an_agent_asks_for_more(shop: Shop) -> None:
+    await shop.call(
+        "import_csv", kind="pools", dry_run=False, text="\n".join(["name", *(f"Pool {n}" for n in range(30))])
+    )
+
+    assert len(await names(shop)) == 20
+    assert len(await names(shop, limit=30)) == 30
+
+
 async def test_pages_follow_one_another_without_gap_or_repetition(full: Shop) -> None:
     seen: list[int] = []
     page: dict[str, Any] = {"next_cursor": ""}

@@ -75,7 +75,7 @@ class Tool:
         # Built when the service starts, so that an answer that is no object is found then.
         self.definition = definition(operation)
         self._run = runner[operation]
-        self._command = ArgumentReader(operation.command)
+        self._command = ArgumentReader(operation.arguments)
 
     async def call(self, caller: Caller, arguments: Raw) -> rpc.Outcome:
         try:
@@ -154,7 +154,7 @@ def definition(operation: Operation) -> Schema:
     return {
         "name": operation.name,
         "description": operation.description,
-        "inputSchema": arguments(operation.command),
+        "inputSchema": arguments(operation.arguments),
         "outputSchema": outline(answer_type(operation)),
         "annotations": annotations,
     }
