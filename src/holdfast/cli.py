@@ -152,8 +152,8 @@ def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY_PORT, events_p
     typer.echo("Stop with Ctrl-C.")
     process.serve(
         [
-            process.Served(INVENTORY.app(stock_settings, background=True), stock_settings, stock),
-            process.Served(EVENTS.app(tickets_settings, background=True), tickets_settings, tickets),
+            INVENTORY.served(stock_settings, stock),
+            EVENTS.served(tickets_settings, tickets),
         ]
     )
 

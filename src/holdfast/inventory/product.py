@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast.inventory import api, resources
+from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import Settings
 from holdfast.kit.process import Product
 
@@ -15,5 +16,6 @@ INVENTORY = Product(
     migrations=Path(__file__).parent / "migrations",
     factory="holdfast.inventory.product:worker",
     tenancy=resources.TENANCY,
+    error_body=error_body,
 )
 worker = INVENTORY.worker

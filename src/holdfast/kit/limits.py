@@ -138,11 +138,12 @@ class Slots:
 
 def address(scope: Mapping[str, Any]) -> str:
     """The source of a request, as throttles count it: an IPv4 address, an IPv6 network of /64, or a local socket."""
-    return _counted_as(scope["client"][0]) if scope.get("client") else "a local socket"
+    return source(scope["client"][0]) if scope.get("client") else "a local socket"
 
 
 @lru_cache(10_000)
-def _counted_as(host: str) -> str:
+def source(host: str) -> str:
+    """An address, as throttles count it."""
     with contextlib.suppress(ValueError):
         ip = ip_address(host)
         if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:

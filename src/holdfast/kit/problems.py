@@ -104,6 +104,15 @@ NOT_ACCEPTABLE = ProblemType(
 PAYLOAD_TOO_LARGE = ProblemType(
     "payload_too_large", 413, "The request body is too large.", "Send a body of at most 1 MiB (1,048,576 bytes)."
 )
+REQUEST_TIMEOUT = ProblemType(
+    "request_timeout", 408, "The request took too long to arrive.", "Send the headers of a request within 10 seconds."
+)
+HEADERS_TOO_LARGE = ProblemType(
+    "headers_too_large",
+    431,
+    "The address and the headers of the request are too large.",
+    "Send at most 64 KiB (65,536 bytes) before the body.",
+)
 UNSUPPORTED_MEDIA_TYPE = ProblemType(
     "unsupported_media_type",
     415,

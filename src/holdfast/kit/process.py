@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
@@ -19,7 +20,10 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from holdfast.kit import embedded, jobs, logs, migrate
+from holdfast.kit.bounds import Bounds, files_for_connections
+from holdfast.kit.connection import Connection
 from holdfast.kit.database import Database, Tx
+from holdfast.kit.problems import ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_of
 from holdfast.kit.service import Service
 from holdfast.kit.settings import Settings
@@ -41,6 +45,7 @@ class Product(Generic[S, R]):
     build       builds the service
     factory     where a worker process finds its application: `module:function`, which calls `worker`
     tenancy     how a transaction enters a tenant; see `Database`
+    error_body  its error envelope
     """
 
     name: str
@@ -51,6 +56,7 @@ class Product(Generic[S, R]):
     migrations: Path
     factory: str
     tenancy: LiteralString | None = None
+    error_body: ErrorBody = Problem.body
 
     def configured(self, listener: socket.socket | None = None) -> S:
         """Read the settings. Without a base address, the served address is used. Configures the logs too.
@@ -133,10 +139,15 @@ class Product(Generic[S, R]):
         """The application of one of several worker processes."""
         return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
+    def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> "Served":
+        """The service, ready to be served on a socket."""
+        app = self.app(settings, background=background)
+        return Served(uvicorn.Config(app, **_http(settings, self.error_body)), listener)
+
     def serve(self, settings: S, listener: socket.socket, *, background: bool = True, workers: int = 1) -> None:
         """Serve until a signal stops the process."""
         if workers == 1:
-            serve([Served(self.app(settings, background=background), settings, listener)])
+            serve([self.served(settings, listener, background=background)])
             return
         end_like_ctrl_c()
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
@@ -145,7 +156,7 @@ class Product(Generic[S, R]):
             for setting in ("database_url", "base_url"):
                 os.environ[self._variable(setting)] = getattr(settings, setting)
             os.environ[self._variable("secret_key")] = secret_of(settings).value.decode()
-            config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings))
+            config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
             Multiprocess(config, [listener]).run()
 
     def work(self, settings: S, begun: Callable[[], None]) -> None:
@@ -167,16 +178,15 @@ class Product(Generic[S, R]):
 
 
 class Served(NamedTuple):
-    """An application, and the socket that it is served on."""
+    """How a service is served, and the socket that it is served on."""
 
-    app: ASGIApp
-    settings: Settings
+    config: uvicorn.Config
     listener: socket.socket
 
 
-def serve(applications: Sequence[Served]) -> None:
-    """Serve applications from this process until a signal stops it."""
-    servers = [_Server(uvicorn.Config(each.app, **_http(each.settings))) for each in applications]
+def serve(services: Sequence[Served]) -> None:
+    """Serve services from this process until a signal stops it."""
+    servers = [_Server(each.config) for each in services]
     signals: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -188,9 +198,7 @@ def serve(applications: Sequence[Served]) -> None:
         signal.signal(number, stop)
 
     async def run() -> None:
-        await asyncio.gather(
-            *(server.serve([each.listener]) for server, each in zip(servers, applications, strict=True))
-        )
+        await asyncio.gather(*(server.serve([each.listener]) for server, each in zip(servers, services, strict=True)))
 
     with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
         runner.run(run())
@@ -208,8 +216,16 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _http(settings: Settings) -> dict[str, Any]:
+def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
+    bounds = Bounds(
+        min(settings.max_connections, files_for_connections()),
+        settings.max_connections_per_address,
+        settings.trusted_proxies,
+        error_body,
+    )
     return {
+        "http": partial(Connection, bounds),
+        "ws": "none",
         "access_log": False,
         "log_config": None,
         "server_header": False,

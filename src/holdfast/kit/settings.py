@@ -48,6 +48,18 @@ class Settings(BaseSettings):
         validation_alias="TRUSTED_PROXIES",
         description="Addresses or networks, separated by commas, whose X-Forwarded-For headers are believed.",
     )
+    max_connections: int = Field(
+        20_000,
+        ge=1,
+        validation_alias="MAX_CONNECTIONS",
+        description="Connections that one process may have open; the limit of open files may allow fewer.",
+    )
+    max_connections_per_address: int = Field(
+        512,
+        ge=1,
+        validation_alias="MAX_CONNECTIONS_PER_ADDRESS",
+        description="Connections that one client address may have open to one process; trusted proxies may have more.",
+    )
     pool_size: int = Field(
         10,
         ge=3,
