@@ -44,6 +44,8 @@ def main(
         "EVENTS_DATABASE_URL": embedded.database_url(directory, "bare"),
         "MCP_RATE_LIMIT": "1000000000",
         "MAX_CONNECTIONS_PER_ADDRESS": "20000",
+        "MAX_STREAMS_PER_ADDRESS": "20000",
+        "MAX_STREAMS_PER_SHOP": "20000",
         "HOLDFAST_DATA_DIR": str(directory),
     }
     subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)

@@ -98,7 +98,14 @@ def service(database: Database) -> Service:
     ring = KeyRing(database, shops.find_callers)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
-    live, streams = Live(database), Streams()
+    live = Live(database)
+    streams = Streams(
+        {
+            "address": settings.streams_per_address,
+            "key": settings.streams_per_key,
+            "tenant": settings.streams_per_shop,
+        }
+    )
     endpoint = agents(settings.base_url, live)
     return Service(
         database=database,

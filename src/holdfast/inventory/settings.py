@@ -40,6 +40,25 @@ class Settings(kit.Settings):
         description="POST /api/agent/identity and /oauth/token per client address and minute.",
     )
 
+    streams_per_address: int = Field(
+        256,
+        ge=1,
+        validation_alias="MAX_STREAMS_PER_ADDRESS",
+        description="Event streams that one client address may have open to one process.",
+    )
+    streams_per_key: int = Field(
+        100,
+        ge=1,
+        validation_alias="MAX_STREAMS_PER_KEY",
+        description="Event streams of `/mcp` that one API key may have open to one process.",
+    )
+    streams_per_shop: int = Field(
+        10_000,
+        ge=1,
+        validation_alias="MAX_STREAMS_PER_SHOP",
+        description="Event streams that one shop may have open to one process.",
+    )
+
     @property
     def limits(self) -> dict[str, RateLimitItem]:
         return {

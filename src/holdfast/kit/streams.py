@@ -8,20 +8,24 @@ import asyncio
 import contextlib
 import itertools
 import signal
-from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
 from holdfast.kit.handler import NOSNIFF, Reply, Request
+from holdfast.kit.problems import RATE_LIMITED
 
 M = TypeVar("M")
 
 HEARTBEAT = 15.0
 """Seconds without data after which a comment is sent, so that proxies do not close the stream as idle."""
+
+RETRY_SECONDS = 30
+"""When to try again after a stream was refused because there are too many."""
 
 ROOM = 256
 """How much a feed keeps for slow readers: the sum of the weights of its messages, 1 each by default."""
@@ -34,6 +38,10 @@ HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
+
+Owner: TypeAlias = Literal["address", "key", "tenant"]
+OF: Mapping[Owner, str] = {"address": "from one address", "key": "with one key", "tenant": "of one tenant"}
+"""What streams are counted by, in words."""
 
 Pending = Callable[[], Awaitable[bytes]]
 
@@ -106,11 +114,39 @@ class EndOfStream(Exception):
 
 
 class Streams:
-    """The open event streams of a process. All of them end when a signal stops the process."""
+    """The open event streams of a process. All of them end when a signal stops the process.
 
-    def __init__(self) -> None:
+    most    how many one owner may have open
+    """
+
+    def __init__(self, most: Mapping[Owner, int] | None = None) -> None:
+        self._most = most or {}
+        self._open: Counter[tuple[Owner, object]] = Counter()
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
+
+    def require_room(self, owners: Mapping[Owner, object]) -> None:
+        """Raises `rate_limited` if one of the owners has as many streams as it may have."""
+        for each, most in self._most.items():
+            if each in owners and self._open[each, owners[each]] >= most:
+                raise RATE_LIMITED(
+                    f"At most {most} streams {OF[each]} may be open.",
+                    hint="Close one of them first: each of them tells every change.",
+                    retry_after=RETRY_SECONDS,
+                )
+
+    @contextlib.contextmanager
+    def counting(self, owners: Mapping[Owner, object]) -> Generator[None]:
+        """Count a stream as one of its owners' while the block lasts."""
+        counted: list[tuple[Owner, object]] = [(each, owners[each]) for each in self._most if each in owners]
+        self._open.update(counted)
+        try:
+            yield
+        finally:
+            for each in counted:
+                self._open[each] -= 1
+                if not self._open[each]:
+                    del self._open[each]
 
     def close(self) -> None:
         """End every stream, each with its last event."""
@@ -147,6 +183,7 @@ class Streams:
 class EventStream(Reply, kw_only=True):
     """A stream as the answer to a request. It lasts until the client disconnects or this process stops.
 
+    owners     whose stream it is; `Streams.require_room` was called for them just before
     pending    `() -> bytes` returns what to send now, possibly nothing; it raises `EndOfStream` to close the stream
     last       what is sent when this process stops
     """
@@ -156,8 +193,13 @@ class EventStream(Reply, kw_only=True):
     feed: Feed[Any]
     pending: Pending
     last: bytes = b""
+    owners: Mapping[Owner, object] = {}
 
     async def send(self, request: Request) -> None:
+        with self.streams.counting(self.owners):
+            await self._flow(request)
+
+    async def _flow(self, request: Request) -> None:
         woken = asyncio.Event()
         await request.send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self.headers]})
         gone = asyncio.create_task(_gone(request.receive))

@@ -71,7 +71,7 @@ class Reader:
 
 
 @contextlib.asynccontextmanager
-async def reading(app: ASGIApp, url: str, **headers: str) -> AsyncGenerator[Reader]:
+async def reading(app: ASGIApp, url: str, *, client: str = "127.0.0.1", **headers: str) -> AsyncGenerator[Reader]:
     """A stream that is open for as long as the block lasts."""
     address = urlsplit(url)
     reader = Reader()
@@ -86,7 +86,7 @@ async def reading(app: ASGIApp, url: str, **headers: str) -> AsyncGenerator[Read
         "query_string": address.query.encode(),
         "root_path": "",
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1234),
+        "client": (client, 1234),
         "server": ("inventory.test", 80),
     }
 

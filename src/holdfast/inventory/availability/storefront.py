@@ -26,8 +26,8 @@ from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Header, Reply, Request, envelope, read_query
-from holdfast.kit.limits import Limits
-from holdfast.kit.streams import EventStream, Streams
+from holdfast.kit.limits import Limits, address
+from holdfast.kit.streams import EventStream, Owner, Streams
 
 AVAILABILITY = "/storefront/availability"
 STREAM = "/storefront/stream"
@@ -166,7 +166,11 @@ class Storefront:
             start = b""
             return chunk
 
-        return EventStream(200, headers=[CORS], streams=self._streams, name="storefront", feed=feed, pending=pending)
+        owners: Mapping[Owner, object] = {"address": address(request.scope), "tenant": view.shop_id}
+        self._streams.require_room(owners)
+        return EventStream(
+            200, headers=[CORS], streams=self._streams, name="storefront", feed=feed, pending=pending, owners=owners
+        )
 
 
 def _position(last_event_id: bytes) -> int:

@@ -1,7 +1,7 @@
 """The MCP endpoint: authentication, the era of a request, and the HTTP status and headers of its answer."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -34,7 +34,7 @@ from holdfast.kit.mcp.streams import Authenticated, Stream
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.operation import Operations
 from holdfast.kit.runner import Runner
-from holdfast.kit.streams import EventStream, Streams, event
+from holdfast.kit.streams import EventStream, Owner, Streams, event
 
 VERSIONS = (stateless.VERSION, *reversed(handshake.VERSIONS))
 ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
@@ -135,7 +135,8 @@ class Endpoint:
             raise problems.NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
         assert self._agents.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        return self._opened(self._handshake.stream(await self._agents.changes(caller), authenticated, version, last))
+        stream = self._handshake.stream(await self._agents.changes(caller), authenticated, version, last)
+        return self._opened(request, caller, stream)
 
     async def _post(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
         headers = request.headers
@@ -146,14 +147,27 @@ class Endpoint:
         if isinstance(answer, Stream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
-            return self._opened(answer)
+            return self._opened(request, caller, answer)
         if as_event and answer.status == 200:
             answer.content, answer.media_type = event(answer.content), EVENTS
         return answer
 
-    def _opened(self, stream: Stream) -> EventStream:
+    def _opened(self, request: Request, caller: Caller, stream: Stream) -> EventStream:
+        """The answer that a stream is. Raises `rate_limited` if there are too many."""
+        owners: Mapping[Owner, object] = {
+            "address": address(request.scope),
+            "key": caller.name,
+            "tenant": caller.tenant_id,
+        }
+        self._streams.require_room(owners)
         return EventStream(
-            200, streams=self._streams, name=NAME, feed=stream.feed, pending=stream.pending, last=stream.last
+            200,
+            streams=self._streams,
+            name=NAME,
+            feed=stream.feed,
+            pending=stream.pending,
+            last=stream.last,
+            owners=owners,
         )
 
     async def _speak(

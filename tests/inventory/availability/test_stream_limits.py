@@ -1,0 +1,115 @@
+"""How many streams one address, one key and one shop may have open."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.inventory.availability.reader import Reader, reading
+from tests.inventory.support import Inventory, Shop, running, unlimited
+
+MOST = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
+
+
+@pytest.fixture
+async def bounded(inventory_url: str, tmp_path: Path) -> AsyncIterator[Inventory]:
+    """The service with room for a few streams."""
+    async with running(unlimited(inventory_url, tmp_path, **MOST)) as inventory:
+        yield inventory
+
+
+@pytest.fixture
+async def opened(bounded: Inventory) -> AsyncIterator[contextlib.AsyncExitStack]:
+    """Streams that are open until the test ends."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield stack
+
+
+async def storefront(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
+    """Open a storefront's stream from an address."""
+    url = (await shop.storefront()).json()["stream_url"]
+    return await stack.enter_async_context(reading(bounded.app, url, client=client))
+
+
+async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
+    """Open the stream of an agent from an address."""
+    headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
+    return await stack.enter_async_context(reading(bounded.app, "http://inventory.test/mcp", client=client, **headers))
+
+
+def refused(reader: Reader) -> str:
+    """What is said by the answer that is no stream."""
+    assert reader.status == 429
+    assert int(reader.headers["retry-after"]) > 0
+    body = json.loads(reader.sent)
+    assert body["error"] == "rate_limited"
+    return body["message"]
+
+
+async def test_streams_from_one_address_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
+    shop = await bounded.shop()
+    for _ in range(4):
+        assert (await storefront(bounded, opened, shop, "10.0.0.1")).status == 200
+
+    other = await bounded.shop()
+    for next_one in (
+        await storefront(bounded, opened, other, "10.0.0.1"),
+        await agents(bounded, opened, other, "10.0.0.1"),
+    ):
+        assert "At most 4 streams from one address may be open." in refused(next_one)
+    assert (await storefront(bounded, opened, shop, "10.0.0.2")).status == 200
+
+
+async def test_addresses_of_one_ipv6_network_count_as_one(
+    bounded: Inventory, opened: contextlib.AsyncExitStack
+) -> None:
+    shop = await bounded.shop()
+    for number in range(4):
+        assert (await storefront(bounded, opened, shop, f"2001:db8::{number}")).status == 200
+
+    refused(await storefront(bounded, opened, shop, "2001:db8::9"))
+
+
+async def test_streams_with_one_key_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
+    shop, other = await bounded.shop(), await bounded.shop()
+    for number in range(2):
+        assert (await agents(bounded, opened, shop, f"10.0.0.{number}")).status == 200
+
+    assert "At most 2 streams with one key may be open." in refused(await agents(bounded, opened, shop, "10.0.0.9"))
+    assert (await agents(bounded, opened, other, "10.0.0.9")).status == 200
+
+
+async def test_streams_of_one_shop_are_limited(bounded: Inventory, opened: contextlib.AsyncExitStack) -> None:
+    shop, other = await bounded.shop(), await bounded.shop()
+    assert (await agents(bounded, opened, shop, "10.0.0.99")).status == 200
+    for number in range(5):
+        assert (await storefront(bounded, opened, shop, f"10.0.0.{number}")).status == 200
+
+    next_one = await storefront(bounded, opened, shop, "10.0.0.77")
+
+    assert "At most 6 streams of one tenant may be open." in refused(next_one)
+    assert next_one.headers["access-control-allow-origin"] == "*"
+    assert (await storefront(bounded, opened, other, "10.0.0.77")).status == 200
+
+
+async def test_a_stream_that_ended_makes_room(bounded: Inventory) -> None:
+    shop = await bounded.shop()
+    for _ in range(10):
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(2):
+                assert (await agents(bounded, stack, shop, "10.0.0.1")).status == 200
+
+
+async def test_requests_are_answered_while_no_stream_may_be_opened(
+    bounded: Inventory, opened: contextlib.AsyncExitStack
+) -> None:
+    shop = await bounded.shop()
+    for _ in range(3):
+        await agents(bounded, opened, shop, "127.0.0.1")
+
+    answer: httpx2.Response = await shop.ask("list_pools", {})
+
+    assert answer.status_code == 200
