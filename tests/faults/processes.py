@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 
 from holdfast.kit.secrets import secret
 from tests.serving import listener
@@ -62,6 +63,10 @@ class Process:
         address = re.search(r"listens on (http://\S+)", self._process.stdout.readline())
         assert address, self._log.read_text()
         self.url = f"http://127.0.0.1:{self._port}" if self._port else address[1]
+
+    def memory(self) -> int:
+        """The bytes of memory it holds."""
+        return psutil.Process(self._process.pid).memory_info().rss
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""

@@ -1,11 +1,12 @@
 """Lists in pages, which are selected by offset and limit."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, LiteralString, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from holdfast.kit.command import Command
+from holdfast.kit.database import Params, Reader
 
 T = TypeVar("T")
 
@@ -51,3 +52,41 @@ def offset_page(rows: list[T], command: OffsetPage) -> Page[T]:
     """The page made from at most `limit + 1` rows: a row beyond the limit means that the list has more."""
     data = rows[: command.limit]
     return Page(data, Pagination(len(data), command.offset, command.limit, len(rows) > command.limit))
+
+
+PAGE_BYTES = 2_000_000
+"""About the most bytes on a page of long items. Such a page ends early, and its `limit` is the number of its items: the
+next page begins at `offset` + `count`, which is `offset` + `limit`."""
+
+
+async def page_of_long_items(
+    reader: Reader[Any],
+    into: type[T],
+    listed: LiteralString,
+    params: Params,
+    command: OffsetPage,
+    *,
+    size: LiteralString,
+) -> Page[T]:
+    """The page of a list whose items may be long. It has at least one item; the database sends no more than fit.
+
+    listed    the statement that selects all items, in order
+    size      about the bytes of an item, an expression over its columns
+    """
+    rows = await reader.rows(
+        dict[str, Any],
+        f"""
+        select * from (
+            select listed.*, row_number() over () as place, count(*) over () as found,
+                   sum({size}) over (rows between unbounded preceding and 1 preceding) as bytes_before
+              from ({listed} offset %(offset)s limit %(limit)s + 1) as listed) as fitting
+         where place <= %(limit)s and coalesce(bytes_before, 0) < %(bytes)s
+         order by place
+        """,
+        {**params, "offset": command.offset, "limit": command.limit, "bytes": PAGE_BYTES},
+    )
+    has_more = bool(rows) and rows[-1]["found"] > len(rows)
+    for row in rows:
+        del row["place"], row["found"], row["bytes_before"]
+    limit = len(rows) if has_more else command.limit
+    return Page([into(**row) for row in rows], Pagination(len(rows), command.offset, limit, has_more))

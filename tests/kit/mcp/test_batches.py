@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.kit.mcp import handshake
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import META, STATELESS, Agent, Kitchen, error, opened
 
@@ -126,6 +127,22 @@ async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_chan
 
         assert (await batcher.post([fill(batcher, 10) for _ in range(3)])).status_code == 429
         assert await content(other) == 0
+
+
+async def test_a_batch_whose_answers_are_too_long_leaves_the_rest_undone(
+    batcher: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshake, "BATCH_BYTES", 1_000)
+    messages = [fill(batcher, 10), batcher.request("tools/list"), fill(batcher, 10), batcher.request("ping")]
+
+    first, second, third, fourth = (await batcher.post(messages)).json()
+
+    assert first["result"]["structuredContent"]["content"] == 10
+    assert len(second["result"]["tools"]) > 1
+    for refused in (third, fourth):
+        assert refused["error"]["data"]["code"] == "service_unavailable"
+        assert refused["error"]["data"]["hint"] == "Send it again, in another batch."
+    assert await content(batcher) == 10
 
 
 async def test_what_is_found_out_later_is_told_of_its_message_alone(batcher: Agent) -> None:

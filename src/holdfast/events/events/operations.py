@@ -21,7 +21,7 @@ from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Errors, given
-from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.pagination import OffsetPage, Page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 EDITABLE = (
@@ -37,8 +37,8 @@ async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Even
 
     An organizer key sees its own, an admin key all.
     """
-    rows = await sql.list_events(reader, caller.tenant_id, command.offset, command.limit + 1)
-    return offset_page([present(row, reader.resources.settings) for row in rows], command)
+    page = await sql.list_events(reader, caller.tenant_id, command)
+    return Page([present(row, reader.resources.settings) for row in page.data], page.pagination)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

@@ -5,6 +5,7 @@ from typing import Any, LiteralString
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
 
 EVENT: LiteralString = """
 select
@@ -39,15 +40,15 @@ async def lock_event(tx: Tx, id: int) -> EventRow | None:
     )
 
 
-async def list_events(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[EventRow]:
+async def list_events(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[EventRow]:
     """The events of one organizer, or of all with None."""
-    return await reader.rows(
+    return await page_of_long_items(
+        reader,
         EventRow,
-        f"""
-        {EVENT} where %(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s
-         order by events.id offset %(offset)s limit %(limit)s
-        """,
-        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+        f"{EVENT} where %(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s order by events.id",
+        {"organizer_id": organizer_id},
+        command,
+        size="1000 + octet_length(body) + 100 * cardinality(image_keys)",
     )
 
 

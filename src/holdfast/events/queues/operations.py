@@ -33,7 +33,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import given
 from holdfast.kit.modes import Batch, Call
-from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.pagination import OffsetPage, Page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 
 EDITABLE = (
@@ -44,8 +44,8 @@ EDITABLE = (
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
     """List queues, oldest first. An organizer key sees its own, an admin key all."""
-    rows = await sql.list_queues(reader, caller.tenant_id, command.offset, command.limit + 1)
-    return offset_page([present(row, reader.resources.settings) for row in rows], command)
+    page = await sql.list_queues(reader, caller.tenant_id, command)
+    return Page([present(row, reader.resources.settings) for row in page.data], page.pagination)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.events.queues.model import QueueRow, Standing, UsedToken
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
@@ -30,15 +31,18 @@ async def find_queues(reader: Reader, ids: Sequence[int]) -> dict[int, QueueRow]
     return {row.id: row for row in rows}
 
 
-async def list_queues(reader: Reader, organizer_id: int | None, offset: int, limit: int) -> list[QueueRow]:
+async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[QueueRow]:
     """The queues of one organizer, or of all with None."""
-    return await reader.rows(
+    return await page_of_long_items(
+        reader,
         QueueRow,
         f"""
         {QUEUE} where deleted_at is null and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
-         order by id offset %(offset)s limit %(limit)s
+         order by id
         """,
-        {"organizer_id": organizer_id, "offset": offset, "limit": limit},
+        {"organizer_id": organizer_id},
+        command,
+        size="500 + coalesce(octet_length(description), 0) + octet_length(target_url)",
     )
 
 

@@ -18,7 +18,7 @@ from holdfast.kit.mcp.model import Agents, Change
 from holdfast.kit.mcp.resources import NoSuchResource, Resources
 from holdfast.kit.mcp.streams import Authenticated, Stream, notices
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.problems import Problem
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.streams import Feed, event
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -26,6 +26,10 @@ WITH_BATCHES = (None, *VERSIONS[:2])
 """The revisions with batches. A request that names no revision is of 2025-03-26, the first with this transport."""
 
 MAX_BATCH = 100
+
+BATCH_BYTES = 4_000_000
+"""When the answers to a batch have so many bytes, the messages that are left are refused, and not run."""
+
 RESOURCE_NOT_FOUND = -32002
 STATUSES = {rpc.PARSE_ERROR: 400, rpc.INVALID_REQUEST: 400}
 
@@ -130,7 +134,16 @@ class Handshake:
                     admitted.append((message, await self._admit(caller, message)))
             except rpc.Fault as fault:
                 admitted.append(self._refused(fault, message))
-        answers = [each if isinstance(each, bytes) else await self._answer_late(*each) for each in admitted]
+        answers: list[bytes] = []
+        room = BATCH_BYTES
+        for each in admitted:
+            if isinstance(each, bytes):
+                answers.append(each)
+            elif room > 0:
+                answers.append(await self._answer_late(*each))
+            else:
+                answers.append(self._refused(rpc.as_fault(_full(), rpc.INTERNAL_ERROR), each[0]))
+            room -= len(answers[-1])
         return Reply(200, b"[" + b",".join(answers) + b"]") if answers else Reply(202)
 
     def _check_alone(self, message: rpc.Message, seen: set[rpc.Id | UnsetType]) -> None:
@@ -170,3 +183,10 @@ class Handshake:
         return Stream(
             feed, authenticated, render, first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty), since=since
         )
+
+
+def _full() -> Problem:
+    return SERVICE_UNAVAILABLE(
+        "The answers to the messages before this one are too long, so this one was not run.",
+        hint="Send it again, in another batch.",
+    )
