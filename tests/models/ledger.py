@@ -1,9 +1,10 @@
 """A model of a shop's stock: pools, the variants that draw on them, the ledger, holds; one call after the other.
 
-Tools are methods with the tools' names and arguments. An answer is a refusal, as a text that begins with its code, or
-what the model can tell of the service's answer.
+Tools are methods. An answer is what the model can tell of it, or the code of a refusal with the numbers it names.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from tests.models.keys import Keys
 
 Answer = dict[str, Any]
-REVERTIBLE = {"restock", "set", "adjust", "transfer"}
+Amounts = Mapping[int, int]
+NONE: Amounts = {}
 
 
 class Refused(Exception):
@@ -35,25 +37,21 @@ class Pool:
         return max(0, self.on_hand - self.held - self.buffer)
 
 
-Posting = tuple[int, str, int, int, int | None]
-"""What a change does to one pool: its id, the kind of entry, delta, held_delta, and the entry that it reverts."""
-
-
 @dataclass
 class Ledger:
-    """The stock of a shop. `holds` has what each hold keeps of each pool; `ended` those that keep nothing any more."""
+    """The stock of a shop. `holds` has what each hold keeps; those in `ended` keep it no longer."""
 
     version: int
     pools: dict[int, Pool]
     entries: list[Answer] = field(default_factory=list[Answer])
-    holds: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
+    holds: dict[int, Amounts] = field(default_factory=dict[int, Amounts])
     ended: set[int] = field(default_factory=set[int])
     keys: Keys = field(default_factory=Keys)
 
     def call(self, tool: str, *, dry_run: bool = False, idempotency_key: str | None = None, **given: Any) -> Any:
         """The answer of a tool that changes stock."""
         if dry_run:
-            return deepcopy(self)._try(tool, given)
+            return deepcopy(self).call(tool, **given)
         return self.keys.once(idempotency_key, (tool, repr(given)), lambda: self._try(tool, given))
 
     def _try(self, tool: str, given: Answer) -> Answer | str:
@@ -63,50 +61,48 @@ class Ledger:
             return str(refused)
 
     def set_pool_quantity(self, pool_id: int, quantity: int, **expected: int) -> Answer:
-        return self._apply([(pool_id, "set", quantity - self._pool(pool_id, **expected).on_hand, 0, None)])
+        return self._apply("set", {pool_id: quantity - self._pool(pool_id, **expected).on_hand})
 
     def adjust_pool_quantity(self, pool_id: int, delta: int, kind: str = "adjust", **expected: int) -> Answer:
         self._pool(pool_id, **expected)
-        return self._apply([(pool_id, kind, delta, 0, None)])
+        return self._apply(kind, {pool_id: delta})
 
     def bulk_adjust(self, items: list[dict[str, int]]) -> Answer:
-        return self._apply([(item["pool_id"], "adjust", item["delta"], 0, None) for item in items])
+        sums = Counter[int]()
+        for item in items:
+            sums[item["pool_id"]] += item["delta"]
+        return self._apply("adjust", sums)
 
     def transfer_quantity(self, from_pool_id: int, to_pool_id: int, quantity: int) -> Answer:
-        moves = {from_pool_id: -quantity, to_pool_id: quantity}
-        return self._apply([(id, "transfer", delta, 0, None) for id, delta in moves.items()])
+        return self._apply("transfer", {from_pool_id: -quantity, to_pool_id: quantity})
 
     def hold_quantity(self, quantity: int, pool_id: int = 0, variant_gid: str = "", ttl_s: int = 900) -> Answer:
-        kept = {id: quantity * units for id, units in self._drawn(pool_id, variant_gid).items()}
-        id = len(self.entries) + 1
-        answer = self._apply([(pool, "hold", 0, each, None) for pool, each in kept.items()], id)
+        kept, id = self._drawn(quantity, pool_id, variant_gid), len(self.entries) + 1
+        answer = self._apply("hold", {}, kept, hold=id)
         self.holds[id] = kept
         return {**answer, "hold": id}
 
     def release_hold(self, hold_id: int) -> Answer:
-        answer = self._apply([(id, "release", 0, -kept, None) for id, kept in self._hold(hold_id).items()], hold_id)
-        self.ended.add(hold_id)
-        return answer
+        return self._apply("release", {}, self._given_back(hold_id), hold=hold_id)
 
     def record_sale(self, quantity: int, pool_id: int = 0, variant_gid: str = "", hold_id: int | None = None) -> Answer:
-        taken = {id: quantity * units for id, units in self._drawn(pool_id, variant_gid).items()}
-        kept = self._hold(hold_id) if hold_id else {}
-        if kept.keys() - taken.keys():
+        sold = {id: -taken for id, taken in self._drawn(quantity, pool_id, variant_gid).items()}
+        held = self._given_back(hold_id) if hold_id else NONE
+        if held.keys() - sold.keys():
             raise Refused("validation_failed")
-        answer = self._apply([(id, "sale", -each, -kept.get(id, 0), None) for id, each in taken.items()], hold_id)
-        self.ended |= {hold_id} if hold_id else set()
-        return answer
+        return self._apply("sale", sold, held, hold=hold_id)
 
     def revert_entry(self, entry_id: int) -> Answer:
         if entry_id > len(self.entries):
             raise Refused("not_found")
         entry = self.entries[entry_id - 1]
-        if entry["kind"] not in REVERTIBLE:
+        if entry["kind"] not in {"restock", "set", "adjust", "transfer"}:
             raise Refused("not_revertible")
         if any(each["reverts_id"] == entry_id for each in self.entries):
             raise Refused("already_reverted")
-        change = [each for each in self.entries if each["version"] == entry["version"]]
-        return self._apply([(each["pool_id"], "revert", -each["delta"], 0, each["id"]) for each in change])
+        change = {each["pool_id"]: each for each in self.entries if each["version"] == entry["version"]}
+        reverts = {id: each["id"] for id, each in change.items()}
+        return self._apply("revert", {id: -each["delta"] for id, each in change.items()}, reverts=reverts)
 
     def configure(self, pool_id: int, *, archived: bool = False, **fields: Any) -> Any:
         """Change a pool's status, buffer or members. `archived` says that it must be archived, not active."""
@@ -117,36 +113,30 @@ class Ledger:
             return "pool_has_holds"
         self.version += 1
         self.pools[pool_id] = replace(pool, **fields, version=self.version)
-        return self.shown(pool_id)
+        return self._shown(pool_id)
 
     def get_availability(self, gids: list[str]) -> dict[str, tuple[int, int]]:
         """How many of each variant can be sold, and the pool that allows no more."""
         return {gid: least for gid in gids if (least := self._limit(gid))}
 
-    def shown(self, id: int) -> Answer:
-        names = ("on_hand", "held", "buffer", "available", "version")
-        return {"id": id, **{name: getattr(self.pools[id], name) for name in names}}
-
-    def _draws(self, gid: str) -> dict[int, int]:
-        return {id: pool.members[gid] for id, pool in self.pools.items() if gid in pool.members}
-
-    def _drawn(self, pool_id: int, gid: str) -> dict[int, int]:
-        """What one of a variant, or of a pool, takes from each pool. All of them may be changed."""
-        draws = {pool_id: 1} if pool_id else self._draws(gid)
-        if not [self._pool(id) for id in draws]:
-            raise Refused("not_found")
-        return draws
-
-    def _hold(self, id: int) -> dict[int, int]:
-        if id not in self.holds or id in self.ended:
-            raise Refused("hold_ended" if id in self.ended else "not_found")
-        return self.holds[id]
-
     def _limit(self, gid: str) -> tuple[int, int] | None:
-        draws = self._draws(gid)
-        if any(self.pools[id].status != "active" for id in draws):
+        draws = [(id, pool) for id, pool in self.pools.items() if gid in pool.members]
+        if any(pool.status != "active" for _, pool in draws):
             return None
-        return min(((self.pools[id].available // units, id) for id, units in draws.items()), default=None)
+        return min(((pool.available // pool.members[gid], id) for id, pool in draws), default=None)
+
+    def _drawn(self, quantity: int, pool_id: int, gid: str) -> Amounts:
+        """What so many of a variant, or of a pool, take from each pool."""
+        draws = {pool_id: 1} if pool_id else {id: pool.members.get(gid, 0) for id, pool in self.pools.items()}
+        drawn = {id: quantity * units for id, units in draws.items() if units and self._pool(id)}
+        if not drawn:
+            raise Refused("not_found")
+        return drawn
+
+    def _given_back(self, hold_id: int) -> Amounts:
+        if hold_id not in self.holds or hold_id in self.ended:
+            raise Refused("hold_ended" if hold_id in self.ended else "not_found")
+        return {id: -kept for id, kept in self.holds[hold_id].items()}
 
     def _pool(self, id: int, expected_version: int | None = None, expected_quantity: int | None = None) -> Pool:
         pool = self.pools.get(id)
@@ -156,28 +146,30 @@ class Ledger:
             raise Refused("stale")
         return pool
 
-    def _apply(self, postings: list[Posting], hold_id: int | None = None) -> Answer:
-        """Change all the pools, or none. Postings of one pool are added up."""
-        sums: dict[int, Posting] = {}
-        for id, kind, delta, held_delta, reverts_id in postings:
-            self._pool(id)
-            _, _, delta_before, held_before, _ = sums.get(id, (id, kind, 0, 0, None))
-            sums[id] = (id, kind, delta_before + delta, held_before + held_delta, reverts_id)
-        changes = [sums[id] for id in sorted(sums)]
-        for each in changes:
-            self._permit(each)
-        gids = sorted({gid for id in sums for gid in self.pools[id].members})
+    def _apply(
+        self, kind: str, deltas: Amounts, held: Amounts = NONE, hold: int | None = None, reverts: Amounts = NONE
+    ) -> Answer:
+        """Change all the pools, or none. A hold ends by what gives it back."""
+        pools = {id: self._pool(id) for id in {**deltas, **held}}
+        for id in (touched := sorted(pools)):
+            self._permit(kind, id, deltas.get(id, 0), held.get(id, 0))
+        gids = sorted({gid for pool in pools.values() for gid in pool.members})
         before = self.get_availability(gids)
         self.version += 1
-        entries = [self._post(each, hold_id) for each in changes]
+        self.ended |= {hold} if hold and kind != "hold" else set()
+        for id in touched:
+            pool, delta, held_delta = pools[id], deltas.get(id, 0), held.get(id, 0)
+            pool.on_hand, pool.held, pool.version = pool.on_hand + delta, pool.held + held_delta, self.version
+            entry = {"id": len(self.entries) + 1, "version": self.version, "pool_id": id, "hold_id": hold}
+            entry |= {"kind": kind, "delta": delta, "held_delta": held_delta, "reverts_id": reverts.get(id)}
+            self.entries.append(entry | {"balance_after": pool.on_hand, "held_after": pool.held})
         after = self.get_availability(gids)
         affected = [[gid, before[gid][0], after[gid][0]] for gid in before if before[gid][0] != after[gid][0]]
-        pools = [self.shown(id) for id in sorted(sums)]
-        return {"version": self.version, "entries": entries, "pools": pools, "affected": affected, "hold": None}
+        answer = {"version": self.version, "affected": affected, "entries": self.entries[-len(touched) :]}
+        return {**answer, "pools": [self._shown(id) for id in touched], "hold": None}
 
-    def _permit(self, posting: Posting) -> None:
+    def _permit(self, kind: str, id: int, delta: int, held_delta: int) -> None:
         """Nothing takes what is not there, or is held for others. Only a correction takes from the buffer."""
-        id, kind, delta, held_delta, _ = posting
         pool = self.pools[id]
         free = pool.on_hand - pool.held
         most = {"hold": free - pool.buffer, "sale": min(pool.on_hand, pool.available - held_delta)}.get(kind, free)
@@ -185,12 +177,6 @@ class Ledger:
         if wanted > max(0, most) and (kind == "hold" or not pool.allow_negative):
             raise Refused(f"not_enough_stock in {id}: {max(0, most)}, not {wanted}")
 
-    def _post(self, posting: Posting, hold_id: int | None) -> Answer:
-        id, kind, delta, held_delta, reverts_id = posting
-        pool = self.pools[id]
-        pool.on_hand, pool.held, pool.version = pool.on_hand + delta, pool.held + held_delta, self.version
-        entry = {"id": len(self.entries) + 1, "version": self.version, "hold_id": hold_id, "reverts_id": reverts_id}
-        entry |= {"pool_id": id, "kind": kind, "delta": delta, "held_delta": held_delta}
-        entry |= {"balance_after": pool.on_hand, "held_after": pool.held}
-        self.entries.append(entry)
-        return entry
+    def _shown(self, id: int) -> Answer:
+        names = ("on_hand", "held", "buffer", "available", "version")
+        return {"id": id, **{name: getattr(self.pools[id], name) for name in names}}
