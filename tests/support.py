@@ -41,6 +41,8 @@ class Client:
 
     async def request(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         headers: dict[str, str] = {"X-API-Key": self.key} if self.key else {}
+        if "content" in options:
+            headers["Content-Type"] = "application/json"
         headers |= options.pop("headers", {})
         if body is not None:
             options["json"] = body

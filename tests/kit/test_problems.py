@@ -3,7 +3,7 @@
 from collections import Counter
 
 from holdfast.events.problems import ALL
-from holdfast.kit.problems import EVERYWHERE, NOT_FOUND, RATE_LIMITED, ProblemType, invalid
+from holdfast.kit.problems import EVERYWHERE, NOT_FOUND, RATE_LIMITED, VALIDATION_FAILED, ProblemType, invalid
 
 
 def test_a_problem_says_what_its_kind_says_unless_told_otherwise() -> None:
@@ -28,6 +28,16 @@ def test_a_validation_failure_names_every_field() -> None:
 
     assert str(problem) == "Not acceptable: body, title."
     assert problem.body()["errors"] == {"title": ["is required"], "body": ["is required"]}
+
+
+def test_every_refusal_with_the_status_422_names_a_field() -> None:
+    for kind in (*EVERYWHERE, *ALL):
+        if kind.status == 422 and kind is not VALIDATION_FAILED:
+            assert kind.field, kind.code
+            assert kind("So it is.").body()["errors"] == {kind.field: ["So it is."]}
+        else:
+            assert kind.field is None
+            assert "errors" not in kind().body()
 
 
 def test_the_list_of_codes_is_closed_and_every_code_is_explained() -> None:

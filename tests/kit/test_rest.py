@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.kit.limits import address
-from tests.kit.wire import code, straight
+from tests.kit.wire import code, straight, with_key
 from tests.support import Client, Service
 
 
@@ -152,15 +152,30 @@ async def test_a_path_that_leads_nowhere_is_not_found(ada: Client, subtests: pyt
             assert code(await ada.get(path), 404) == "not_found"
 
 
-async def test_a_slash_too_many_leads_nowhere_rather_than_to_another_address(
-    ada: Client, subtests: pytest.Subtests
-) -> None:
-    for path in ("/api/events/", "/api/events/1/", "/api/keys/", "/api/", "/docs/"):
+async def test_a_slash_too_many_is_redirected_to_the_address_without_it(ada: Client, subtests: pytest.Subtests) -> None:
+    """The address is relative: it does not repeat a host that the request made up."""
+    for path in ("/api/events/", "/api/events/1/", "/api/keys/", "/api/", "/docs/", "/mcp/", "/healthz/"):
         for method in ("GET", "POST"):
             with subtests.test(path=path, method=method):
-                response = await ada.request(method, path, headers={"Host": "elsewhere.example"})
+                response = await ada.request(method, f"{path}?limit=1", headers={"Host": "elsewhere.example"})
 
-                assert code(response, 404) == "not_found"
+                assert (response.status_code, response.headers["location"]) == (308, f"{path[:-1]}?limit=1")
+
+
+async def test_whoever_follows_the_redirect_sends_the_same_body_again(ada: Client) -> None:
+    response = await ada.post("/api/keys/", {"api_key": {"name": "One more"}}, follow_redirects=True)
+
+    assert (response.status_code, response.json()["data"]["name"]) == (201, "One more")
+
+
+async def test_a_slash_at_the_end_of_what_leads_nowhere_is_not_redirected(
+    service: Service, ada: Client, subtests: pytest.Subtests
+) -> None:
+    for path in ("/api/nothing/", "/api/events//", "/api/events/1/nothing/", "//elsewhere.example/", "//"):
+        with subtests.test(path=path):
+            response = await straight(service, "GET", path, headers=with_key(ada))
+
+            assert code(response, 404) == "not_found"
 
 
 async def test_a_host_header_that_makes_no_sense_does_no_harm(service: Service, subtests: pytest.Subtests) -> None:
@@ -176,7 +191,10 @@ async def test_a_request_without_an_address_is_still_limited_and_served(service:
     body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
     messages = [{"type": "http.request", "body": json.dumps(body).encode()}]
 
-    response = await straight(service, "POST", "/api/organizers/register", messages=messages, client=None)
+    headers = [(b"content-type", b"application/json")]
+    response = await straight(
+        service, "POST", "/api/organizers/register", headers=headers, messages=messages, client=None
+    )
 
     assert response.status_code == 201
 

@@ -9,16 +9,25 @@ UPLOAD_REFUSED = ProblemType(
     "PUT the file with the Content-Type and Content-Length that were presigned, or presign again.",
 )
 EVENT_CANCELLED = ProblemType(
-    "event_cancelled", 422, "The event has been cancelled.", "Choose another event; GET /api/events lists yours."
+    "event_cancelled",
+    422,
+    "The event has been cancelled.",
+    "Choose another event; GET /api/events lists yours.",
+    "event_id",
 )
 EVENT_EXPIRED = ProblemType(
-    "event_expired", 422, "The event has already taken place.", "Choose an event whose datetime lies ahead."
+    "event_expired",
+    422,
+    "The event has already taken place.",
+    "Choose an event whose datetime lies ahead.",
+    "event_id",
 )
 EVENT_FULL = ProblemType(
     "event_full",
     422,
     "Every seat is taken and the waiting list has no room.",
     "Raise `capacity` or `waitinglist_capacity` with PATCH /api/events/<event_id>, or free a place first.",
+    "event_id",
 )
 REGISTRATION_PENDING = ProblemType(
     "registration_pending",
@@ -45,7 +54,11 @@ QUEUE_INACTIVE = ProblemType(
     "Join again after the number of seconds in Retry-After; visitors who wait already keep their places.",
 )
 QUEUE_ENDED = ProblemType(
-    "queue_ended", 422, "The queue has ended.", "Join another queue; GET /api/queues lists yours."
+    "queue_ended",
+    422,
+    "The queue has ended.",
+    "Join another queue; GET /api/queues lists yours.",
+    "queue_id",
 )
 INVALID_TOKEN = ProblemType(
     "invalid_token",
@@ -64,12 +77,14 @@ TOO_MANY_PHOTOS = ProblemType(
     422,
     "The event has as many photos as it may have.",
     "Remove one first with DELETE /api/events/<event_id>/photos?key=<key>.",
+    "event_id",
 )
 TOO_MANY_UPLOADS = ProblemType(
     "too_many_uploads",
     422,
     "Too many photos and uploads of yours are shown by no event.",
     "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
+    "image_keys",
 )
 
 ALL: tuple[ProblemType, ...] = (

@@ -16,11 +16,13 @@ from msgspec.inspect import DateTimeType, DictType, IntType, ListType, Metadata,
 from msgspec.structs import FieldInfo
 
 from holdfast.kit.problems import invalid
+from holdfast.kit.validation import misfit
 
 Errors = dict[str, list[str]]
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="In minor units of the currency.")]
+NotBlank = Annotated[str, Meta(pattern=r"\S", extra={"noun": "a text that is not blank"})]
 Timestamp = Annotated[
     datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC unless it says otherwise.")
 ]
@@ -91,16 +93,21 @@ def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None
     return errors
 
 
-def check(kind: type[C], raw: Mapping[str, Any]) -> C:
-    """The command in `raw`, or a `validation_failed` problem naming every failing field."""
+def check(kind: type[C], raw: Mapping[str, Any], ignored: Collection[str] = ()) -> C:
+    """The command in `raw`, or a `validation_failed` problem naming every failing field.
+
+    Null means absent, except where absent means to leave something as it is.
+
+    ignored    names that are no fields of the command, and may be there all the same
+    """
     values: dict[str, Any] = {}
-    errors: Errors = {name: ["unknown field"] for name in raw if name not in kind.__struct_fields__}
+    errors: Errors = {name: ["unknown field"] for name in raw if name not in {*kind.__struct_fields__, *ignored}}
     for field in fields(kind):
-        if field.name in raw:
+        if raw.get(field.name) is not None or (field.name in raw and field.default is UNSET):
             try:
-                values[field.name] = sound(msgspec.convert(_complete(raw[field.name], field), field.type))
-            except (msgspec.ValidationError, ValueError) as error:
-                errors[field.name] = [readable(str(error))]
+                values[field.name] = read_field(field, raw[field.name])
+            except ValueError as error:
+                errors[field.name] = [str(error)]
         elif field.required:
             errors[field.name] = ["is required"]
     partial = kind(**{**dict.fromkeys(errors.keys() & set(kind.__struct_fields__), UNSET), **values})
@@ -108,6 +115,15 @@ def check(kind: type[C], raw: Mapping[str, Any]) -> C:
     if errors:
         raise invalid(errors)
     return partial
+
+
+def read_field(field: FieldInfo, value: Any) -> Any:
+    """The value of a field. Raises ValueError, which says in plain words what is wrong with it."""
+    try:
+        return sound(msgspec.convert(_complete(value, field), field.type))
+    except msgspec.ValidationError as error:
+        place, message = misfit(error, field.type, value)
+        raise ValueError(f"{field.name}{place} {message}" if place else message) from error
 
 
 @cache
@@ -239,22 +255,3 @@ def explained(schema: dict[str, Any]) -> dict[str, Any]:
 def given(command: Command, *names: str) -> dict[str, Any]:
     """The fields of a partial update that were sent, by name."""
     return {name: value for name in names if not isinstance(value := getattr(command, name), UnsetType)}
-
-
-def readable(message: str) -> str:
-    """The message of a decoder without the path at its end, and with JSON's names of types."""
-    message = re.sub(r" - at `\$[^`]*`$", "", message)
-    message = _TYPES.sub(lambda types: " or ".join(_PLAIN[each] for each in types[1].split(" | ")), message)
-    return message[:1].lower() + message[1:]
-
-
-_PLAIN = {
-    "int": "an integer",
-    "float": "a number",
-    "str": "a string",
-    "bool": "a boolean",
-    "null": "null",
-    "object": "an object",
-    "array": "an array",
-}
-_TYPES = re.compile("`((?:{0})(?: [|] (?:{0}))*)`".format("|".join(_PLAIN)))

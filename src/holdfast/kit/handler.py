@@ -162,11 +162,10 @@ def read_query(query_string: bytes) -> dict[str, str]:
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str = "application/json") -> bytes:
-    """Read the whole body. A wrong type, a body that is too large, and one that takes too long are refused."""
-    if headers.get(b"content-type", kind.encode()).split(b";")[0].strip().lower() != kind.encode():
-        raise problems.UNSUPPORTED_MEDIA_TYPE(
-            f"The body is not declared as {kind}.", hint=f"Send Content-Type: {kind}."
-        )
+    """Read the whole body. A wrong type or none, a body that is too large, and one that takes too long are refused."""
+    declared = headers.get(b"content-type")
+    if declared is not None and declared.split(b";")[0].strip().lower() != kind.encode():
+        raise undeclared(kind)
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 18:
         raise problems.BAD_REQUEST("Content-Length is not a number of bytes.")
@@ -186,7 +185,15 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str 
                 more = message.get("more_body", False)
     except TimeoutError as error:
         raise problems.BAD_REQUEST("The body took too long to arrive.") from error
+    if body and declared is None:
+        raise undeclared(kind)
     return bytes(body)
+
+
+def undeclared(kind: str) -> problems.Problem:
+    return problems.UNSUPPORTED_MEDIA_TYPE(
+        f"The body is not declared as {kind}.", hint=f"Send the header Content-Type: {kind}."
+    )
 
 
 class Reply(Struct):

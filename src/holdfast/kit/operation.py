@@ -106,6 +106,16 @@ class Operation:
         return get_origin(self.answer) in {list, Sequence}
 
     @cached_property
+    def returned(self) -> frozenset[str]:
+        """The fields of what it changes, if it is a `PATCH`: its caller may send back what it was answered."""
+        return frozenset(self.answer.__struct_fields__) if self.method == "PATCH" else frozenset()
+
+    @cached_property
+    def read_only(self) -> frozenset[str]:
+        """The fields that such a caller may send, and that are ignored."""
+        return self.returned - {*self.command.__struct_fields__}
+
+    @cached_property
     def refuses(self) -> tuple[problems.ProblemType, ...]:
         """Every problem that its route can answer with, by status: those it declares, and those its line implies."""
         implied = {

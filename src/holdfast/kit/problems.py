@@ -44,15 +44,21 @@ class Problem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """One code of the closed list. Calling it makes the problem: `raise NOT_FOUND("No event has the id 7.")`."""
+    """One code of the closed list. Calling it makes the problem: `raise NOT_FOUND("No event has the id 7.")`.
+
+    field    with the status 422: the field that `errors` names, unless a problem has `errors` of its own
+    """
 
     code: str
     status: int
     meaning: str
     hint: str
+    field: str | None = None
 
     def __call__(self, message: str | None = None, *, hint: str | None = None, **extra: Any) -> Problem:
-        return Problem(self, message or self.meaning, hint or self.hint, extra)
+        message = message or self.meaning
+        errors = {"errors": {self.field: [message]}} if self.field else {}
+        return Problem(self, message, hint or self.hint, {**errors, **extra})
 
 
 BAD_REQUEST = ProblemType(
@@ -130,6 +136,7 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
     422,
     "The Idempotency-Key was used before, for another request.",
     "Use a new key for a new request; repeat a request unchanged to get its answer again.",
+    "Idempotency-Key",
 )
 RATE_LIMITED = ProblemType(
     "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import compress
 from typing import Any, cast
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 from starlette.applications import Starlette
@@ -19,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, readable, sound
+from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, read_field
 from holdfast.kit.handler import (
     NO_STORE,
     NOSNIFF,
@@ -39,6 +38,7 @@ from holdfast.kit.handler import (
 from holdfast.kit.keys import Authenticate, credential
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operation, Operations
+from holdfast.kit.paths import leads_somewhere, moved, segments, without_slash
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, invalid
 from holdfast.kit.runner import Run, Runner
 
@@ -84,10 +84,13 @@ class Table:
             return
         parts = segments(scope)
         methods = self._static.get(scope["path"]) or self._find(parts)
-        if methods is None:
-            await self.otherwise(scope, receive, without_sniffing(send))
-            return
         request = Request(scope, receive, send, dict(scope["headers"]))
+        if methods is None:
+            if self._has_moved(scope, parts):
+                await moved(scope).send(request)
+            else:
+                await self.otherwise(scope, receive, without_sniffing(send))
+            return
         # A path that answers GET also answers HEAD; the server leaves out the body.
         if endpoint := methods.get("GET" if request.method == "HEAD" else request.method):
             reply = await endpoint(request, parts)
@@ -95,6 +98,14 @@ class Table:
             allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
             reply = self._refuse(method_not_allowed(request.path, request.method, allowed), request)
         await reply.send(request)
+
+    def _has_moved(self, scope: Scope, parts: Sequence[str]) -> bool:
+        """Whether a path leads somewhere only without the slash at its end."""
+        path = without_slash(scope)
+        if path is None or leads_somewhere(scope["path"], scope, self.otherwise.routes):
+            return False
+        known = path in self._handlers or path in self._static or self._find(parts[:-1]) is not None
+        return known or leads_somewhere(path, scope, self.otherwise.routes)
 
     def _methods(self, operation: Operation) -> Methods:
         if not operation.path_fields:
@@ -201,6 +212,8 @@ class CommandReader:
         self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._places}
         self._elsewhere = tuple(field.name for field in fields(self._kind) if field.name not in self._places)
         self._takes_body = operation.takes_body
+        self._returned = operation.returned
+        self._read_only = operation.read_only
         self._wrapper = operation.body
         body = body_type(self._kind, self._places, self._wrapper) if self._takes_body else None
         self._decode = msgspec.json.Decoder(body).decode if body else None
@@ -222,11 +235,14 @@ class CommandReader:
 
     def _path(self, parts: Sequence[str]) -> dict[str, Any]:
         texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
-        try:
-            return {name: sound(msgspec.convert(texts[name], field.type)) for name, field in self._in_path.items()}
-        except (msgspec.ValidationError, ValueError) as error:
-            # An id that cannot exist is not found.
-            raise NOT_FOUND(f"Nothing can have this address: {readable(str(error))}.") from error
+        values: dict[str, Any] = {}
+        for name, field in self._in_path.items():
+            try:
+                values[name] = read_field(field, texts[name])
+            except ValueError as error:
+                # An id that cannot exist is not found.
+                raise NOT_FOUND(f"Nothing can have this address: {name} {error}.") from error
+        return values
 
     def _quickly(self, path: Mapping[str, Any], decoded: Any) -> Command:
         content = getattr(decoded, self._wrapper) if self._wrapper else decoded
@@ -236,11 +252,16 @@ class CommandReader:
         return command
 
     def _checked(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
-        if clash := self._places.keys() & values.keys():
+        clash = {name for name in self._places.keys() & values.keys() if not self._is_repeated(name, path, values)}
+        if clash:
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
         if not values and not self._elsewhere:
             return self._kind(**path)
-        return check(self._kind, {**values, **path})
+        return check(self._kind, {**values, **path}, self._read_only)
+
+    def _is_repeated(self, name: str, path: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+        """Whether a body has a field of the path as an answer had it."""
+        return name in self._returned and values[name] == path[name]
 
     def _unwrapped(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The fields inside the wrapper, which must be the only member of the body."""
@@ -249,26 +270,10 @@ class CommandReader:
         errors = {name: ["unknown field"] for name in raw if name != self._wrapper}
         content = raw.get(self._wrapper)
         if not isinstance(content, dict):
-            errors[self._wrapper] = ["is required" if content is None else "expected an object"]
+            errors[self._wrapper] = ["is required" if content is None else "must be an object"]
         if errors:
             raise invalid(errors)
         return cast(dict[str, Any], content)
-
-
-def segments(scope: Scope) -> list[str]:
-    """The parts of the path, decoded. A percent-encoded slash belongs to its part and does not divide it.
-
-    A part that is not UTF-8 becomes empty, and so matches nothing.
-    """
-    raw: bytes = scope.get("raw_path") or b""
-    return [_unescaped(part) for part in raw.split(b"/")] if b"%" in raw else scope["path"].split("/")
-
-
-def _unescaped(part: bytes) -> str:
-    try:
-        return unquote_to_bytes(part).decode()
-    except UnicodeDecodeError:
-        return ""
 
 
 def parse(body: bytes) -> dict[str, Any]:

@@ -75,6 +75,7 @@ async def test_a_full_event_without_waiting_places_refuses_at_once_and_creates_n
     )
 
     assert (refused.status_code, refused.json()["code"]) == (422, "event_full")
+    assert refused.json()["errors"] == {"event_id": [refused.json()["error"]]}
     assert await service.run_sql("select from users where email = 'ben@example.com'") == []
 
 

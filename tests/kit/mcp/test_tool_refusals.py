@@ -18,8 +18,8 @@ async def test_every_unacceptable_argument_is_named(agent: Agent) -> None:
     assert problem["retryable"] is False
     assert problem["hint"]
     assert problem["errors"] == {
-        "jar_id": ["expected an integer >= 1"],
-        "grams": ["expected an integer, got a string"],
+        "jar_id": ["must be at least 1, not 0"],
+        "grams": ['must be an integer, not "much"'],
         "spoon": ["unknown field"],
     }
 

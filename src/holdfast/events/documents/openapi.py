@@ -172,7 +172,7 @@ def _error_schema(problems: Sequence[ProblemType]) -> dict[str, Any]:
             "hint": {"type": "string", "description": "What to do next."},
             "errors": {
                 "type": "object",
-                "description": "With `validation_failed`: messages by field.",
+                "description": "With the status 422: messages by field.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
             "retry_after": {"type": "integer", "description": "Seconds to wait, as in the Retry-After header."},

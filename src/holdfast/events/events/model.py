@@ -10,14 +10,14 @@ from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
 from holdfast.events.settings import Settings
-from holdfast.kit.command import Command, Id, Minor, Timestamp, rule
+from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
 
 Status = Literal["active", "expired", "full", "cancelled"]
 Frequency = Annotated[
     Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
 ]
 
-Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Plain text.")]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]

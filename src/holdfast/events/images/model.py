@@ -50,7 +50,8 @@ class PhotoRow(Struct):
 
 def repeated(keys: Sequence[str]) -> str | None:
     """An error message if a key is given twice, else None."""
-    return None if len(set(keys)) == len(keys) else "names a photo more than once"
+    again = [place for place, key in enumerate(keys) if key in keys[:place]]
+    return f"image_keys[{again[0]}] is the same as image_keys[{keys.index(keys[again[0]])}]" if again else None
 
 
 def new_key(organizer_id: int | None, content_type: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.events.ids import KeyId
-from holdfast.kit.command import Command, Id, Timestamp
+from holdfast.kit.command import Command, Id, NotBlank, Timestamp
 
 
 class ListKeys(Command):
@@ -14,7 +14,7 @@ class ListKeys(Command):
 
 
 class CreateKey(Command):
-    name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"\S", description="What the key is for.")]
+    name: Annotated[NotBlank, Meta(min_length=1, max_length=100, description="What the key is for.")]
     user_id: Annotated[
         Id | None, Meta(description="Whom the key is for: required with an admin key; else it is yours.")
     ] = None

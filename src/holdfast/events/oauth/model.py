@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from holdfast.events.users.model import Role
+from holdfast.events.users.model import A_SLUG, Role
 from holdfast.kit.command import Command
 
 SCOPES = {
@@ -16,7 +16,7 @@ SCOPES = {
 }
 """The scopes of access tokens, each with what it allows. API keys have none: they may do everything."""
 
-Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.")]
+Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.", extra={"noun": A_SLUG})]
 
 Subject = Annotated[
     str,
@@ -24,6 +24,7 @@ Subject = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)",
+        extra={"noun": "one line of text"},
         description="Somebody, as an authorization server calls them in the claim `sub`.",
     ),
 ]

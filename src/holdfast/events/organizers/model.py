@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.events.keys.model import ApiKey
-from holdfast.events.users.model import Email
-from holdfast.kit.command import Command, rule
+from holdfast.events.users.model import A_SLUG, Email
+from holdfast.kit.command import Command, NotBlank, rule
 
 RESERVED_SLUGS = frozenset(
     """
@@ -20,7 +20,7 @@ RESERVED_SLUGS = frozenset(
 
 
 class RegisterOrganizer(Command):
-    name: Annotated[str, Meta(min_length=4, max_length=100, pattern=r"\S", description="Name shown to the public.")]
+    name: Annotated[NotBlank, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
     email: Email
     slug: Annotated[
         str,
@@ -28,6 +28,7 @@ class RegisterOrganizer(Command):
             min_length=3,
             max_length=100,
             pattern=r"^[a-z0-9-]+$(?!\n)",
+            extra={"noun": A_SLUG},
             description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
         ),
     ]

@@ -14,7 +14,12 @@ PricingMode = Annotated[
 Reason = Literal["init", "registration", "tick", "manual_change", "other"]
 
 Currency = Annotated[
-    str, Meta(pattern=r"^[A-Z]{3}$(?!\n)", description="ISO 4217 code the payment processor supports.")
+    str,
+    Meta(
+        pattern=r"^[A-Z]{3}$(?!\n)",
+        description="ISO 4217 code the payment processor supports.",
+        extra={"noun": "a currency code of three capital letters such as USD"},
+    ),
 ]
 
 CURRENCIES = frozenset(

@@ -8,12 +8,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
 from holdfast.events.settings import Settings
-from holdfast.kit.command import Command, Id, Timestamp, rule
+from holdfast.kit.command import Command, Id, NotBlank, Timestamp, rule
 
 LONGEST_TTL = 43_200
 """Minutes a release token may be valid: 30 days."""
 
-Title = Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\S", description="Shown to visitors.")]
+Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Shown to visitors.")]
 Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text for visitors.")]
 StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before it. Visitors may join earlier.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after it.")]
@@ -41,6 +41,7 @@ VisitorId = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^(?!\.{1,2}$(?!\n))",
+        extra={"noun": "any text but . and .."},
         description="Your name for the visitor, any text but `.` and `..`, which no address can hold.",
     ),
 ]

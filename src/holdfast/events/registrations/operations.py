@@ -94,7 +94,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     status = before.status if command.status is UNSET else command.status
     moved = status != before.status
     if moved and status == "registered" and not await sql.has_free_seat(tx, command.event_id):
-        raise EVENT_FULL(f"Every seat of event {command.event_id} is taken.")
+        message = f"Every seat of event {command.event_id} is taken."
+        raise EVENT_FULL(message, errors={"status": [message]})
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":

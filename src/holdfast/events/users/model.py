@@ -6,11 +6,24 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
+A_SLUG = "3 to 100 of the characters a-z, 0-9 and -"
+
 Email = Annotated[
-    str, Meta(pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$(?!\n)", max_length=254, description="E-mail address.")
+    str,
+    Meta(
+        pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$(?!\n)",
+        max_length=254,
+        description="E-mail address.",
+        extra={"noun": "an e-mail address such as ann@example.com"},
+    ),
 ]
 PublicId = Annotated[
-    str, Meta(pattern=r"^[a-z2-7]{8}$(?!\n)", description="A person's public id, an 8-character handle.")
+    str,
+    Meta(
+        pattern=r"^[a-z2-7]{8}$(?!\n)",
+        description="A person's public id, an 8-character handle.",
+        extra={"noun": "a public id: 8 of the characters a-z and 2-7"},
+    ),
 ]
 Role = Literal["user", "organizer", "admin"]
 

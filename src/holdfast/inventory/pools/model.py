@@ -16,33 +16,40 @@ from holdfast.inventory.stock.model import (
 )
 from holdfast.kit.command import Command, Repeatable, Timestamp, rule
 
-TRIMMED = r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)"
-"""One line without white space at its ends, so that two names that look the same are the same."""
+Line = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)",
+        extra={"noun": "one line of text without spaces at its ends"},
+    ),
+]
+"""So written that two names that look the same are the same."""
 
 Status = Literal["active", "paused", "archived"]
 
 Name = Annotated[
-    str,
+    Line,
     Meta(
-        min_length=1,
         max_length=100,
-        pattern=TRIMMED,
         description="One line, unique in the shop.",
         examples=["Honey jars"],
     ),
 ]
 Unit = Annotated[
-    str,
+    Line,
     Meta(
-        min_length=1,
         max_length=20,
-        pattern=TRIMMED,
         description="The smallest unit it is counted in, such as g.",
         examples=["units"],
     ),
 ]
 Label = Annotated[
-    str, Meta(min_length=1, max_length=200, pattern=TRIMMED, description="One line, to find the variant by.")
+    Line,
+    Meta(
+        max_length=200,
+        description="One line, to find the variant by.",
+    ),
 ]
 Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: not sold, not held; only a correction may use it.")]
 LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]

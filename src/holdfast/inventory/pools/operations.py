@@ -1,6 +1,6 @@
 """Operations on pools and their members. Operations on quantities are in `stock`."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.pools import membership, sql
@@ -84,7 +84,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         raise INSUFFICIENT_SCOPE(
             "A first quantity needs the scope write_inventory too.", scope="write_pools write_inventory"
         )
-    gids = _distinct(member.variant_gid for member in command.members)
+    gids = _distinct("members", [member.variant_gid for member in command.members])
     await lock(tx, caller.tenant)
     if await sql.is_name_taken(tx, caller.tenant, command.name):
         raise NAME_TAKEN(f"Another pool is named {command.name}.")
@@ -176,7 +176,7 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
 
     Linking a variant again sets its units_per_sale.
     """
-    gids = _distinct(member.variant_gid for member in command.members)
+    gids = _distinct("members", [member.variant_gid for member in command.members])
 
     async def make(version: int, pool: Pool) -> None:
         await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
@@ -188,7 +188,7 @@ async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[in
     """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
     await membership.link(tx, shop_id, version, links)
     if beyond := await membership.kits_beyond(tx, shop_id, {member.variant_gid for _, member in links}, MOST_POOLS):
-        raise invalid({"variant_gid": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
+        raise invalid({"members": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
@@ -206,7 +206,7 @@ async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolCh
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, VALIDATION_FAILED)
 async def unlink(tx: Tx, caller: Caller, command: UnlinkVariants) -> PoolChange:
     """Let variants no longer draw on a pool."""
-    gids = _distinct(command.variant_gids)
+    gids = _distinct("variant_gids", command.variant_gids)
 
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, gids)
@@ -290,9 +290,10 @@ async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gi
         )
 
 
-def _distinct(variant_gids: Iterable[str]) -> Sequence[str]:
+def _distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
     """The variants. Raises `validation_failed` when one is named twice."""
-    gids = [*variant_gids]
-    if len(set(gids)) < len(gids):
-        raise invalid({"variant_gid": ["the same variant is named more than once"]})
-    return gids
+    first = {gid: place for place, gid in reversed([*enumerate(variant_gids)])}
+    for place, gid in enumerate(variant_gids):
+        if first[gid] < place:
+            raise invalid({field: [f"{field}[{place}] names the same variant as {field}[{first[gid]}]"]})
+    return variant_gids

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.inventory.spreadsheets.model import MOST_ROWS, Refused
-from holdfast.kit.command import readable, sound
+from holdfast.kit.command import sound
 from holdfast.kit.problems import invalid
+from holdfast.kit.validation import misfit
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -58,8 +59,8 @@ def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Refused]]:
                 raise invalid({"text": [f"has more than {MOST_ROWS} rows: import it in parts"]})
             try:
                 good.append((lines.line_num, _row(columns, cells, kind)))
-            except (msgspec.ValidationError, ValueError) as error:
-                refused.append(Refused(lines.line_num, _in_words(str(error))))
+            except ValueError as error:
+                refused.append(Refused(lines.line_num, str(error)))
     except csv.Error as error:
         raise invalid({"text": [f"is not CSV at line {lines.line_num}: {error}"]}) from error
     return good, refused
@@ -69,14 +70,13 @@ def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
     if len(cells) != len(columns):
         raise ValueError(f"has {len(cells)} cells under {len(columns)} columns")
     values = {name: _read(cell) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
-    return sound(msgspec.convert(values, kind, strict=False))
+    try:
+        return sound(msgspec.convert(values, kind, strict=False))
+    except msgspec.ValidationError as error:
+        place, message = misfit(error, kind, values)
+        raise ValueError(f"{place.removeprefix('.')}: {message}" if place else message) from error
 
 
 def _read(cell: str) -> str:
     cell = cell.strip()
     return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
-
-
-def _in_words(message: str) -> str:
-    field = message.rpartition("`$.")[2].rstrip("`") if "`$." in message else ""
-    return f"{field}: {readable(message)}" if field else readable(message)

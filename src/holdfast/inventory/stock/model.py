@@ -32,6 +32,7 @@ VariantGid = Annotated[
     str,
     Meta(
         pattern=r"^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$(?!\n)",
+        extra={"noun": "a global id such as gid://shopify/ProductVariant/1001"},
         max_length=120,
         description="Such as gid://shopify/ProductVariant/1001.",
         examples=["gid://shopify/ProductVariant/1001"],
@@ -94,7 +95,8 @@ class BulkAdjust(Write):
 
     @rule("items")
     def _each_moves(self) -> str | None:
-        return "delta must not be 0" if any(item.delta == 0 for item in self.items) else None
+        still = [place for place, item in enumerate(self.items) if item.delta == 0]
+        return f"items[{still[0]}].delta must not be 0" if still else None
 
 
 class TransferQuantity(Write):

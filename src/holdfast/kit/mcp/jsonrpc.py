@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET, Meta, MsgspecError, Raw, Struct, UnsetType, ValidationError, field
 
 from holdfast.kit.caller import Caller
-from holdfast.kit.command import readable
 from holdfast.kit.handler import Access, measured
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.validation import misfit
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -151,16 +151,18 @@ def _read_carefully(text: str | Raw, error: Exception) -> Message | Response:
     try:
         message = msgspec.convert({**members, "params": None}, Message)
     except ValidationError as wrong:
-        raise Fault(INVALID_REQUEST, _said(wrong), id=_readable_id(members)) from wrong
+        raise Fault(INVALID_REQUEST, _said(wrong, members), id=_readable_id(members)) from wrong
     if not message.wants_answer:
         return message  # the parameters of a notification are not used
-    raise Fault(INVALID_PARAMS, _said(error), id=_readable_id(members)) from error
+    raise Fault(INVALID_PARAMS, _said(error, members), id=_readable_id(members)) from error
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, members: dict[str, Any]) -> str:
     """The error that a decoder found, and where."""
-    what, _, where = str(error).partition(" - at `$.")
-    return f"`{where.rstrip('`')}`: {readable(what)}." if where else f"{what}."
+    if not isinstance(error, ValidationError):
+        return f"{error}."
+    place, message = misfit(error, Message, members)
+    return f"`{place.removeprefix('.') or 'message'}` {message}."
 
 
 def _readable_id(members: dict[str, Any]) -> Id:

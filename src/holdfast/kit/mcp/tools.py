@@ -1,7 +1,7 @@
 """Operations as MCP tools: their list, their arguments as commands, their answers and refusals as results."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from typing import Any, cast
 
@@ -75,7 +75,7 @@ class Tool:
         # Built when the service starts, so that an answer that is no object is found then.
         self.definition = definition(operation)
         self._run = runner[operation]
-        self._command = ArgumentReader(operation.arguments)
+        self._command = ArgumentReader(operation.arguments, operation.read_only)
 
     async def call(self, caller: Caller, arguments: Raw) -> rpc.Outcome:
         try:
@@ -102,11 +102,12 @@ class ArgumentReader:
     Like `rest.CommandReader`: the fast path stops at the first error, the slow path then finds every failing field.
     """
 
-    def __init__(self, kind: type[Command]) -> None:
+    def __init__(self, kind: type[Command], read_only: Collection[str] = ()) -> None:
         self._kind = kind
-        self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(kind).decode
+        self._read_only = read_only
+        self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(self._kind).decode
         # Times must be converted to UTC, which only the slow path does.
-        self._quick = not has_times(kind)
+        self._quick = not has_times(self._kind)
 
     def __call__(self, arguments: Raw) -> Command:
         """The command in the arguments. Raises `validation_failed`, and `Fault` if they are no JSON object."""
@@ -121,7 +122,7 @@ class ArgumentReader:
         if not isinstance(values, dict | None):
             raise rpc.Fault(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
         try:
-            return check(self._kind, cast(dict[str, Any], values or {}))
+            return check(self._kind, cast(dict[str, Any], values or {}), self._read_only)
         except RecursionError as error:
             raise rpc.Fault(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 

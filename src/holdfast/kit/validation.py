@@ -1,0 +1,159 @@
+"""Why a value does not fit its type, in plain words: what would fit, and what was given instead.
+
+The decoder stops at the first misfit, and says where it is. The type and the value at that place say the rest.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from msgspec import inspect
+
+LONGEST = 40
+"""The most characters of a given value that a message repeats."""
+
+A_TIME = "a time such as 2030-01-31T18:00:00Z"
+
+_PLACE = re.compile(r" - at `\$([^`]*)`$")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
+_MEMBER = re.compile(r"Object (missing required|contains unknown) field `(.+)`")
+_NOUNS: Mapping[type[inspect.Type], str] = {
+    inspect.IntType: "an integer",
+    inspect.FloatType: "a number",
+    inspect.StrType: "a string",
+    inspect.BoolType: "true or false",
+    inspect.DateTimeType: A_TIME,
+    inspect.ListType: "an array",
+    inspect.DictType: "an object",
+    inspect.StructType: "an object",
+}
+
+
+class Misfit(NamedTuple):
+    """What is wrong.
+
+    place      where, inside the value: `""` for the value itself, or such as `[3].quantity`
+    message    begins with a verb
+    """
+
+    place: str
+    message: str
+
+
+class Expected(NamedTuple):
+    """What a place takes: its type, what a text with a pattern is called, and whether null fits."""
+
+    type: inspect.Type
+    noun: str | None
+    nullable: bool
+
+
+def misfit(error: msgspec.ValidationError, kind: Any, value: Any) -> Misfit:
+    """Why a value could not be converted to a type, given the decoder's error.
+
+    A pattern is told by the noun in its `Meta(extra={"noun": ...})`, such as "an e-mail address".
+    """
+    text = str(error)
+    found = _PLACE.search(text)
+    place = found[1] if found else ""
+    expected = _expected(inspect.type_info(kind))
+    for step in _STEP.finditer(place):
+        expected, value = _inside(expected, value, step)
+    reason = _PLACE.sub("", text)
+    if member := _MEMBER.fullmatch(reason):
+        verb = "needs" if member[1].startswith("missing") else "has the unknown field"
+        return Misfit(place, f"{verb} {member[2]}")
+    return Misfit(place, _broken_bound(expected, value) or f"must be {_named(expected)}, not {_shown(value)}")
+
+
+def _expected(info: inspect.Type, noun: str | None = None, nullable: bool = False) -> Expected:
+    """The type itself, without what is around it."""
+    match info:
+        case inspect.Metadata():
+            extra = cast(dict[str, Any], info.extra or {})  # pyright: ignore[reportUnknownMemberType]
+            return _expected(info.type, extra.get("noun", noun), nullable)
+        case inspect.UnionType():
+            choices = [each for each in info.types if not isinstance(each, inspect.NoneType)]
+            return _expected(choices[0], noun, nullable or len(choices) < len(info.types))
+        case _:
+            return Expected(info, noun, nullable)
+
+
+def _inside(expected: Expected, value: Any, step: re.Match[str]) -> tuple[Expected, Any]:
+    """One step further in: to a member of an object, or to an item of an array."""
+    match expected.type:
+        case inspect.StructType(fields=fields):
+            [field] = [each for each in fields if each.encode_name == step[1]]
+            return _expected(field.type), value.get(step[1])
+        case inspect.ListType(item_type=item):
+            return _expected(item), value[int(step[2])]
+        case _:
+            return expected, value
+
+
+def _broken_bound(expected: Expected, value: Any) -> str | None:
+    """The bound that a value of the right type breaks."""
+    match expected.type:
+        case inspect.IntType() | inspect.FloatType() as number:
+            # The cells of a spreadsheet are texts.
+            value = _number(value) if isinstance(value, str) else value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                if number.ge is not None and value < number.ge:
+                    return f"must be at least {number.ge}, not {_shown(value)}"
+                if number.le is not None and value > number.le:
+                    return f"must be at most {number.le}, not {_shown(value)}"
+        case inspect.StrType(min_length=least, max_length=most) if isinstance(value, str):
+            return _broken_length(len(value), least, most, "character") or (
+                f"must be {expected.noun}" if expected.noun else None
+            )
+        case inspect.ListType(min_length=least, max_length=most) if isinstance(value, list):
+            return _broken_length(len(cast(list[Any], value)), least, most, "item")
+        case inspect.DateTimeType() if isinstance(value, str):
+            return f"must be {A_TIME}"
+        case _:
+            pass
+    return None
+
+
+def _broken_length(length: int, least: int | None, most: int | None, unit: str) -> str | None:
+    if least is not None and length < least:
+        return "must not be empty" if least == 1 else f"must have at least {least} {unit}s, not {length}"
+    if most is not None and length > most:
+        return f"must have at most {most} {unit}s, not {length}"
+    return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if re.fullmatch("-?[0-9]{1,30}", text) else None
+
+
+def _named(expected: Expected) -> str:
+    match expected.type:
+        case inspect.LiteralType(values=values):
+            noun = one_of(values)
+        case kind:
+            noun = expected.noun or _NOUNS.get(type(kind), "something else")
+    return f"{noun} or null" if expected.nullable else noun
+
+
+def one_of(choices: Sequence[object]) -> str:
+    """The choices, as a sentence has them."""
+    *others, last = [_shown(each) for each in choices]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _shown(value: object) -> str:
+    """A given value, or what it is where it is too long."""
+    match value:
+        case list():
+            return "an array"
+        case dict():
+            return "an object"
+        case str() if len(value) > LONGEST:
+            return f"a string of {len(value)} characters"
+        case int() | float() if abs(value) >= 10**LONGEST:
+            return "a number as large as this"
+        case _:
+            return json.dumps(value, ensure_ascii=False)

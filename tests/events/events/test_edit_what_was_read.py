@@ -1,0 +1,80 @@
+"""What the service answered can be changed and sent back: fields that cannot be changed are ignored."""
+
+from typing import Any
+
+import pytest
+
+from tests.events.agents.samples import ANN, agent, furnished
+from tests.kit.mcp.wire import told
+from tests.support import Client, Service
+
+
+@pytest.fixture
+async def ada(service: Service) -> Client:
+    return await furnished(service)
+
+
+PATHS = {
+    "event": ("update_event", "/api/events/1", {"event_id": 1}, {"title": "Changed"}),
+    "queue_event": ("update_queue", "/api/queues/1", {"queue_id": 1}, {"title": "Changed"}),
+    "registration": (
+        "update_registration",
+        f"/api/registrations/1/{ANN}",
+        {"event_id": 1, "user_id": ANN},
+        {"amount_paid": 5},
+    ),
+}
+each_of_them = pytest.mark.parametrize(
+    ("wrapper", "tool", "path", "ids", "change"), [(w, *p) for w, p in PATHS.items()]
+)
+
+
+@each_of_them
+async def test_an_answer_can_be_changed_and_sent_back(
+    ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
+) -> None:
+    before = (await ada.get(path)).json()["data"]
+
+    response = await ada.patch(path, {wrapper: {**before, **change}})
+
+    assert response.status_code == 200, response.text
+    assert {name: value for name, value in response.json()["data"].items() if name not in {"embed_code", "agent"}} == {
+        name: value for name, value in {**before, **change}.items() if name not in {"embed_code", "agent"}
+    }
+
+
+@each_of_them
+async def test_a_tool_takes_back_what_it_answered_too(
+    service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
+) -> None:
+    before = (await ada.get(path)).json()["data"]
+
+    result = await agent(service, ada).call(tool, **{**before, **ids, **change})
+
+    assert result["isError"] is False, result
+    assert result["structuredContent"].items() >= change.items()
+
+
+@each_of_them
+async def test_an_unknown_field_is_refused_all_the_same(
+    service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
+) -> None:
+    response = await ada.patch(path, {wrapper: {**change, "colour": "red"}})
+    result = await agent(service, ada).call(tool, **{**ids, **change, "colour": "red"})
+
+    assert (response.status_code, response.json()["errors"]) == (422, {"colour": ["unknown field"]})
+    assert told(result)["errors"] == {"colour": ["unknown field"]}
+
+
+async def test_a_registration_of_another_event_is_not_changed_under_this_address(ada: Client) -> None:
+    response = await ada.patch(f"/api/registrations/1/{ANN}", {"registration": {"event_id": 2, "amount_paid": 5}})
+
+    assert (response.status_code, [*response.json()["errors"]]) == (422, ["event_id"])
+
+
+async def test_what_is_read_only_is_refused_where_something_is_created(ada: Client) -> None:
+    event = (await ada.get("/api/events/1")).json()["data"]
+
+    response = await ada.post("/api/events", {"event": event})
+
+    assert (response.status_code, response.json()["errors"]["registration_count"]) == (422, ["unknown field"])

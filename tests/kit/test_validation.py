@@ -1,0 +1,119 @@
+"""What is wrong with a value is told in plain words: what would be right, and what was given."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+import pytest
+from msgspec import UNSET, Meta, Struct, UnsetType, field, inspect
+
+from holdfast.events.api import OPERATIONS as EVENTS
+from holdfast.inventory.api import OPERATIONS as INVENTORY
+from holdfast.kit.command import Command, NotBlank, check
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import Problem
+
+
+class Lid(Struct, forbid_unknown_fields=True):
+    colour: Annotated[str, Meta(max_length=5)]
+    size: Annotated[int, Meta(ge=1, le=9)] = 1
+
+
+class Preserve(Command):
+    """A command with a field of every kind."""
+
+    grams: Annotated[int, Meta(ge=1, le=500)] = 1
+    sugar: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    kind: Literal["jam", "jelly", "syrup"] = "jam"
+    title: Annotated[NotBlank, Meta(min_length=1, max_length=20)] = "Jam"
+    secret: Annotated[str, Meta(min_length=12, max_length=72)] | None = None
+    code: Annotated[str, Meta(pattern="^[A-Z]{3}$", extra={"noun": "three capital letters such as JAR"})] = "JAM"
+    opened: bool = False
+    best_before: dt.datetime | None = None
+    lids: Annotated[list[Lid], Meta(min_length=1, max_length=2)] = field(default_factory=lambda: [Lid("red")])
+    tags: list[str] = field(default_factory=list[str])
+    note: str | UnsetType | None = UNSET
+    shelf: int | UnsetType = UNSET
+
+
+TOLD: list[tuple[dict[str, Any], str]] = [
+    ({"grams": 0}, "must be at least 1, not 0"),
+    ({"grams": 501}, "must be at most 500, not 501"),
+    ({"grams": 10**60}, "must be at most 500, not a number as large as this"),
+    ({"grams": "5"}, 'must be an integer, not "5"'),
+    ({"grams": 1.5}, "must be an integer, not 1.5"),
+    ({"grams": True}, "must be an integer, not true"),
+    ({"grams": "x" * 41}, "must be an integer, not a string of 41 characters"),
+    ({"sugar": 1.5}, "must be at most 1, not 1.5"),
+    ({"sugar": "much"}, 'must be a number, not "much"'),
+    ({"kind": "pickle"}, 'must be "jam", "jelly" or "syrup", not "pickle"'),
+    ({"kind": 7}, 'must be "jam", "jelly" or "syrup", not 7'),
+    ({"title": ""}, "must not be empty"),
+    ({"title": "  "}, "must be a text that is not blank"),
+    ({"title": "x" * 21}, "must have at most 20 characters, not 21"),
+    ({"title": {"a": 1}}, "must be a text that is not blank, not an object"),
+    ({"secret": "short"}, "must have at least 12 characters, not 5"),
+    ({"code": "jam"}, "must be three capital letters such as JAR"),
+    ({"code": 7}, "must be three capital letters such as JAR, not 7"),
+    ({"opened": "yes"}, 'must be true or false, not "yes"'),
+    ({"best_before": "soon"}, "must be a time such as 2030-01-31T18:00:00Z"),
+    ({"best_before": 7}, "must be a time such as 2030-01-31T18:00:00Z or null, not 7"),
+    ({"lids": []}, "must not be empty"),
+    ({"lids": [{"colour": "red"}] * 3}, "must have at most 2 items, not 3"),
+    ({"lids": {}}, "must be an array, not an object"),
+    ({"lids": [{"colour": "red"}, {"colour": "yellow"}]}, "lids[1].colour must have at most 5 characters, not 6"),
+    ({"lids": [{"colour": "red", "size": 0}]}, "lids[0].size must be at least 1, not 0"),
+    ({"lids": [{"size": 1}]}, "lids[0] needs colour"),
+    ({"lids": [{"colour": "red", "shape": 1}]}, "lids[0] has the unknown field shape"),
+    ({"lids": [7]}, "lids[0] must be an object, not 7"),
+    ({"tags": ["a", None]}, "tags[1] must be a string, not null"),
+    ({"tags": ["a\x00"]}, "must not contain NUL characters"),
+    ({"note": 7}, "must be a string or null, not 7"),
+    ({"shelf": None}, "must be an integer, not null"),
+]
+
+
+@pytest.mark.parametrize(("raw", "message"), TOLD, ids=[f"{next(iter(raw))} {message}" for raw, message in TOLD])
+def test_a_message_says_what_is_right_and_what_was_given(raw: dict[str, Any], message: str) -> None:
+    with pytest.raises(Problem) as refusal:
+        check(Preserve, raw)
+
+    assert refusal.value.extra["errors"] == {name: [message] for name in raw}
+
+
+def test_null_means_absent_unless_absent_means_to_leave_something_as_it_is() -> None:
+    optional = [each.name for each in msgspec.structs.fields(Preserve) if each.default is not UNSET]
+
+    assert check(Preserve, dict.fromkeys(optional)) == Preserve()
+    assert check(Preserve, {"note": None}).note is None
+
+
+def types(info: inspect.Type) -> Iterator[inspect.Type]:
+    """A type, and all types inside it."""
+    yield info
+    match info:
+        case inspect.Metadata():
+            yield from types(info.type)
+        case inspect.UnionType():
+            for choice in info.types:
+                yield from types(choice)
+        case inspect.ListType():
+            yield from types(info.item_type)
+        case inspect.StructType():
+            for each in info.fields:
+                yield from types(each.type)
+        case _:
+            pass
+
+
+@pytest.mark.parametrize("operation", [*INVENTORY, *EVENTS], ids=lambda operation: operation.name)
+def test_every_pattern_is_told_by_a_noun(operation: Operation) -> None:
+    found = [*types(inspect.type_info(operation.command))]
+    told: list[inspect.Type] = []
+    for each in found:
+        if isinstance(each, inspect.Metadata):
+            extra = cast(dict[str, Any], each.extra or {})  # pyright: ignore[reportUnknownMemberType]
+            told += [each.type] if "noun" in extra else []
+
+    assert [each for each in found if isinstance(each, inspect.StrType) and each.pattern and each not in told] == []
