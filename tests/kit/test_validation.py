@@ -13,6 +13,7 @@ from holdfast.inventory.api import OPERATIONS as INVENTORY
 from holdfast.kit.command import Command, NotBlank, check
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import Problem
+from holdfast.kit.validation import malformed
 
 
 class Lid(Struct, forbid_unknown_fields=True):
@@ -117,3 +118,21 @@ def test_every_pattern_is_told_by_a_noun(operation: Operation) -> None:
             told += [each.type] if "noun" in extra else []
 
     assert [each for each in found if isinstance(each, inspect.StrType) and each.pattern and each not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{", "truncated"),
+        (b"{]", "object keys must be strings (byte 1)"),
+        (b'"\xff"', "it is not encoded as UTF-8"),
+        (b"[" * 100_000, "it is nested too deeply"),
+    ],
+    ids=["half an object", "no key", "another encoding", "too deep"],
+)
+def test_a_text_that_is_no_json_is_told_without_the_words_of_the_decoder(text: bytes, message: str) -> None:
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError, RecursionError)) as refusal:
+        msgspec.json.decode(text)
+
+    assert message in malformed(refusal.value)
+    assert "codec" not in malformed(refusal.value)

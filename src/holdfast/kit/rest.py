@@ -41,6 +41,7 @@ from holdfast.kit.operation import Operation, Operations
 from holdfast.kit.paths import leads_somewhere, moved, segments, without_slash
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, invalid
 from holdfast.kit.runner import Run, Runner
+from holdfast.kit.validation import malformed
 
 Methods = dict[str, "Endpoint"]
 
@@ -281,7 +282,7 @@ def parse(body: bytes) -> dict[str, Any]:
     try:
         raw = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise INVALID_JSON(f"The body is not valid JSON: {error}.") from error
+        raise INVALID_JSON(f"The body is not valid JSON: {malformed(error)}.") from error
     if not isinstance(raw, dict):
         raise BAD_REQUEST("The body must be a JSON object.")
     return raw  # pyright: ignore[reportUnknownVariableType]

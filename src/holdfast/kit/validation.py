@@ -68,6 +68,17 @@ def misfit(error: msgspec.ValidationError, kind: Any, value: Any) -> Misfit:
     return Misfit(place, _broken_bound(expected, value) or f"must be {_named(expected)}, not {_shown(value)}")
 
 
+def malformed(error: Exception) -> str:
+    """Why a text could not be read as JSON, given the decoder's error."""
+    match error:
+        case RecursionError():
+            return "it is nested too deeply"
+        case UnicodeDecodeError():
+            return "it is not encoded as UTF-8"
+        case _:
+            return str(error).removeprefix("JSON is malformed: ")
+
+
 def _expected(info: inspect.Type, noun: str | None = None, nullable: bool = False) -> Expected:
     """The type itself, without what is around it."""
     match info:

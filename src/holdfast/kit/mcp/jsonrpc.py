@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, MsgspecError, Raw, Struct, UnsetType, Validatio
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, measured
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.validation import misfit
+from holdfast.kit.validation import malformed, misfit
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -160,7 +160,7 @@ def _read_carefully(text: str | Raw, error: Exception) -> Message | Response:
 def _said(error: Exception, members: dict[str, Any]) -> str:
     """The error that a decoder found, and where."""
     if not isinstance(error, ValidationError):
-        return f"{error}."
+        return f"The message cannot be read: {malformed(error)}."
     place, message = misfit(error, Message, members)
     return f"`{place.removeprefix('.') or 'message'}` {message}."
 
@@ -177,7 +177,7 @@ def read_items(text: str) -> list[Raw]:
     try:
         return _decode_items(text)
     except (MsgspecError, RecursionError) as error:
-        raise Fault(PARSE_ERROR, f"The body is not valid JSON: {error}.") from error
+        raise Fault(PARSE_ERROR, f"The body is not valid JSON: {malformed(error)}.") from error
 
 
 def anything(text: str | Raw) -> Any:
@@ -185,7 +185,7 @@ def anything(text: str | Raw) -> Any:
     try:
         return msgspec.json.decode(text)
     except (MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Fault(PARSE_ERROR, f"The body is not valid JSON: {error}.") from error
+        raise Fault(PARSE_ERROR, f"The body is not valid JSON: {malformed(error)}.") from error
 
 
 OVER_HTTP = (INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE)
