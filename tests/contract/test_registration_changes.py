@@ -69,8 +69,8 @@ async def test_nobody_is_seated_beyond_capacity(service: Service) -> None:
     [
         *[("status", value) for value in ("pending", "rejected", "Registered", "", None, 1)],
         *[("amount_paid", value) for value in (-1, 0.5, "7", None)],
-        ("event_id", 1),
-        ("received_at", "2020-01-01T00:00:00Z"),
+        ("event_id", 4711),
+        ("colour", "red"),
     ],
 )
 async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service, name: str, value: Any) -> None:
@@ -80,6 +80,16 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 
     assert failing_fields(await ada.patch(poll, {"registration": {name: value}})) == {name}
     assert (await ada.get(poll)).json() == before
+
+
+@requirement("registrations.update")
+async def test_what_a_registration_answers_and_cannot_be_changed_is_ignored(service: Service) -> None:
+    ada = await service.organizer()
+    [poll] = await register(service, ada, await ada.create_event(), "ann")
+    before = (await ada.get(poll)).json()["data"]
+    body = {**before, "received_at": "2020-01-01T00:00:00Z", "amount_paid": 7}
+
+    assert (await ada.patch(poll, {"registration": body})).json()["data"] == {**before, "amount_paid": 7}
 
 
 @requirement("registrations.update", "registrations.get.pending")
