@@ -13,12 +13,20 @@ from holdfast.inventory.api import OPERATIONS as INVENTORY
 from holdfast.kit.command import Command, NotBlank, check
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import Problem
-from holdfast.kit.validation import malformed
+from holdfast.kit.validation import malformed, misfit
 
 
 class Lid(Struct, forbid_unknown_fields=True):
     colour: Annotated[str, Meta(max_length=5)]
     size: Annotated[int, Meta(ge=1, le=9)] = 1
+
+
+class Shelf(Struct):
+    """Its member has the name of another before it, and a dot."""
+
+    name: str = ""
+    full_name: Annotated[str, Meta(max_length=3)] = field(default="", name="name.in/full")
+    rows: list[list[int]] = field(default_factory=list[list[int]])
 
 
 class Preserve(Command):
@@ -81,6 +89,22 @@ def test_a_message_says_what_is_right_and_what_was_given(raw: dict[str, Any], me
         check(Preserve, raw)
 
     assert refusal.value.extra["errors"] == {name: [message] for name in raw}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"name.in/full": "long"}, (".name.in/full", "must have at most 3 characters, not 4")),
+        ({"name": 7}, (".name", "must be a string, not 7")),
+        ({"rows": [[1], [2, "3"]]}, (".rows[1][1]", 'must be an integer, not "3"')),
+    ],
+    ids=["a name with a dot", "the name before the dot", "an array in an array"],
+)
+def test_a_place_is_found_at_any_depth(given: Any, told: tuple[str, str]) -> None:
+    with pytest.raises(msgspec.ValidationError) as refusal:
+        msgspec.convert(given, Shelf)
+
+    assert misfit(refusal.value, Shelf, given) == told
 
 
 def test_null_means_absent_unless_absent_means_to_leave_something_as_it_is() -> None:

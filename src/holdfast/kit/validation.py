@@ -17,7 +17,6 @@ LONGEST = 40
 A_TIME = "a time such as 2030-01-31T18:00:00Z"
 
 _PLACE = re.compile(r" - at `\$([^`]*)`$")
-_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
 _MEMBER = re.compile(r"Object (missing required|contains unknown) field `(.+)`")
 _NOUNS: Mapping[type[inspect.Type], str] = {
     inspect.IntType: "an integer",
@@ -58,9 +57,7 @@ def misfit(error: msgspec.ValidationError, kind: Any, value: Any) -> Misfit:
     text = str(error)
     found = _PLACE.search(text)
     place = found[1] if found else ""
-    expected = _expected(inspect.type_info(kind))
-    for step in _STEP.finditer(place):
-        expected, value = _inside(expected, value, step)
+    expected, value = _at(place, _expected(inspect.type_info(kind)), value)
     reason = _PLACE.sub("", text)
     if member := _MEMBER.fullmatch(reason):
         verb = "needs" if member[1].startswith("missing") else "has the unknown field"
@@ -92,16 +89,22 @@ def _expected(info: inspect.Type, noun: str | None = None, nullable: bool = Fals
             return Expected(info, noun, nullable)
 
 
-def _inside(expected: Expected, value: Any, step: re.Match[str]) -> tuple[Expected, Any]:
-    """One step further in: to a member of an object, or to an item of an array."""
-    match expected.type:
-        case inspect.StructType(fields=fields):
-            [field] = [each for each in fields if each.encode_name == step[1]]
-            return _expected(field.type), value.get(step[1])
-        case inspect.ListType(item_type=item):
-            return _expected(item), value[int(step[2])]
-        case _:
-            return expected, value
+def _at(place: str, expected: Expected, value: Any) -> tuple[Expected, Any]:
+    """What a place takes, and what stands there: members of objects are `.name`, items of arrays `[0]`."""
+    while place:
+        match expected.type:
+            case inspect.StructType(fields=fields):
+                # A name may have dots of its own.
+                inside = [each for each in fields if re.match(rf"\.{re.escape(each.encode_name)}(?![^.\[])", place)]
+                field = max(inside, key=lambda each: len(each.encode_name))
+                expected, value = _expected(field.type), value.get(field.encode_name)
+                place = place[1 + len(field.encode_name) :]
+            case inspect.ListType(item_type=item):
+                number, place = place[1:].split("]", 1)
+                expected, value = _expected(item), value[int(number)]
+            case _:
+                break
+    return expected, value
 
 
 def _broken_bound(expected: Expected, value: Any) -> str | None:
