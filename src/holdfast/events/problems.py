@@ -71,6 +71,7 @@ QUOTA_EXCEEDED = ProblemType(
     422,
     "The organizer has as much of something as it may have.",
     "Remove what is not needed any more, or ask the operator of the service for more; `quota` and `limit` say of what.",
+    "organizer_id",
 )
 TOO_MANY_PHOTOS = ProblemType(
     "too_many_photos",
