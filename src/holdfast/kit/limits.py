@@ -109,31 +109,51 @@ def _window(limit: RateLimitItem) -> str:
     return limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
 
 
+SLOT_SECONDS = 5
+"""The most seconds that requests wait for other work of the same owner."""
+
 WAITING = 200
 """The most pieces of one owner's work that may wait."""
 
 
 class Slots:
-    """Lets at most `at_once` pieces of one owner's work run, in order of arrival. At most `WAITING` others wait."""
+    """Lets at most `at_once` pieces of one owner's work run, in order of arrival. At most `WAITING` others wait.
 
-    def __init__(self, at_once: int) -> None:
+    patience    the most seconds that a piece of work waits; None: as long as it takes
+    """
+
+    def __init__(self, at_once: int, patience: float | None = None) -> None:
         self._at_once = at_once
+        self._patience = patience
         self._owners: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
 
     @contextlib.asynccontextmanager
     async def of(self, owner: Hashable) -> AsyncGenerator[None]:
-        """Hold a slot while the block lasts. Raises `service_unavailable` when too much work waits already."""
+        """Hold a slot while the block lasts. Raises `service_unavailable` when too much work waits, or for too long."""
         semaphore, present = self._owners.get(owner) or (asyncio.Semaphore(self._at_once), 0)
         if present >= self._at_once + WAITING:
             raise SERVICE_UNAVAILABLE("Too much of your own work waits already.", retry_after=1)
         self._owners[owner] = semaphore, present + 1
         try:
-            async with semaphore:
+            await self._acquire(semaphore)
+            try:
                 yield
+            finally:
+                semaphore.release()
         finally:
             semaphore, present = self._owners.pop(owner)
             if present > 1:
                 self._owners[owner] = semaphore, present - 1
+
+    async def _acquire(self, semaphore: asyncio.Semaphore) -> None:
+        if not semaphore.locked():
+            await semaphore.acquire()  # at once: a timeout would only cost time
+            return
+        try:
+            async with asyncio.timeout(self._patience):
+                await semaphore.acquire()
+        except TimeoutError as error:
+            raise SERVICE_UNAVAILABLE("Your earlier requests have not finished in time.", retry_after=1) from error
 
 
 def address(scope: Mapping[str, Any]) -> str:

@@ -24,13 +24,14 @@ class Concluded(Generic[A]):
 class Steps(Generic[R]):
     """Opens the transactions of one operation or job, restricted to its tenant in a service with row-level security.
 
-    tenant     the tenant whose rows it may use; None: all rows
-    turns      slots that let one transaction of a tenant run at a time
+    tenant     the tenant whose work it is. With row-level security it may use only the rows of this tenant
+    turns      slots that bound how many transactions of a tenant run at once
     """
 
     def __init__(self, database: Database[R], tenant: int | None = None, turns: Slots | None = None) -> None:
         self.resources = database.resources
         self._database = database
+        self._owner = tenant
         self._tenant = tenant if database.tenancy else None
         self._turns = turns or Slots(1)
 
@@ -38,9 +39,7 @@ class Steps(Generic[R]):
         return await self._database.read(work, self._tenant)
 
     async def transact(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
-        if self._tenant is None:
-            return await self._database.transact(work)
-        async with self._turns.of(self._tenant):
+        async with self._turns.of(self._owner):
             return await self._database.transact(work, self._tenant)
 
     async def conclude(self, work: Callable[[Tx[R]], Awaitable[A]]) -> Concluded[A]:
@@ -65,6 +64,7 @@ class KeyedSteps(Steps[Any]):
             async def anew(_: object) -> list[A]:
                 return [await work(tx)]
 
+            await self._idempotency.lock(tx, [self._request])
             [answer] = await self._idempotency.once(tx, [self._request], anew)
             return answer
 
