@@ -43,6 +43,8 @@ KEEPALIVE: dict[str, Any] = {
 SESSION: LiteralString = """
     set timezone = 'UTC';
     set statement_timeout = '30s';
+    -- Whoever needs a row that others have locked waits for so long, and is then refused.
+    set lock_timeout = '5s';
     -- The locks of a process that stalls, or whose machine fails, must be released.
     set idle_in_transaction_session_timeout = '10s';
     set tcp_keepalives_idle = 10;
@@ -275,6 +277,8 @@ async def _in_time() -> AsyncGenerator[None]:
             yield
     except CONFLICTS as error:
         raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
+    except errors.LockNotAvailable as error:
+        raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
     except (TimeoutError, errors.QueryCanceled) as error:
         log.error("the database took too long", error=first_line(error))
         raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error

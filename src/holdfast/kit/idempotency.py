@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.database import Reader, Tx
@@ -60,19 +61,17 @@ class Idempotency:
         return Request(sha256(f"{self.owner(caller)} {key}".encode()).digest(), sha256(asked).digest())
 
     async def once(
-        self, tx: Tx[HasSecret], requests: Sequence[Request], work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]]
+        self,
+        tx: Tx[HasSecret],
+        requests: Sequence[Request],
+        work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]],
     ) -> list[Any]:
         """Return the answer to each request: the stored one, byte for byte, if there is one, else the one of `work`.
 
-        No two of the requests have the same id. If another process works on a request, this waits for it.
+        The requests are locked, and no two of them have the same id.
 
         work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
         """
-        # A statement of its own, so that the next one sees what the transactions that held these locks have stored.
-        await tx.run(
-            "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
-            {"space": LOCK, "locks": sorted({int.from_bytes(each.id[:4], signed=True) for each in requests})},
-        )
         stored = await self._find(tx, requests)
         first = {each.id: place for place, each in reversed([*enumerate(requests)])}
         fresh = sorted(place for id, place in first.items() if id not in stored)
@@ -83,7 +82,7 @@ class Idempotency:
             {
                 requests[place]: secret.seal(msgspec.json.encode(answer).decode())
                 for place, answer in done.items()
-                if not isinstance(answer, Problem)
+                if not isinstance(answer, Problem | Locked)
             },
         )
         return [
@@ -94,6 +93,23 @@ class Idempotency:
             else self.reused()
             for each in requests
         ]
+
+    async def lock(self, tx: Tx[Any], requests: Sequence[Request]) -> None:
+        """Lock requests until the transaction ends. If another process works on one of them, this waits for it."""
+        # A statement of its own, so that the next one sees what the transactions that held these locks have stored.
+        await tx.run(
+            "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
+            {"space": LOCK, "locks": sorted({_lock(each) for each in requests})},
+        )
+
+    async def lock_free(self, tx: Tx[Any], requests: Sequence[Request]) -> list[bool]:
+        """Lock those of the requests that no other process works on. Returns for each whether it is locked now."""
+        rows = await tx.tuples(
+            "select lock from unnest(%(locks)s::int[]) as lock where pg_try_advisory_xact_lock(%(space)s, lock)",
+            {"space": LOCK, "locks": [_lock(each) for each in requests]},
+        )
+        locked = {lock for (lock,) in rows}
+        return [_lock(each) in locked for each in requests]
 
     async def replay(self, reader: Reader[HasSecret], request: Request) -> Raw | Problem | None:
         """Return the stored answer to a request, or None if there is none."""
@@ -123,16 +139,22 @@ class Idempotency:
         return {id: Stored(fingerprint, sealed) for id, fingerprint, sealed in rows}
 
     async def forget_answers(self, tx: Tx[Any]) -> int:
-        """Delete the answers that are older than `hours`. Returns how many were deleted."""
+        """Delete the answers that are older than `hours`, except locked ones. Returns how many were deleted."""
         return await tx.value(
             """
-            with deleted as (
-                delete from idempotency_answers
-                 where inserted_at < now() - make_interval(hours => %(hours)s) returning 1)
+            with old as (
+                select id from idempotency_answers
+                 where inserted_at < now() - make_interval(hours => %(hours)s) for update skip locked),
+            deleted as (
+                delete from idempotency_answers using old where idempotency_answers.id = old.id returning 1)
             select count(*) from deleted
             """,
             {"hours": self.hours},
         )
+
+
+def _lock(request: Request) -> int:
+    return int.from_bytes(request.id[:4], signed=True)
 
 
 async def _insert(tx: Tx[Any], answers: Mapping[Request, bytes]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
+from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.database import Reader, Tx
@@ -34,10 +35,12 @@ class Batch(Struct, Generic[C], frozen=True):
     """The calls that share a statement, in order of arrival.
 
     tenant_id  the tenant of all the calls, in a service with row-level security; elsewhere 0: they may have several
+    waits      whether to wait for rows that others have locked. If not, calls that need one are answered with `Locked`
     """
 
     tenant_id: int
     calls: Sequence[Call[C]]
+    waits: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,10 @@ class Single(Mode[C, A]):
 
 
 class Batched(Mode[C, A]):
-    """`(tx, batch) -> answers`, one for each call; a `Problem` among them refuses its call alone."""
+    """`(tx, batch) -> answers`, one for each call; a `Problem` among them refuses its call alone.
+
+    With `Locked` a call is run again in a batch that waits.
+    """
 
     @cached_property
     def command(self) -> type[C]:
@@ -85,7 +91,7 @@ class Batched(Mode[C, A]):
     @cached_property
     def answer(self) -> Any:
         (answers,) = get_args(self._types[1])
-        return _none(next(each for each in get_args(answers) if each is not Problem))
+        return _none(next(each for each in get_args(answers) if each not in (Problem, Locked)))
 
 
 class Stepwise(Mode[C, A]):
@@ -114,7 +120,7 @@ def read_batched(function: Callable[[Reader[R], Batch[C]], Awaitable[Sequence[A 
     return Batched(function, reads=True)
 
 
-def batched(function: Callable[[Tx[R], Batch[C]], Awaitable[Sequence[A | Problem]]]) -> Batched[C, A]:
+def batched(function: Callable[[Tx[R], Batch[C]], Awaitable[Sequence[A | Problem | Locked]]]) -> Batched[C, A]:
     """Run once for all calls that wait, in one transaction."""
     return Batched(function)
 
