@@ -15,6 +15,7 @@ from prometheus_client import Counter
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
+from holdfast.kit.batch import Locked
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
 
 JOINED = Counter("holdfast_queue_joined", "Visitors who got a place in a queue.")
@@ -35,40 +36,61 @@ class Visitor(Struct):
 class Outcome(NamedTuple):
     """The result for one visitor.
 
-    code           of the refusal; None: the visitor has a place
+    code           of the refusal, or which row is locked; None: the visitor has a place
+    organizer_id   whose queue it is
     retry_after    seconds until a place may be free
     is_new         whether this call stored the place
     is_first       whether it is the first place in an empty queue
     """
 
     code: str | None
+    organizer_id: int | None
     retry_after: int
     is_new: bool
     is_first: bool
 
 
-LOCK: LiteralString = """
-    select from (select distinct queue_id, tenant_id
-                   from json_to_recordset(%(visitors)s::json) as request (queue_id bigint, tenant_id bigint)) as request
+QUEUES: LiteralString = """
+    select queues.id
+      from (select distinct queue_id, tenant_id
+              from json_to_recordset(%(visitors)s::json) as request (queue_id bigint, tenant_id bigint)) as request
       join queues on queues.id = queue_id and (tenant_id is null or tenant_id = organizer_id)
      order by queues.id for no key update of queues
+"""
+WAIT_FOR_VISITORS: LiteralString = """
+    select from queue_visitors
+      join (select distinct queue_id, visitor_id
+              from json_to_recordset(%(visitors)s::json) as request (queue_id bigint, visitor_id text)) as request
+           using (queue_id, visitor_id)
+     order by queue_id, visitor_id for no key update of queue_visitors
+"""
+# The ids of the locked queues are kept for the next statement, which is sent before this one has answered.
+WAIT: LiteralString = f"""
+    select set_config('holdfast.queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
+"""
+LOCK_IF_FREE: LiteralString = f"""
+    select set_config('holdfast.queues', coalesce(string_agg(id::text, ','), ''), true)
+      from ({QUEUES} skip locked) as locked
 """
 
 # `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
 JOIN: LiteralString = """
     with request as materialized (
-        select request.place, request.queue_id, request.visitor_id, queues.tickets,
+        select request.place, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
                queues.tickets = queues.serving as was_empty,
                queues.max_queue_size - (queues.tickets - queues.serving) as room,
                ceil(%(interval)s::float8 / queues.release_rate)::integer as step, is_in,
+               visitor.ticket is not null and not is_in as comes_again,
                case when queues.id is null then 'not_found'
                     when request.tenant_id <> queues.organizer_id then 'forbidden'
                     when is_in then null
                     when queues.ends_at <= now() then 'queue_ended'
                     when not queues.active then 'queue_inactive'
+                    when queues.id <> all(locked.ids) then 'queue_locked'
                end as problem
           from json_to_recordset(%(visitors)s::json)
                as request (place integer, tenant_id bigint, queue_id bigint, visitor_id text)
+         cross join (select string_to_array(current_setting('holdfast.queues'), ',')::bigint[] as ids) as locked
           left join lateral (select * from queues where id = request.queue_id and deleted_at is null limit 1)
                as queues on true
           left join lateral (select * from queue_visitors
@@ -83,10 +105,23 @@ JOIN: LiteralString = """
                                         order by last_ticket limit 1)
                                       + queues.token_ttl_minutes * interval '1 minute' > now()
                             end, false) as is_in) as known),
+    -- A visitor who comes again gets a new ticket in the row there is.
+    free_visitors as materialized (
+        select visitor.* from request
+         cross join lateral (select queue_id, visitor_id from queue_visitors
+                              where problem is null and comes_again
+                                and queue_id = request.queue_id and visitor_id = request.visitor_id
+                              limit 1 for no key update skip locked) as visitor),
+    checked as (
+        select place, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, is_in,
+               case when problem is null and comes_again
+                         and (queue_id, visitor_id) not in (select * from free_visitors)
+                    then 'visitor_locked' else problem end as problem
+          from request),
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
     admitted as materialized (
         select * from (select *, row_number() over (partition by queue_id order by place) as nth
-                         from (select distinct on (queue_id, visitor_id) * from request
+                         from (select distinct on (queue_id, visitor_id) * from checked
                                 where problem is null and not is_in
                                 order by queue_id, visitor_id, place) as first) as fresh
          where room is null or nth <= room),
@@ -102,21 +137,26 @@ JOIN: LiteralString = """
             on conflict (queue_id, visitor_id) do update
            set ticket = excluded.ticket, joined_at = excluded.joined_at, token_id = null, issued_at = null,
                expires_at = null, use_count = 0, consumed_at = null)
-    select case when request.problem is null and not request.is_in and admitted.place is null then 'queue_full'
-                else request.problem end,
-           request.step, coalesce(admitted.place = request.place, false),
-           coalesce(admitted.place = request.place and admitted.nth = 1 and admitted.was_empty, false)
-      from request
+    select case when checked.problem is null and not checked.is_in and admitted.place is null then 'queue_full'
+                else checked.problem end,
+           checked.organizer_id, checked.step, coalesce(admitted.place = checked.place, false),
+           coalesce(admitted.place = checked.place and admitted.nth = 1 and admitted.was_empty, false)
+      from checked
       left join admitted using (queue_id, visitor_id)
-     order by request.place
+     order by checked.place
 """
 
 
-async def join(tx: Tx, visitors: Sequence[Visitor]) -> list[Outcome]:
-    """Give a place to every visitor who may have one, in the order given."""
+async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> list[Outcome]:
+    """Give a place to every visitor who may have one, in the order given.
+
+    waits    whether to wait for queues and visitors that others have locked
+    """
     given = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
     # The lock is a statement of its own, so that the next one sees what was committed before the lock was granted.
-    await tx.run(LOCK, given)
+    if waits:
+        await tx.run(WAIT_FOR_VISITORS, given)
+    await tx.run(WAIT if waits else LOCK_IF_FREE, given)
     outcomes = [Outcome(*row) for row in await tx.tuples(JOIN, given)]
     JOINED.inc(sum(each.is_new for each in outcomes))
     if any(each.is_first for each in outcomes):
@@ -124,9 +164,15 @@ async def join(tx: Tx, visitors: Sequence[Visitor]) -> list[Outcome]:
     return outcomes
 
 
-def refusal(outcome: Outcome, queue_id: int, settings: Settings) -> Problem | None:
+def refusal(outcome: Outcome, visitor: Visitor, settings: Settings) -> Problem | Locked | None:
     """The problem for an outcome; None for a visitor who has a place."""
-    return REFUSALS[outcome.code](queue_id, outcome.retry_after, settings.queue_interval) if outcome.code else None
+    if outcome.code is None:
+        return None
+    if outcome.code == "queue_locked":
+        return Locked(visitor.queue_id, outcome.organizer_id)
+    if outcome.code == "visitor_locked":
+        return Locked((visitor.queue_id, visitor.visitor_id), outcome.organizer_id)
+    return REFUSALS[outcome.code](visitor.queue_id, outcome.retry_after, settings.queue_interval)
 
 
 REFUSALS: Mapping[str, Callable[[int, int, int], Problem]] = {

@@ -224,6 +224,11 @@ class Standing(Struct):
     where: Literal["unknown", "waiting", "ended", "released", "past"]
 
     @property
+    def place(self) -> tuple[int, str]:
+        """The queue and the visitor."""
+        return self.queue_id, self.visitor_id
+
+    @property
     def position(self) -> int:
         """The position of a visitor who waits: 1 is the first."""
         assert self.ticket is not None

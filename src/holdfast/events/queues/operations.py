@@ -30,6 +30,7 @@ from holdfast.events.queues.model import (
     status_path,
 )
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import given
 from holdfast.kit.modes import Batch, Call
@@ -95,7 +96,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem]:
+async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | Locked]:
     """Give a visitor a place in a queue.
 
     202 means the place is kept, in order of arrival; poll `next.url` until the status is no longer `waiting`. Joining
@@ -107,14 +108,14 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem]:
         for place, call in enumerate(batch.calls)
     ]
     return [
-        joining.refusal(each, visitor.queue_id, tx.resources.settings)
+        joining.refusal(each, visitor, tx.resources.settings)
         or Joined(Next(status_path(visitor.queue_id, visitor.visitor_id)))
-        for visitor, each in zip(visitors, await joining.join(tx, visitors), strict=True)
+        for visitor, each in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem]:
+async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem | Locked]:
     """Read where a visitor stands: waiting, with position and wait, or not in the queue.
 
     A visitor who was released finds the release token here, for `token_ttl_minutes`; picked up within that time, it is
@@ -123,13 +124,9 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem]:
     places = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
     standings = await sql.find_standings(tx, places)
     found = [_visible(call, each) for call, each in zip(batch.calls, standings, strict=True)]
-    issued = await release_tokens.issue(tx, [each for each in found if isinstance(each, Standing)])
-    return [
-        each
-        if isinstance(each, Problem)
-        else _status(each, issued.get((each.queue_id, each.visitor_id)), tx.resources.settings.queue_interval)
-        for each in found
-    ]
+    issued = await release_tokens.issue(tx, [each for each in found if isinstance(each, Standing)], waits=batch.waits)
+    interval = tx.resources.settings.queue_interval
+    return [each if isinstance(each, Problem) else _status(each, issued.get(each.place), interval) for each in found]
 
 
 @refuses(INVALID_TOKEN)
@@ -158,7 +155,11 @@ def _visible(call: Call[GetStatus], standing: Standing | None) -> Standing | Pro
     return standing
 
 
-def _status(standing: Standing, release_token: release_tokens.ReleaseToken | None, interval: int) -> Status:
+def _status(
+    standing: Standing, release_token: release_tokens.ReleaseToken | Locked | None, interval: int
+) -> Status | Locked:
+    if isinstance(release_token, Locked):
+        return release_token
     if standing.where == "waiting":
         wait = estimated_wait(standing.position, standing.release_rate, interval, standing.until_start)
         return Status("waiting", standing.position, wait)

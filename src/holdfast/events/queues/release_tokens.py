@@ -21,6 +21,7 @@ from holdfast.events.queues import sql
 from holdfast.events.queues.model import LONGEST_TTL, Standing, TokenData
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
+from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import Problem
 from holdfast.kit.signing import InvalidToken, Keys, KeySet
@@ -55,24 +56,29 @@ class ReleaseToken(NamedTuple):
     redirect_url: str
 
 
-async def issue(tx: Tx, standings: Sequence[Standing]) -> dict[tuple[int, str], ReleaseToken]:
-    """The tokens of visitors who were released and may pick up a token, or have done so, by queue and visitor."""
+async def issue(
+    tx: Tx, standings: Sequence[Standing], *, waits: bool = True
+) -> dict[tuple[int, str], ReleaseToken | Locked]:
+    """The tokens of visitors who were released and may pick up a token, or have done so, by queue and visitor.
+
+    waits    whether to wait for visitors that others have locked
+    """
     released = [each for each in standings if each.where == "released"]
     if not released:
         return {}
+    locked: set[tuple[int, str]] = set()
     fresh = [(each, secrets.token_urlsafe(16)) for each in released if each.token_id is None]
     if fresh:
-        await sql.pick_up(tx, fresh)
-        ISSUED.inc(len(fresh))
+        if waits:
+            await sql.wait_for_visitors(tx, [each.place for each, _ in fresh])
+        locked = await sql.pick_up(tx, fresh)
+        ISSUED.inc(len(fresh) - len(locked))
     keys = await KEYS.read(tx)
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
-    return await asyncio.to_thread(
-        lambda: {
-            (each.queue_id, each.visitor_id): _token(each, keys, tx.resources.settings)
-            for each in released
-            if each.token_id
-        }
+    tokens = await asyncio.to_thread(
+        lambda: {each.place: _token(each, keys, tx.resources.settings) for each in released if each.token_id}
     )
+    return tokens | {each.place: Locked(each.place, each.organizer_id) for each in released if each.place in locked}
 
 
 async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenData:

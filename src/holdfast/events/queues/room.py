@@ -18,6 +18,7 @@ from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import QueueRow, RoomVisit, Standing
 from holdfast.events.resources import Tx
+from holdfast.kit.batch import Locked
 from holdfast.kit.modes import Batch
 from holdfast.kit.problems import NOT_FOUND, Problem, refuses
 
@@ -34,30 +35,32 @@ class Seen(NamedTuple):
 
 
 @refuses(NOT_FOUND)
-async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[Seen | Problem]:
+async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[Seen | Problem | Locked]:
     """Read the places of visitors of waiting rooms. Visitors who were released get a release token."""
     visits = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
     standings = await sql.find_standings(tx, visits)
     queues = await sql.find_queues(tx, sorted({queue_id for queue_id, _ in visits}))
     now = datetime.now(UTC)
-    issued = await release_tokens.issue(tx, [each for each in standings if each])
-    return [
-        Seen(queues[each[0]], standing, issued.get(each), now)
-        if standing and each[0] in queues
-        else NOT_FOUND(f"No queue has the id {each[0]}.")
-        for each, standing in zip(visits, standings, strict=True)
-    ]
+    issued = await release_tokens.issue(tx, [each for each in standings if each], waits=batch.waits)
+
+    def seen(standing: Standing | None, queue_id: int) -> Seen | Problem | Locked:
+        if standing is None or queue_id not in queues:
+            return NOT_FOUND(f"No queue has the id {queue_id}.")
+        token = issued.get(standing.place)
+        return token if isinstance(token, Locked) else Seen(queues[queue_id], standing, token, now)
+
+    return [seen(standing, queue_id) for standing, (queue_id, _) in zip(standings, visits, strict=True)]
 
 
 @refuses(NOT_FOUND, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.Outcome | Problem]:
+async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.Outcome | Problem | Locked]:
     """Give visitors of waiting rooms a place. Anybody may join any queue from its page."""
     visitors = [
         Visitor(place, None, call.command.queue_id, call.command.visitor_id) for place, call in enumerate(batch.calls)
     ]
     return [
-        joining.refusal(each, visitor.queue_id, tx.resources.settings) or each
-        for visitor, each in zip(visitors, await joining.join(tx, visitors), strict=True)
+        joining.refusal(each, visitor, tx.resources.settings) or each
+        for visitor, each in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
 

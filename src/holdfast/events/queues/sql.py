@@ -115,10 +115,23 @@ async def find_standings(reader: Reader, asked: Sequence[tuple[int, str]]) -> li
     return [None if row[0] is None else Standing(*pair, *row) for pair, row in zip(asked, found, strict=True)]
 
 
-async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> None:
+async def wait_for_visitors(tx: Tx, places: Sequence[tuple[int, str]]) -> None:
+    """Lock visitors; wait for those that others have locked."""
+    await tx.run(
+        """
+        select from queue_visitors
+          join json_to_recordset(%(asked)s::json) as asked (queue_id bigint, visitor_id text)
+               using (queue_id, visitor_id)
+         order by queue_id, visitor_id for no key update of queue_visitors
+        """,
+        {"asked": msgspec.json.encode([{"queue_id": queue, "visitor_id": name} for queue, name in places]).decode()},
+    )
+
+
+async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> set[tuple[int, str]]:
     """Store a token id for each released visitor who has none yet, and set the id and times in its `Standing`.
 
-    A visitor who was deleted meanwhile gets no token.
+    A visitor who was deleted meanwhile gets no token. Returns the visitors that others have locked.
     """
     rows = [
         {"queue_id": each.queue_id, "visitor_id": each.visitor_id, "ticket": each.ticket, "token_id": token_id}
@@ -126,27 +139,47 @@ async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> None:
     ]
     settled = await tx.tuples(
         """
-        update queue_visitors as visitor
-           set token_id = coalesce(visitor.token_id, asked.token_id),
-               issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
-               expires_at = coalesce(visitor.expires_at,
-                                     date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
-          from (select distinct on (queue_id, visitor_id) *
-                  from json_to_recordset(%(asked)s::json)
-                       as asked (queue_id bigint, visitor_id text, ticket bigint, token_id text)
-                 order by queue_id, visitor_id) as asked
-          join queues on queues.id = asked.queue_id
-         where visitor.queue_id = asked.queue_id and visitor.visitor_id = asked.visitor_id
-           and visitor.ticket = asked.ticket
-        returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
-                  extract(epoch from visitor.issued_at)::bigint, extract(epoch from visitor.expires_at)::bigint
+        with asked as materialized (
+            select distinct on (queue_id, visitor_id) *
+              from json_to_recordset(%(asked)s::json)
+                   as asked (queue_id bigint, visitor_id text, ticket bigint, token_id text)
+             order by queue_id, visitor_id),
+        free as materialized (
+            select visitor.* from asked
+             cross join lateral (select queue_id, visitor_id from queue_visitors
+                                  where queue_id = asked.queue_id and visitor_id = asked.visitor_id
+                                    and ticket = asked.ticket
+                                  limit 1 for no key update skip locked) as visitor),
+        picked as (
+            update queue_visitors as visitor
+               set token_id = coalesce(visitor.token_id, asked.token_id),
+                   issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
+                   expires_at = coalesce(visitor.expires_at,
+                                         date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
+              from free
+              join asked using (queue_id, visitor_id)
+              join queues on queues.id = queue_id
+             where visitor.queue_id = free.queue_id and visitor.visitor_id = free.visitor_id
+            returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
+                      extract(epoch from visitor.issued_at)::bigint as issued_at,
+                      extract(epoch from visitor.expires_at)::bigint as expires_at)
+        select asked.queue_id, asked.visitor_id, picked.token_id, issued_at, expires_at,
+               free.queue_id is null
+               and exists (select from queue_visitors as visitor
+                            where visitor.queue_id = asked.queue_id and visitor.visitor_id = asked.visitor_id
+                              and visitor.ticket = asked.ticket)
+          from asked
+          left join free using (queue_id, visitor_id)
+          left join picked using (queue_id, visitor_id)
         """,
         {"asked": msgspec.json.encode(rows).decode()},
     )
-    by_visitor = {(queue_id, visitor_id): token for queue_id, visitor_id, *token in settled}
+    locked = {(queue_id, visitor_id) for queue_id, visitor_id, *_, is_locked in settled if is_locked}
+    by_visitor = {(queue_id, visitor_id): token for queue_id, visitor_id, *token, _ in settled if token[0]}
     for each, _ in fresh:
-        if token := by_visitor.get((each.queue_id, each.visitor_id)):
+        if token := by_visitor.get(each.place):
             each.token_id, each.issued_at, each.expires_at = token
+    return locked
 
 
 async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, consume: bool) -> UsedToken | None:

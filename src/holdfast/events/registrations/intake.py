@@ -14,6 +14,9 @@ from holdfast.events.resources import Tx
 from holdfast.events.users.model import canonical, new_public_ids
 from holdfast.kit.modes import Call
 
+PATIENCE = "200ms"
+"""How long a batch waits for people whom other transactions are storing."""
+
 LOCK = 0x696E74616B65
 """Advisory lock ("intake"): shared while registrations are stamped and stored, exclusive for the cut of settlement."""
 
@@ -31,16 +34,37 @@ class Request(Struct):
 
 
 class Outcome(NamedTuple):
-    """The result of one call: the code of its refusal, or None; the person; whether a registration was stored."""
+    """The result of one call.
+
+    problem         the code of its refusal, or which row is locked; or None
+    user_id         the public id of the person
+    organizer_id    whose event it is
+    stored          whether a registration was stored
+    """
 
     problem: str | None
     user_id: str | None
+    organizer_id: int | None
     stored: bool
 
 
+# Storing a registration locks its event and its person, by the foreign keys, and for a new try the rejection.
+WAIT_FOR_EVENTS: LiteralString = "select from events where id = any(%(event_ids)s) order by id for key share"
+WAIT_FOR_PEOPLE: LiteralString = """
+    select from users where email = any(%(emails)s) or public_id = any(%(user_ids)s) order by id for key share
+"""
+WAIT_FOR_REJECTIONS: LiteralString = """
+    select from registrations
+      join users on users.id = user_id
+     where event_id = any(%(event_ids)s) and status = 'rejected'
+       and (email = any(%(emails)s) or public_id = any(%(user_ids)s))
+     order by event_id, user_id for no key update of registrations
+"""
+
 ACCEPT: LiteralString = """
-    with request as (
-        select request.*, events.current_price, person.id as person_id, person.public_id,
+    with request as materialized (
+        select request.*, events.organizer_id, events.current_price, person.id as person_id, person.public_id,
+               known.status as known,
                case when events.id is null then 'not_found'
                     when request.tenant_id <> events.organizer_id then 'forbidden'
                     when events.cancelled_at is not null then 'event_cancelled'
@@ -61,28 +85,48 @@ ACCEPT: LiteralString = """
                                 and (request.tenant_id is null or users.id = request.tenant_id
                                      or (select true from registrations join events on events.id = event_id
                                           where user_id = users.id and organizer_id = request.tenant_id limit 1))
-                             limit 1) as person on true),
+                             limit 1) as person on true
+          left join lateral (select status from registrations
+                              where event_id = request.event_id and user_id = person.id
+                              limit 1) as known on true),
+    -- The rows that have to be locked to store the registrations, as far as nobody else has locked them.
+    wanted as (
+        select event_id, person_id, known from request
+         where problem is null and not is_full and (known is null or known = 'rejected')),
+    free_events as materialized (
+        select id from events where id = any(array(select event_id from wanted)) order by id for key share skip locked),
+    free_people as materialized (
+        select id from users where id = any(array(select person_id from wanted))
+         order by id for key share skip locked),
+    free_rejections as materialized (
+        select rejection.* from wanted
+         cross join lateral (select event_id, user_id from registrations
+                              where known = 'rejected' and event_id = wanted.event_id and user_id = wanted.person_id
+                              limit 1 for no key update skip locked) as rejection),
     created as (
         insert into users (public_id, email)
         select distinct on (email) fresh_id, email from request
-         where problem is null and person_id is null and not is_full
+         where problem is null and person_id is null and not is_full and event_id in (select id from free_events)
          order by email
             on conflict do nothing
      returning id, public_id, email),
     checked as (
-        select request.place, request.event_id, coalesce(request.person_id, created.id) as user_id,
+        select request.place, request.event_id, request.organizer_id,
+               coalesce(request.person_id, created.id) as user_id,
                coalesce(request.public_id, created.public_id) as public_id,
-               coalesce(request.amount_paid, request.current_price, 0) as amount_paid, known.status as known,
+               coalesce(request.amount_paid, request.current_price, 0) as amount_paid, request.known,
                case when request.problem is not null then request.problem
-                    when known.status <> 'rejected' then null
-                    when request.is_full then 'event_full'
-                    when request.person_id is null and created.id is null then 'account_in_the_making'
+                    when known <> 'rejected' then null
+                    when is_full then 'event_full'
+                    when event_id not in (select id from free_events) then 'event_locked'
+                    when person_id is null
+                    then case when created.id is null then 'account_in_the_making' end
+                    when person_id not in (select id from free_people)
+                         or known = 'rejected' and (event_id, person_id) not in (select * from free_rejections)
+                    then 'person_locked'
                end as problem
           from request
-          left join created on created.email = request.email
-          left join lateral (select status from registrations
-                              where event_id = request.event_id and user_id = request.person_id
-                              limit 1) as known on true),
+          left join created on created.email = request.email),
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
@@ -105,18 +149,29 @@ ACCEPT: LiteralString = """
          where known is null
          order by event_id, user_id
             on conflict do nothing)
-    select problem, public_id, problem is null and (known is null or known = 'rejected') from checked order by place
+    select problem, public_id, organizer_id, problem is null and (known is null or known = 'rejected')
+      from checked order by place
 """
 
 
-async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> list[Outcome]:
-    """Store the registrations that may be accepted as pending, in the order of the calls."""
+async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]], *, waits: bool = True) -> list[Outcome]:
+    """Store the registrations that may be accepted as pending, in the order of the calls.
+
+    waits    whether to wait for events and people that others have locked
+    """
     fresh_ids = new_public_ids(len(calls))
     requests = [
         _request(place, call, fresh_id) for place, (call, fresh_id) in enumerate(zip(calls, fresh_ids, strict=True))
     ]
-    # The lock is taken first, by a statement of its own: everything stamped under it is committed before the next cut.
-    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": LOCK})
+    if waits:
+        # Before the intake lock: whoever waits while it has that lock holds up the settlement of all events.
+        await _wait(tx, requests)
+    # The lock is taken by a statement of its own: everything stamped under it is committed before the next cut. What
+    # may still have to be waited for is a person whom another transaction is storing right now.
+    await tx.run(
+        "select pg_advisory_xact_lock_shared(%(lock)s), set_config('lock_timeout', %(patience)s, true)",
+        {"lock": LOCK, "patience": PATIENCE},
+    )
     outcomes = await _store(tx, requests)
     # Another transaction was creating the same account at the same time. It exists now, so these are tried again.
     again = [place for place, each in enumerate(outcomes) if each.problem == "account_in_the_making"]
@@ -124,6 +179,16 @@ async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]]) -> list[Outc
         for place, outcome in zip(again, await _store(tx, [requests[each] for each in again]), strict=True):
             outcomes[place] = outcome
     return outcomes
+
+
+async def _wait(tx: Tx, requests: Sequence[Request]) -> None:
+    rows = {
+        "event_ids": [each.event_id for each in requests],
+        "emails": [each.email for each in requests if each.email],
+        "user_ids": [each.user_id for each in requests if each.user_id],
+    }
+    for statement in (WAIT_FOR_EVENTS, WAIT_FOR_PEOPLE, WAIT_FOR_REJECTIONS):
+        await tx.run(statement, rows)
 
 
 async def _store(tx: Tx, requests: Sequence[Request]) -> list[Outcome]:

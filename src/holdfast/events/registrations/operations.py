@@ -25,6 +25,7 @@ from holdfast.events.registrations.model import (
     UpdateRegistration,
 )
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch
 from holdfast.kit.pagination import Page, offset_page
@@ -67,20 +68,17 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
-async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem]:
+async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | Locked]:
     """Register a person for an event: by public id, or by e-mail, which creates an account when there is none.
 
     Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registrations are settled strictly in
     order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless
     there was no place: then it is a new try.
     """
-    outcomes = await intake.accept(tx, batch.calls)
+    outcomes = await intake.accept(tx, batch.calls, waits=batch.waits)
     if any(each.stored for each in outcomes):
         await tx.notify(settlement.CHANNEL)
-    return [
-        REFUSALS[each.problem](call.command) if each.problem else _accepted(call.command.event_id, str(each.user_id))
-        for call, each in zip(batch.calls, outcomes, strict=True)
-    ]
+    return [_outcome(call.command, each) for call, each in zip(batch.calls, outcomes, strict=True)]
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
@@ -171,6 +169,16 @@ def _no_event(event_id: int) -> Problem:
 
 def _of_another(event_id: int) -> Problem:
     return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
+
+
+def _outcome(command: AcceptRegistration, outcome: intake.Outcome) -> Accepted | Problem | Locked:
+    if outcome.problem is None:
+        return _accepted(command.event_id, str(outcome.user_id))
+    if outcome.problem == "event_locked":
+        return Locked(command.event_id, outcome.organizer_id)
+    if outcome.problem == "person_locked":
+        return Locked(outcome.user_id, outcome.organizer_id)
+    return REFUSALS[outcome.problem](command)
 
 
 def _accepted(event_id: int, public_id: str) -> Accepted:

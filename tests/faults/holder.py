@@ -1,0 +1,54 @@
+"""A session that keeps rows locked, as the open transaction of an operator or of a stalled process does."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, TypeVar
+
+import psycopg
+
+from tests.support import eventually
+
+T = TypeVar("T")
+
+UNNOTICED = 2
+"""The most seconds that those may take who do not need the rows."""
+
+
+class Holder:
+    """A session with an open transaction."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    async def let_go(self) -> None:
+        await self._connection.rollback()
+
+    async def is_waited_for(self, number: int = 1) -> None:
+        """Return once so many sessions wait for a lock."""
+
+        async def waiting() -> bool:
+            cursor = await self._connection.execute(
+                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+            )
+            [(found,)] = await cursor.fetchall()
+            # Statistics of activity are read once in a transaction, unless told otherwise.
+            await self._connection.execute("select pg_stat_clear_snapshot()")
+            return found >= number
+
+        await eventually(waiting)
+
+
+@contextlib.asynccontextmanager
+async def holding(url: str, statement: Any, **parameters: Any) -> AsyncGenerator[Holder]:
+    """Keep what the statement locks until the block ends, or until it is let go."""
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        await connection.execute(statement, parameters)
+        yield Holder(connection)
+        await connection.rollback()
+
+
+async def unnoticed(work: Awaitable[T]) -> T:
+    """The result of what must not take longer because somebody holds rows that it does not need."""
+    async with asyncio.timeout(UNNOTICED):
+        return await work
