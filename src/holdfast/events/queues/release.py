@@ -1,7 +1,8 @@
 """Release: lets in the first visitors of a queue, `release_rate` per interval, evenly spread, by the database's clock.
 
 Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`.
-This one change releases any number of visitors. Three rules keep the pace:
+This one change releases any number of visitors. Queues that somebody else has locked are left to waiters. Three rules
+keep the pace:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So a
    release that is late is made up for, and nobody waits longer than the estimated wait.
@@ -14,13 +15,14 @@ This one change releases any number of visitors. Three rules keep the pace:
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import LiteralString
 
 from prometheus_client import Counter, Gauge, Histogram
-from psycopg.errors import LockNotAvailable
 
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.waiters import Waiters
 
 RELEASED = Counter("holdfast_queue_released", "Visitors released from a queue.")
 LATE = Histogram(
@@ -42,41 +44,44 @@ TICK_SECONDS = 0.05
 """The least number of seconds between two releases; at higher rates several visitors are released at once."""
 
 SHORTEST = 0.01
-"""The least number of seconds to wait before a queue that is due, but was locked, is tried again."""
+"""The least number of seconds between two checks."""
 
 PATROL_SECONDS = 5
 """Seconds between checks without a notification, in case one was lost with a connection."""
-
-PATIENCE = "200ms"
-"""How long to wait for the lock on a queue before the other queues are handled."""
-
-
-class Busy(Exception):
-    """The lock on a queue was not granted within `PATIENCE`."""
 
 
 async def run(database: Database) -> None:
     """Release visitors whenever some are due, until cancelled."""
     changed = asyncio.Event()
     with database.listen(CHANNEL, lambda _: changed.set()):
-        while True:
-            changed.clear()
-            await release(database)
-            seconds = await database.read(seconds_to_next)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), seconds)
+        async with Waiters(changed.set) as waiters:
+            while True:
+                changed.clear()
+                await release(database, waiters)
+                seconds = await database.read(partial(seconds_to_next, but=waiters.rows))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), max(seconds, TICK_SECONDS if waiters.are_busy else 0))
 
 
-async def release(database: Database) -> int:
-    """Release all visitors that are due. Returns how many there were."""
-    due = await database.read(read_due)
+async def release(database: Database, waiters: Waiters | None = None) -> int:
+    """Release all visitors that are due, and leave locked queues to the waiters. Returns how many were released."""
+    due = await database.read(partial(read_due, but=waiters.rows if waiters else ()))
     if not due:
         return 0
     done = await database.transact(lambda tx: release_from(tx, due))
-    # When many visitors join a queue, its lock is hardly ever free: wait for it, in a transaction for that queue only.
-    for queue in set(due) - done.keys():
-        with contextlib.suppress(Busy):
-            done |= await database.transact(lambda tx, queue=queue: release_from(tx, [queue], wait=True))
+    if waiters:
+        # When many visitors join a queue, its lock is hardly ever free: it has to be waited for.
+        for queue in set(due) - done.keys():
+            waiters.leave(queue, partial(release_locked, database, queue))
+    return _counted(done)
+
+
+async def release_locked(database: Database, queue: int) -> None:
+    """Wait until a queue is free, and release the visitors that are due."""
+    _counted(await database.transact(lambda tx: release_from(tx, [queue], wait=True)))
+
+
+def _counted(done: dict[int, tuple[int, float]]) -> int:
     for visitors, late in done.values():
         RELEASED.inc(visitors)
         LATE.observe(late)
@@ -110,19 +115,24 @@ PACE: LiteralString = """
 """
 
 
-async def read_due(reader: Reader) -> list[int]:
-    """The ids of the queues that have a visitor to release now."""
-    return [id for (id,) in await reader.tuples(f"select id from ({PACE}) as queues where is_due", _given(reader))]
+async def read_due(reader: Reader, but: Sequence[int] = ()) -> list[int]:
+    """The ids of the queues that have a visitor to release now, except those in `but`."""
+    statement: LiteralString = f"select id from ({PACE}) as queues where is_due and id <> all(%(but)s)"
+    return [id for (id,) in await reader.tuples(statement, {**_given(reader), "but": list(but)})]
 
 
-async def seconds_to_next(reader: Reader) -> float:
-    """Seconds until the next release is due, if no queue changes; at most `PATROL_SECONDS`."""
+async def seconds_to_next(reader: Reader, but: Sequence[int] = ()) -> float:
+    """Seconds until the next release is due, if no queue changes; at most `PATROL_SECONDS`.
+
+    Queues in `but` do not count.
+    """
     [(seconds, waiting)] = await reader.tuples(
         f"""
-        select extract(epoch from min(due_at) - clock_timestamp())::float8, coalesce(sum(tickets - serving), 0)
+        select extract(epoch from min(due_at) filter (where id <> all(%(but)s)) - clock_timestamp())::float8,
+               coalesce(sum(tickets - serving), 0)
           from ({PACE}) as queues
         """,
-        _given(reader),
+        {**_given(reader), "but": list(but)},
     )
     WAITING.set(waiting)
     return PATROL_SECONDS if seconds is None else min(max(seconds, SHORTEST), PATROL_SECONDS)
@@ -131,16 +141,10 @@ async def seconds_to_next(reader: Reader) -> float:
 async def release_from(tx: Tx, ids: Sequence[int], *, wait: bool = False) -> dict[int, tuple[int, float]]:
     """Release from those of the queues that are not locked, or with `wait` from all of them.
 
-    Returns for each queue how many were released, and how many seconds late. With `wait`, raises `Busy` if a lock is
-    not granted within `PATIENCE`.
+    Returns for each queue how many were released, and how many seconds late.
     """
-    if wait:
-        await tx.run(f"set local lock_timeout = '{PATIENCE}'")
     # A statement of its own, so that the next one sees what was committed before the lock was granted.
-    try:
-        held = [id for (id,) in await tx.tuples(LOCK if wait else LOCK_IF_FREE, {"ids": list(ids)})]
-    except LockNotAvailable as error:
-        raise Busy from error
+    held = [id for (id,) in await tx.tuples(LOCK if wait else LOCK_IF_FREE, {"ids": list(ids)})]
     rows = await tx.tuples(RELEASE, {**_given(tx), "ids": held}) if held else []
     return {id: (visitors, late) for id, visitors, late in rows}
 

@@ -203,12 +203,14 @@ async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
     return dict(rows)
 
 
-async def next_expiry(reader: Reader) -> float | None:
-    """Seconds until the next hold expires."""
+async def next_expiry(reader: Reader, but: Sequence[int] = ()) -> float | None:
+    """Seconds until the next hold expires. Holds of the shops in `but` do not count."""
     return await reader.value(
         """
-        select extract(epoch from min(expires_at) - clock_timestamp())::float from holds where released_at is null
-        """
+        select extract(epoch from min(expires_at) - clock_timestamp())::float from holds
+         where released_at is null and shop_id <> all(%(but)s)
+        """,
+        {"but": list(but)},
     )
 
 

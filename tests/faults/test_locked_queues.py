@@ -1,0 +1,104 @@
+"""Somebody holds a queue or a visitor: whoever needs it waits, and nobody else notices."""
+
+import asyncio
+import contextlib
+
+from holdfast.events.queues import release
+from tests.events.queues.scene import open_line
+from tests.faults.holder import holding, unnoticed
+from tests.support import Service, eventually
+
+QUEUE = "select from queues where id = %(id)s for no key update"
+VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
+
+
+async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(service: Service) -> None:
+    locked, free = await open_line(service), await open_line(service)
+
+    async with holding(service.database.url, QUEUE, id=locked.id) as operator:
+        waiting = [asyncio.create_task(locked.ask_to_join("ann"))]
+        await operator.is_waited_for()
+        waiting += [asyncio.create_task(locked.ask_to_join(name)) for name in ("bob", "cal")]
+        await unnoticed(free.join(*(f"n{number}" for number in range(20))))
+        assert not any(each.done() for each in waiting)
+
+    assert [(await each).status_code for each in waiting] == [202] * 3
+    assert [await locked.position(name) for name in ("ann", "bob", "cal")] == [1, 2, 3]
+
+
+async def test_who_is_in_a_locked_queue_is_told_so_at_once(service: Service) -> None:
+    line = await open_line(service)
+    await line.join("ann")
+
+    async with holding(service.database.url, QUEUE, id=line.id):
+        assert (await unnoticed(line.ask_to_join("ann"))).status_code == 202
+        assert await unnoticed(line.position("ann")) == 1
+
+
+async def test_many_processes_that_join_one_queue_at_once_lose_nobody(service: Service) -> None:
+    line = await open_line(service)
+    visitors = [f"n{number}" for number in range(100)]
+
+    async def keep_locking() -> None:
+        while await line.length() < len(visitors):
+            async with holding(service.database.url, QUEUE, id=line.id):
+                await asyncio.sleep(0)
+
+    answers, _ = await asyncio.gather(asyncio.gather(*(line.ask_to_join(each) for each in visitors)), keep_locking())
+
+    assert {answer.status_code for answer in answers} == {202}
+    assert {await line.position(each) for each in visitors} == {*range(1, 101)}
+
+
+async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhile(service: Service) -> None:
+    locked, free = await open_line(service, release_rate=1200), await open_line(service, release_rate=1200)
+    await locked.join("ann", "bob")
+    loop = asyncio.create_task(release.run(service.database))
+
+    async with holding(service.database.url, QUEUE, id=locked.id) as operator:
+        await operator.is_waited_for()
+        await free.join("cal", "dan")
+
+        async def nobody_waits() -> bool:
+            return await free.length() == 0
+
+        await eventually(nobody_waits, seconds=2)
+        assert await locked.length() >= 1
+
+    async def all_are_released() -> bool:
+        return await locked.length() == 0
+
+    await eventually(all_are_released, seconds=2)
+    loop.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await loop
+
+
+async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_theirs(service: Service) -> None:
+    line = await open_line(service)
+    await line.join("ann", "bob")
+    await line.tick(times=2)
+
+    async with holding(service.database.url, VISITOR, visitor="ann") as operator:
+        ann = asyncio.create_task(line.token("ann"))
+        await operator.is_waited_for()
+        assert await unnoticed(line.token("bob"))
+        assert not ann.done()
+
+    assert (await line.verify(await ann)).status_code == 200
+
+
+async def test_a_visitor_whose_row_is_locked_waits_to_come_again_and_others_join(service: Service) -> None:
+    line = await open_line(service, token_ttl_minutes=1)
+    await line.join("ann")
+    await line.tick()
+    await line.pass_time(3600)
+
+    async with holding(service.database.url, VISITOR, visitor="ann") as operator:
+        ann = asyncio.create_task(line.ask_to_join("ann"))
+        await operator.is_waited_for()
+        await unnoticed(line.join("bob"))
+        assert not ann.done()
+
+    assert (await ann).status_code == 202
+    assert [await line.position(name) for name in ("bob", "ann")] == [1, 2]

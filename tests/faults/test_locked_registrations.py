@@ -1,0 +1,209 @@
+"""Somebody holds an event, a person or a registration: whoever needs it waits, and nobody else notices."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.registrations import intake, settlement
+from tests.faults.holder import holding, unnoticed
+from tests.support import Client, Service, eventually
+
+EVENT = "select from events where id = %(id)s for update"
+PERSON = "select from users where email = %(email)s for update"
+REGISTRATION = """
+    select from registrations join users on users.id = user_id where email = %(email)s for update of registrations
+"""
+
+
+@pytest.fixture
+async def settling(service: Service) -> AsyncIterator[None]:
+    """Settlement runs, as in a process with background work."""
+    loop = asyncio.create_task(settlement.run(service.database))
+    yield
+    loop.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await loop
+
+
+def asking(client: Client, event: dict[str, Any], name: str, **options: Any) -> Coroutine[Any, Any, httpx2.Response]:
+    registration = {"event_id": event["id"], "email": f"{name}@example.com"}
+    return client.post("/api/registrations", {"registration": registration}, **options)
+
+
+async def outcome(client: Client, poll: str) -> str:
+    """What became of a registration, once it is settled."""
+
+    async def is_settled() -> bool:
+        return (await client.get(poll)).json().get("code") != "registration_pending"
+
+    await eventually(is_settled, seconds=2)
+    answer = (await client.get(poll)).json()
+    return answer["data"]["status"] if "data" in answer else answer["code"]
+
+
+@pytest.mark.usefixtures("settling")
+async def test_a_locked_event_holds_up_no_settlement_but_its_own(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    locked, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ben.create_event()
+
+    async with holding(service.database.url, "select from events where id = %(id)s for no key update", id=locked["id"]):
+        first, second = [await ada.register(locked["id"], email=f"{name}@example.com") for name in ("ann", "bob")]
+        poll = await ben.register(free["id"], email="cal@example.com")
+
+        assert await outcome(ben, poll) == "registered"
+        assert (await ada.get(first)).json()["code"] == "registration_pending"
+
+    assert [await outcome(ada, poll) for poll in (first, second)] == ["registered", "registration_rejected"]
+
+
+async def test_a_locked_event_with_more_registrations_than_a_batch_holds_up_nobody(service: Service) -> None:
+    ada = await service.organizer()
+    locked, free = await ada.create_event(), await ada.create_event()
+    for number in range(5):
+        await ada.register(locked["id"], email=f"n{number}@example.com")
+    poll = await ada.register(free["id"], email="ann@example.com")
+
+    async with holding(service.database.url, EVENT, id=locked["id"]):
+        assert await unnoticed(settlement.settle(service.database, batch=2)) == 1
+        assert await outcome(ada, poll) == "registered"
+
+    assert await settlement.settle(service.database, batch=2) == 5
+
+
+@pytest.mark.usefixtures("settling")
+async def test_behind_a_locked_registration_its_event_waits_and_no_other(service: Service) -> None:
+    ada = await service.organizer()
+    event, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ada.create_event()
+
+    async with holding(
+        service.database.url, "select from events where id = %(id)s for no key update", id=event["id"]
+    ) as operator:
+        bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("bob", "cal")]
+        async with holding(service.database.url, REGISTRATION, email="bob@example.com"):
+            await operator.let_go()
+            dan = await ada.register(free["id"], email="dan@example.com")
+
+            assert await outcome(ada, dan) == "registered"
+            assert [(await ada.get(poll)).json()["code"] for poll in (bob, cal)] == ["registration_pending"] * 2
+
+    assert [await outcome(ada, poll) for poll in (bob, cal)] == ["registered", "registration_rejected"]
+
+
+async def test_those_before_a_locked_registration_are_settled_and_those_behind_are_not(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=0)
+    ann, bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal")]
+
+    async with holding(service.database.url, REGISTRATION, email="bob@example.com"):
+        assert await unnoticed(service.settle()) == 1
+        assert await outcome(ada, ann) == "registered"
+        assert [(await ada.get(poll)).json()["code"] for poll in (bob, cal)] == ["registration_pending"] * 2
+
+    assert await service.settle() == 2
+    assert [await outcome(ada, poll) for poll in (bob, cal)] == ["registered", "registration_rejected"]
+
+
+@pytest.mark.usefixtures("settling")
+async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_taken_and_settled(
+    service: Service,
+) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    locked, free = await ada.create_event(capacity=2, waitinglist_capacity=0), await ben.create_event()
+
+    async with holding(service.database.url, EVENT, id=locked["id"]) as operator:
+        waiting = [asyncio.create_task(asking(ada, locked, "ann"))]
+        await operator.is_waited_for()
+        waiting += [asyncio.create_task(asking(ada, locked, name)) for name in ("bob", "cal")]
+        others = await unnoticed(asyncio.gather(*(asking(ben, free, f"n{number}") for number in range(20))))
+
+        assert [answer.status_code for answer in others] == [202] * 20
+        assert await outcome(ben, others[0].json()["next"]["url"]) == "registered"
+        assert not any(each.done() for each in waiting)
+
+    polls = [(await each).json()["next"]["url"] for each in waiting]
+    assert [await outcome(ada, poll) for poll in polls] == ["registered", "registered", "registration_rejected"]
+
+
+async def test_a_locked_person_waits_and_others_are_registered_for_the_same_event(service: Service) -> None:
+    ada = await service.organizer()
+    past, event = await ada.create_event(), await ada.create_event()
+    await ada.register(past["id"], email="ann@example.com")
+
+    async with holding(service.database.url, PERSON, email="ann@example.com") as operator:
+        ann = asyncio.create_task(asking(ada, event, "ann"))
+        answers = await unnoticed(asyncio.gather(*(asking(ada, event, f"n{number}") for number in range(20))))
+        assert [answer.status_code for answer in answers] == [202] * 20
+        await operator.is_waited_for()
+        assert not ann.done()
+
+    assert (await ann).status_code == 202
+
+
+async def test_a_person_whose_rejection_is_locked_waits_to_try_again_and_nobody_else_does(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=0)
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 5}})
+
+    async with holding(service.database.url, REGISTRATION, email="bob@example.com") as operator:
+        bob = asyncio.create_task(asking(ada, event, "bob"))
+        assert (await unnoticed(asking(ada, event, "cal"))).status_code == 202
+        await operator.is_waited_for()
+        assert not bob.done()
+
+    assert (await bob).status_code == 202
+    assert await service.settle() == 2
+
+
+async def test_an_account_that_another_session_is_creating_holds_up_nobody_else(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"
+
+    async with holding(service.database.url, creation):
+        ann, *others = await unnoticed(
+            asyncio.gather(*(asking(ada, event, name) for name in ("ann", "bob", "cal", "dan")))
+        )
+
+    assert [answer.status_code for answer in others] == [202] * 3
+    assert (ann.status_code, ann.json()["code"]) == (503, "service_unavailable")
+    assert (await asking(ada, event, "ann")).status_code == 202
+
+
+@pytest.mark.usefixtures("settling")
+async def test_a_stalled_intake_holds_up_the_settlement_but_not_the_intake(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async with holding(service.database.url, "select pg_advisory_xact_lock_shared(%(lock)s)", lock=intake.LOCK):
+        polls = [await unnoticed(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)]
+        assert (await ada.get(polls[0])).json()["code"] == "registration_pending"
+
+    assert [await outcome(ada, poll) for poll in polls] == ["registered"] * 10
+
+
+async def test_a_call_whose_key_another_process_works_on_waits_and_other_keys_do_not(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    key = {"Idempotency-Key": "K"}
+    assert (await asking(ada, event, "ann", headers=key)).status_code == 202
+    [(id,)] = await service.run_sql("select id from idempotency_answers")
+    await service.run_sql("delete from idempotency_answers")
+    lock = "select pg_advisory_xact_lock(1768187245, %(lock)s)"
+
+    async with holding(service.database.url, lock, lock=int.from_bytes(id[:4], signed=True)) as other:
+        again = asyncio.create_task(asking(ada, event, "ann", headers=key))
+        await other.is_waited_for()
+        answers = await unnoticed(
+            asyncio.gather(*(asking(ada, event, f"n{n}", headers={"Idempotency-Key": f"K{n}"}) for n in range(5)))
+        )
+        assert [answer.status_code for answer in answers] == [202] * 5
+        assert not again.done()
+
+    assert (await again).status_code == 202
