@@ -87,13 +87,18 @@ class Passed(Struct):
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
-    """Lock and return events that have passed and need a next occurrence. Events that others lock are skipped."""
+    """Lock and return events that have passed and need a next occurrence.
+
+    Events that others have locked are skipped, and those of organizers that others have locked.
+    """
     return await tx.rows(
         Passed,
         """
-        select id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval from events
+        select events.id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval
+          from events join users as organizers on organizers.id = organizer_id
          where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and datetime <= %(now)s
-         order by datetime limit %(limit)s for no key update skip locked
+         order by datetime limit %(limit)s
+           for no key update of events skip locked for key share of organizers skip locked
         """,
         {"now": now, "limit": BATCH},
     )

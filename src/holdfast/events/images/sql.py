@@ -81,7 +81,14 @@ async def mark_idle(tx: Tx, limit: int) -> list[str]:
 
 
 async def delete_marked(tx: Tx, keys: Sequence[str]) -> None:
-    await tx.run("delete from photos where key = any(%(keys)s) and state = 'doomed'", {"keys": list(keys)})
+    """Delete the rows of photos that are marked; skip those that others lock."""
+    await tx.run(
+        """
+        delete from photos
+         where key in (select key from photos where key = any(%(keys)s) and state = 'doomed' for update skip locked)
+        """,
+        {"keys": list(keys)},
+    )
 
 
 async def find_ended_uploads(reader: Reader, limit: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Deletes visitors 30 days after they were released, and when their queue was deleted."""
+"""Deletes visitors 30 days after they were released, and when their queue was deleted. Skips locked rows."""
 
 from holdfast.events.resources import Tx
 
@@ -25,7 +25,7 @@ async def forget_visitors(tx: Tx) -> int:
                 select queue_id, visitor_id from queue_visitors
                  where queue_id = queues.id and ticket <= past.up_to
                    and (queues.deleted_at is not null or expires_at is null or expires_at < now())
-                 limit %(limit)s) as visitor
+                 limit %(limit)s for update skip locked) as visitor
              limit %(limit)s),
         deleted as (
             delete from queue_visitors using gone
@@ -44,7 +44,7 @@ async def forget_visitors(tx: Tx) -> int:
                                 where queue_id = queues.id and ticket <= last_ticket and ticket >= first_ticket)
                and (deleted_at is not null
                     or released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes')
-             limit %(limit)s),
+             limit %(limit)s for update of queue_releases skip locked),
         deleted as (
             delete from queue_releases using gone
              where queue_releases.queue_id = gone.queue_id and queue_releases.last_ticket = gone.last_ticket
@@ -55,12 +55,14 @@ async def forget_visitors(tx: Tx) -> int:
     )
     queues = await tx.value(
         """
-        with deleted as (
-            delete from queues
+        with empty as (
+            select id from queues
              where deleted_at is not null
                and not exists (select from queue_visitors where queue_id = queues.id)
                and not exists (select from queue_releases where queue_id = queues.id)
-         returning 1)
+               for update skip locked),
+        deleted as (
+            delete from queues using empty where queues.id = empty.id returning 1)
         select count(*) from deleted
         """
     )

@@ -128,13 +128,16 @@ async def promote(tx: Tx, event_id: int, except_user: str | None) -> None:
 
 
 async def delete_old_rejections(tx: Tx) -> int:
-    """Delete rejections if both the settlement and the event's date are more than 30 days ago."""
+    """Delete rejections if both the settlement and the event's date are more than 30 days ago; skip locked ones."""
     return await tx.value(
         """
-        with deleted as (
-            delete from registrations using events
-             where events.id = registrations.event_id and registrations.status = 'rejected'
-               and greatest(events.datetime, registrations.settled_at) < now() - interval '30 days'
+        with old as (
+            select event_id, user_id from registrations join events on events.id = event_id
+             where status = 'rejected' and greatest(events.datetime, settled_at) < now() - interval '30 days'
+               for update of registrations skip locked),
+        deleted as (
+            delete from registrations using old
+             where registrations.event_id = old.event_id and registrations.user_id = old.user_id
          returning 1)
         select count(*) from deleted
         """
