@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.kit import keys
 from tests.events.oauth.scene import Scene, refused
+from tests.faults.holder import holding, unnoticed
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import running
 
@@ -181,3 +182,15 @@ async def test_the_operator_links_any_number(scene: Scene) -> None:
         assert await scene.organizer(sub=f"ada {number}") == scene.ada.id
 
     assert await scene.organizer() == scene.ada.id
+
+
+async def test_tokens_that_wait_for_a_locked_organizer_leave_connections_to_others(scene: Scene) -> None:
+    ben = await scene.service.organizer()
+    locked = "select from users where email = %(email)s for update"
+
+    async with holding(scene.service.database.url, locked, email=scene.email) as operator:
+        waiting = [asyncio.create_task(scene.organizer()) for _ in range(12)]
+        await operator.is_waited_for()
+        assert (await unnoticed(ben.get("/api/events"))).status_code == 200
+
+    assert set(await asyncio.gather(*waiting)) == {scene.ada.id}

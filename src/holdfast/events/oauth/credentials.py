@@ -16,6 +16,7 @@ from holdfast.events.oauth.model import AccessClaims, fingerprint
 from holdfast.events.resources import Database
 from holdfast.kit.caller import Caller, access_token
 from holdfast.kit.keys import PREFIX, KeyRing
+from holdfast.kit.limits import SLOT_SECONDS, Slots
 from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, Problem
 from holdfast.kit.signing import InvalidToken
 
@@ -31,6 +32,7 @@ class Credentials:
         self._ring = ring
         self._database = database
         self._issuer = issuer
+        self._links = Slots(1, SLOT_SECONDS)
         self._subjects = KeyRing(database, operations.find_callers, "find_subjects")
 
     async def caller(self, credential: str | None) -> Caller:
@@ -73,6 +75,9 @@ class Credentials:
                 f"The access token is of {subject!r}, who acts for no organizer, and has no verified e-mail address.",
                 hint="Ask the operator to link it, or get one with an organizer's address in email and email_verified.",
             )
-        return access_token(
-            await self._database.transact(lambda tx: operations.link_by_email(tx, issuer, subject, email))
-        )
+        # A link locks the organizer: of several, one at a time takes a connection.
+        async with self._links.of(email):
+            organizer_id = await self._database.transact(
+                lambda tx: operations.link_by_email(tx, issuer, subject, email)
+            )
+        return access_token(organizer_id)

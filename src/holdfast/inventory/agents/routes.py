@@ -24,7 +24,7 @@ from holdfast.kit.handler import (
     read_body,
     read_query,
 )
-from holdfast.kit.limits import Limits
+from holdfast.kit.limits import SLOT_SECONDS, Limits, Slots
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
 from holdfast.kit.rest import parse
 from holdfast.kit.signing import PUBLISHED
@@ -39,10 +39,13 @@ PUBLIC: list[Header] = [
 
 def routes(database: Database, limits: Limits, credentials: Credentials) -> list[BaseRoute]:
     """The routes by which agents get credentials."""
+    registrations = Slots(1, SLOT_SECONDS)
 
     async def identity(_: Caller, request: Request) -> Reply:
         key = key_shown(await _read(request, "application/json", parse))
-        registration = await database.transact(lambda tx: operations.register(tx, key))
+        # A registration locks its key: of several, one at a time takes a connection.
+        async with registrations.of(key):
+            registration = await database.transact(lambda tx: operations.register(tx, key))
         return Reply(200, encode(await credentials.identify(registration)), [NO_STORE])
 
     async def token(_: Caller, request: Request) -> Reply:

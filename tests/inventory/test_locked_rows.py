@@ -1,0 +1,110 @@
+"""Somebody holds a row of one shop: its calls wait, and no other shop notices."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.stock import expiry
+from tests.faults.holder import holding, unnoticed
+from tests.inventory.support import Inventory, Shop
+from tests.support import eventually
+
+ROWS = {
+    "shop": "select from shared_inventories where shop_id = %(shop)s for update",
+    "pool": "select from pools where shop_id = %(shop)s for update",
+    "hold": "select from holds where shop_id = %(shop)s for update",
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_own_soon_after(
+    inventory: Inventory, row: str
+) -> None:
+    shops = [await inventory.shop(), await inventory.shop()]
+    pools = [await shop.pool(50) for shop in shops]
+    loop = asyncio.create_task(expiry.run(inventory.database))
+
+    async def held(shop: Shop, pool: dict[str, Any]) -> int:
+        return (await shop.call("get_pool", pool_id=pool["id"]))["held"]
+
+    for shop, pool in zip(shops, pools, strict=True):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
+    async with holding(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:
+        await inventory.sql("update holds set expires_at = now() where shop_id = %(id)s", id=shops[1].id)
+        if row != "hold":
+            await inventory.sql("update holds set expires_at = now()")
+        await inventory.sql("select pg_notify('holdfast', 'holds ')")
+
+        async def other_has_ended() -> bool:
+            return await held(shops[1], pools[1]) == 0
+
+        await eventually(other_has_ended, seconds=2)
+        if row != "hold":
+            await operator.is_waited_for()
+    await inventory.sql("update holds set expires_at = now() where released_at is null")
+    await inventory.sql("select pg_notify('holdfast', 'holds ')")
+
+    async def own_has_ended() -> bool:
+        return await held(shops[0], pools[0]) == 0
+
+    await eventually(own_has_ended, seconds=2)
+    loop.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await loop
+    assert await inventory.differences() == []
+
+
+@pytest.mark.parametrize("row", ["shop", "pool"])
+async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(inventory: Inventory, row: str) -> None:
+    locked, free = await inventory.shop(), await inventory.shop()
+    mine, theirs = await locked.pool(50), await free.pool(50)
+
+    async with holding(inventory.database.url, ROWS[row], shop=locked.id) as operator:
+        waiting = [
+            asyncio.create_task(locked.call("adjust_pool_quantity", pool_id=mine["id"], delta=-1)) for _ in range(20)
+        ]
+        await operator.is_waited_for()
+        await unnoticed(
+            asyncio.gather(*(free.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1) for _ in range(20)))
+        )
+        assert await unnoticed(locked.on_hand(mine["id"])) == 50
+        assert not any(each.done() for each in waiting)
+
+    await asyncio.gather(*waiting)
+    assert [await locked.on_hand(mine["id"]), await free.on_hand(theirs["id"])] == [30, 30]
+
+
+async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    pool = await shop.pool(50)
+
+    async with holding(inventory.database.url, ROWS["shop"], shop=shop.id), asyncio.timeout(8):
+        refused = await shop.ask("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
+
+    assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
+    assert "Somebody else is still changing the same thing" in refused.json()["message"]
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+async def test_agents_that_wait_for_the_locked_key_of_a_shop_leave_connections_to_other_shops(
+    inventory: Inventory,
+) -> None:
+    locked, free = await inventory.shop(), await inventory.shop()
+    key = "select from api_keys where shop_id = %(shop)s for update"
+
+    async with holding(inventory.database.url, key, shop=locked.id) as operator:
+        waiting = [
+            asyncio.create_task(inventory.http.post("/api/agent/identity", json=identity(locked))) for _ in range(12)
+        ]
+        await operator.is_waited_for()
+        answer = await unnoticed(inventory.http.post("/api/agent/identity", json=identity(free)))
+        assert answer.status_code == 200, answer.text
+
+    assert [answer.status_code for answer in await asyncio.gather(*waiting)] == [200] * 12
+
+
+def identity(shop: Shop) -> dict[str, str]:
+    """The body with which an agent shows the key of a shop."""
+    return {"type": "service_auth", "api_key": shop.key}
