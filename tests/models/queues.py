@@ -160,4 +160,4 @@ class Queue:
         at, step = self.now + seconds, INTERVAL / self.terms.rate
         tokens = [each.token.expires for each in self.visitors.values() if each.token]
         # The service counts the time of tokens in whole seconds.
-        return any(each - 1 <= at < each for each in tokens) or (self.is_loose and (at - self.paced) % step < 0.5)
+        return any(each - 1 <= at < each for each in tokens) or (self.is_loose and (at - self.paced) % step < 1)
