@@ -16,12 +16,13 @@ from typing import Any
 
 import structlog
 from limits import RateLimitItem
-from limits.aio.storage import MemoryStorage, Storage
+from limits.aio.storage import Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.windows import Windows
 
 log = structlog.get_logger()
 
@@ -42,7 +43,7 @@ class Limits:
         together: Mapping[str, RateLimitItem] | None = None,
         refused: Mapping[str, RateLimitItem] | None = None,
     ) -> None:
-        storage = storage_from_string(f"async+{storage_url}")
+        storage = Windows() if storage_url == "memory://" else storage_from_string(f"async+{storage_url}")
         assert isinstance(storage, Storage)
         self._storage = storage
         self._limiter = FixedWindowRateLimiter(storage)
@@ -51,7 +52,7 @@ class Limits:
         self._refused = refused or {}
         self._blind_until = 0.0
         # Memory answers at once and needs no timeout, which would add a third to the cost of counting.
-        self._patiently = nullcontext if isinstance(storage, MemoryStorage) else partial(asyncio.timeout, PATIENCE)
+        self._patiently = nullcontext if isinstance(storage, Windows) else partial(asyncio.timeout, PATIENCE)
 
     async def hit(self, name: str, who: str, times: int = 1) -> None:
         """Count requests of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
