@@ -46,12 +46,12 @@ class Process:
                 self._port = free.getsockname()[1]
         self._service = service
         self._options = options
-        self._log = data_dir / f"server-{id(self)}.log"
+        self.log = data_dir / f"server-{id(self)}.log"
         self.start()
 
     def start(self) -> None:
         """Start the process, and return as soon as it takes connections."""
-        with self._log.open("a") as log:
+        with self.log.open("a") as log:
             self._process = subprocess.Popen(
                 [HOLDFAST, self._service, "serve", "--port", str(self._port), *self._options],
                 env=self._environment,
@@ -61,12 +61,16 @@ class Process:
             )
         assert self._process.stdout
         address = re.search(r"listens on (http://\S+)", self._process.stdout.readline())
-        assert address, self._log.read_text()
+        assert address, self.log.read_text()
         self.url = f"http://127.0.0.1:{self._port}" if self._port else address[1]
 
     def memory(self) -> int:
         """The bytes of memory it holds."""
-        return psutil.Process(self._process.pid).memory_info().rss
+        return psutil.Process(self.id).memory_info().rss
+
+    @property
+    def id(self) -> int:
+        return self._process.pid
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""

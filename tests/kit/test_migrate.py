@@ -1,6 +1,9 @@
 """A schema is brought up to date once, in order, or not at all."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +15,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from holdfast.kit.migrate import EditedMigration, Migration, migrate, pending, read
+from holdfast.kit.migrate import LOCK, AnotherMigrates, EditedMigration, Migration, migrate, pending, read
+from tests.kit.data_directories import until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
@@ -121,3 +125,28 @@ def test_nothing_is_pending_in_a_migrated_database(empty_url: str) -> None:
     migrate(empty_url, [FIRST, SECOND])
 
     assert pending(empty_url, [FIRST, SECOND]) == []
+
+
+def test_whoever_waits_too_long_for_another_migration_is_told_so(empty_url: str) -> None:
+    with psycopg.connect(empty_url, autocommit=True) as another:
+        another.execute("select pg_advisory_lock(%s)", [LOCK])
+        number = another.info.backend_pid
+
+        with pytest.raises(AnotherMigrates, match=rf"for more than 0\.2 s \(its session .* number {number}\)\. Start"):
+            migrate(empty_url, [FIRST], patience=0.2)
+
+    assert migrate(empty_url, [FIRST]) == [FIRST.name]
+
+
+def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_seconds_only(empty_url: str) -> None:
+    waiting = Migration("0002_waiting.sql", "select 'a moment' from pg_sleep(1)")
+    program = (
+        "import sys; from tests.kit.test_migrate import *; migrate(sys.argv[1], [FIRST, Migration(*sys.argv[2:])])"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, empty_url, waiting.name, waiting.sql]) as stopped:
+        until(lambda: "shelf" in tables(empty_url))
+        stopped.send_signal(signal.SIGSTOP)
+        try:
+            assert migrate(empty_url, [FIRST, waiting], patience=30) == [waiting.name]
+        finally:
+            stopped.kill()

@@ -8,10 +8,18 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
+from psycopg import errors
 
 LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts first
+
+PATIENCE = 60
+"""Seconds to wait for another process that migrates the same database."""
+
+IDLE_SECONDS = 5
+"""Seconds after which PostgreSQL ends the session of a process that was stopped while it migrates."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +36,33 @@ class EditedMigration(Exception):
     """A migration differs from what was applied under its name."""
 
 
+class AnotherMigrates(Exception):
+    """Another process has been migrating the database for too long."""
+
+
 def read(directory: Path) -> Iterator[Migration]:
     """The migrations in a directory, in the order of their numbers."""
     for path in sorted(directory.glob("*.sql")):
         yield Migration(path.name, path.read_text(encoding="utf-8"))
 
 
-def migrate(url: str, migrations: list[Migration]) -> list[str]:
-    """Apply the migrations that are missing. Returns their names. Raises EditedMigration."""
+def migrate(url: str, migrations: list[Migration], patience: float = PATIENCE) -> list[str]:
+    """Apply the migrations that are missing. Returns their names.
+
+    Raises `EditedMigration`, and `AnotherMigrates` after `patience` seconds.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
-        # The session holds the lock, so that it is released when the connection is closed.
-        connection.execute("select pg_advisory_lock(%s)", [LOCK])
+        for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+            connection.execute("select set_config(%s, %s, false)", [setting, f"{IDLE_SECONDS}s"])
+        connection.execute("select set_config('lock_timeout', %s, false)", [f"{patience * 1000:.0f}ms"])
+        try:
+            # The session holds the lock, so that it is released when the connection is closed.
+            connection.execute("select pg_advisory_lock(%s)", [LOCK])
+        except errors.LockNotAvailable as error:
+            raise AnotherMigrates(
+                f"Another process has been migrating the database for more than {patience:g} s{_holder(connection)}. "
+                "Start again when it has finished."
+            ) from error
         connection.execute("set lock_timeout = '10s'")
         connection.execute(
             "create table if not exists migrations ("
@@ -66,3 +90,13 @@ def pending(url: str, migrations: list[Migration]) -> list[str]:
             {row[0] for row in connection.execute("select name from migrations")} if exists == (True,) else set[str]()
         )
         return [each.name for each in migrations if each.name not in applied]
+
+
+def _holder(connection: psycopg.Connection[Any]) -> str:
+    """Who holds the lock, for the message."""
+    holder = connection.execute(
+        "select pid from pg_locks join pg_database on pg_database.oid = database"
+        " where locktype = 'advisory' and granted and objid = %s and classid = 0 and datname = current_database()",
+        [LOCK],
+    ).fetchone()
+    return f" (its session in PostgreSQL has the number {holder[0]})" if holder else ""

@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
 import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
@@ -31,6 +34,10 @@ from holdfast.kit.settings import Settings
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])
 T = TypeVar("T")
+
+
+END_SECONDS = 15
+"""Seconds until a worker process without a parent is ended if it has not ended by itself."""
 
 
 class CannotStart(Exception):
@@ -107,7 +114,7 @@ class Product(Generic[S, R]):
         """Bring a database up to date. Returns the names of the migrations applied. Raises `CannotStart`."""
         try:
             return migrate.migrate(url, self.schema())
-        except migrate.EditedMigration as error:
+        except (migrate.EditedMigration, migrate.AnotherMigrates) as error:
             raise CannotStart(str(error)) from error
 
     def _variable(self, setting: str) -> str:
@@ -137,6 +144,7 @@ class Product(Generic[S, R]):
 
     def worker(self) -> ASGIApp:
         """The application of one of several worker processes."""
+        end_with_parent()
         return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
     def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> "Served":
@@ -257,6 +265,20 @@ def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{host}:{port}"
+
+
+def end_with_parent() -> None:
+    """End this worker process, as by a signal, when the process that started it has ended."""
+    parent = multiprocessing.parent_process()
+    assert parent
+
+    def end() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(END_SECONDS)
+        os._exit(1)
+
+    Thread(target=end, name="end with parent", daemon=True).start()
 
 
 def end_like_ctrl_c() -> None:
