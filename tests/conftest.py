@@ -45,6 +45,7 @@ def template_url(data_dir: Path) -> Iterator[str]:
         server = embedded.database_url(data_dir, "postgres")
         with psycopg.connect(make_conninfo(server, user="postgres"), autocommit=True) as connection:
             connection.execute("alter role holdfast createdb")
+            connection.execute("grant set on parameter deadlock_timeout to holdfast")
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
     with template_database(server, "holdfast_template", EVENTS) as url:

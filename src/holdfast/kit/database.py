@@ -11,9 +11,10 @@ import structlog
 from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from holdfast.kit.notifications import CHANNEL, Receiver
+from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.tasks import ENQUEUE, Enqueued, Task
 
@@ -31,14 +32,6 @@ log = structlog.get_logger()
 CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
 SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
-
-KEEPALIVE: dict[str, Any] = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-    "connect_timeout": 5,
-}
 
 SESSION: LiteralString = """
     set timezone = 'UTC';
@@ -147,17 +140,9 @@ class Database(Generic[R]):
         self.name = name
         self.tenancy: LiteralString | None = tenancy
         self._listeners: dict[str, list[Callable[[str], None]]] = {}
-        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._listeners, self._deliver)
-        self.pool: AsyncConnectionPool[AsyncConnection[Any]] = AsyncConnectionPool(
-            url,
-            min_size=2,
-            max_size=size,
-            timeout=5,
-            open=False,
-            configure=_configure,
-            name=name,
-            kwargs={"autocommit": True, "application_name": name, **KEEPALIVE},
-        )
+        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._listeners, self._deliver, self._lost)
+        self.pool = Pool.sized(url, size, name, _configure)
+        self._check: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         await self.pool.open()
@@ -166,6 +151,14 @@ class Database(Generic[R]):
     async def close(self) -> None:
         await self._receiver.close()
         await self.pool.close()
+
+    def _lost(self) -> None:
+        """Replace the connections of the pool that were lost too, before a request gets one of them."""
+        self._check = asyncio.create_task(self.pool.check())
+
+    def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
+        """A connection of the pool. While the database is away, nobody waits for one."""
+        return self.pool.connection(timeout=AT_ONCE if self._receiver.away else None)
 
     @contextlib.contextmanager
     def listen(self, channel: str, listener: Callable[[str], None]) -> Generator[None]:
@@ -195,7 +188,7 @@ class Database(Generic[R]):
         async with contextlib.AsyncExitStack() as stack:
 
             async def connect() -> _Open:
-                connection = await stack.enter_async_context(self.pool.connection())
+                connection = await stack.enter_async_context(self._connection())
                 opened = _Open(connection, await stack.enter_async_context(_pipelined(connection, begin)))
                 if self.tenancy is not None and tenant is not None:
                     await connection.execute(self.tenancy, {"tenant": str(tenant)})
@@ -212,7 +205,7 @@ class Database(Generic[R]):
         transaction is rolled back, and the result says what would have happened. Raises `service_unavailable` when the
         database cannot be reached or takes too long; it is then unknown whether anything was stored.
         """
-        async with _in_time():
+        async with self._in_time():
             for _ in range(ATTEMPTS - 1):
                 with contextlib.suppress(*CONFLICTS):
                     return await self._attempt(work, tenant, keep)
@@ -224,12 +217,12 @@ class Database(Generic[R]):
         With `tenant`, in a service with row-level security, it sees only that tenant's rows, and all statements read
         the same snapshot. Raises `service_unavailable` when the database cannot be reached or takes too long.
         """
-        async with _in_time(), contextlib.AsyncExitStack() as stack:
+        async with self._in_time(), contextlib.AsyncExitStack() as stack:
             if self.tenancy is not None and tenant is not None:
                 return await work(await stack.enter_async_context(self.transaction(tenant, SNAPSHOT)))
 
             async def connect() -> _Open:
-                return _Open(await stack.enter_async_context(self.pool.connection()), None)
+                return _Open(await stack.enter_async_context(self._connection()), None)
 
             return await work(Reader(self.resources, connect))
 
@@ -246,6 +239,28 @@ class Database(Generic[R]):
             for notification in tx.notifications:
                 self._deliver(*notification)
         return answers[0]
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None]:
+        """Raise `service_unavailable` for errors that may pass with time, and after `DEADLINE` seconds."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                yield
+        except CONFLICTS as error:
+            raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
+        except errors.LockNotAvailable as error:
+            raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
+        except (TimeoutError, errors.QueryCanceled) as error:
+            log.error("the database took too long", error=first_line(error))
+            raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
+        except UNREACHABLE as error:
+            if not self._receiver.away:
+                log.warning("database unavailable", error=first_line(error))
+            raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
+        except psycopg.Error as error:
+            # The lines after the first quote rows, and so addresses and hashes, which must not be logged.
+            error.args = (first_line(error),)
+            raise
 
 
 class _RollBack(Exception):
@@ -266,28 +281,6 @@ async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> 
     except BaseException:
         if not connection.closed:
             await connection.rollback()
-        raise
-
-
-@contextlib.asynccontextmanager
-async def _in_time() -> AsyncGenerator[None]:
-    """Raise `service_unavailable` for errors that may pass with time, and after `DEADLINE` seconds."""
-    try:
-        async with asyncio.timeout(DEADLINE):
-            yield
-    except CONFLICTS as error:
-        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
-    except errors.LockNotAvailable as error:
-        raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
-    except (TimeoutError, errors.QueryCanceled) as error:
-        log.error("the database took too long", error=first_line(error))
-        raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
-    except UNREACHABLE as error:
-        log.warning("database unavailable", error=first_line(error))
-        raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
-    except psycopg.Error as error:
-        # The lines after the first quote rows, and so addresses and hashes, which must not be logged.
-        error.args = (first_line(error),)
         raise
 
 

