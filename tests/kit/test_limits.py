@@ -17,7 +17,6 @@ from structlog.testing import capture_logs
 from holdfast.events.settings import Settings
 from holdfast.kit.limits import Limits
 from holdfast.kit.problems import Problem
-from holdfast.kit.windows import ROOM, Windows
 from tests.support import Client, running
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -114,33 +113,6 @@ async def test_a_window_starts_with_the_first_request_and_then_everything_is_all
     assert await let_through(limits, "ten", "ada") == 0
     clock.now += 0.2
     assert await let_through(limits, "ten", "ada") == 10
-
-
-async def test_setting_the_clock_of_the_machine_changes_no_window(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = Limits("memory://", LIMITS)
-    assert await let_through(limits, "three", "ada") == 3
-    an_hour_back = time.time() - 3600
-
-    monkeypatch.setattr(time, "time", lambda: an_hour_back)
-
-    problem = await refused(limits, "three", "ada")
-    assert problem
-    assert problem.retry_after == 60
-    clock.now += 60
-    assert await let_through(limits, "three", "ada") == 3
-
-
-async def test_windows_that_have_ended_take_no_memory(clock: Clock) -> None:
-    windows = Windows()
-    for number in range(ROOM):
-        await windows.incr(f"caller {number}", 60)
-    clock.now += 60
-
-    await windows.incr("one more", 60)
-
-    assert len(windows) == 1
 
 
 @pytest.mark.parametrize("name", ["three", "ten", "hourly", "five minutes"])
