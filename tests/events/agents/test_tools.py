@@ -217,3 +217,12 @@ async def test_a_registration_is_the_same_through_either_door(service: Service, 
     await service.settle()
     settled = await asking.call("get_registration", event_id=1, user_id=poll[-8:])
     assert settled["structuredContent"] == (await ada.get(poll)).json()["data"]
+
+
+async def test_a_tool_says_which_refusals_to_expect(service: Service, ada: Client) -> None:
+    descriptions = {tool["name"]: tool["description"] for tool in await listed(agent(service, ada))}
+
+    assert descriptions["create_registration"].endswith(
+        "\n\nErrors: event_cancelled, event_expired, event_full, forbidden, not_found."
+    )
+    assert "Errors:" not in descriptions["list_events"]

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command, broken_rules, check, has_times
+from holdfast.kit.command import Command, Repeatable, broken_rules, check, has_times
 from holdfast.kit.handler import Access, admit
 from holdfast.kit.limits import Limits
 from holdfast.kit.mcp import jsonrpc as rpc
 from holdfast.kit.mcp.schemas import Schema, arguments, outline
 from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.problems import Problem, invalid
+from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
 from holdfast.kit.runner import Runner
 
 
@@ -40,6 +40,7 @@ class Tools:
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits) -> None:
         self._tools = {each.name: Tool(each, runner) for each in operations if each.tool}
+        self._reused = runner.idempotency.reused
         self._scopes = frozenset(tool.operation.scope for tool in self._tools.values())
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
@@ -54,7 +55,7 @@ class Tools:
 
     def _list(self, scopes: frozenset[str | None]) -> Raw:
         seen = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
-        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(seen))))
+        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(seen, self._reused))))
 
     async def call(self, caller: Caller, params: rpc.Params) -> rpc.Work:
         """A call of one tool. Raises `insufficient_scope` and `rate_limited`."""
@@ -73,7 +74,7 @@ class Tool:
         self.operation = operation
         self.access = Access(operation.name, operation.scope, operation.limit)
         # Built when the service starts, so that an answer that is no object is found then.
-        self.definition = definition(operation)
+        self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]
         self._command = ArgumentReader(operation.arguments, operation.read_only)
 
@@ -127,21 +128,24 @@ class ArgumentReader:
             raise rpc.Fault(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 
 
-def definitions(operations: Operations) -> list[Schema]:
-    """The tools of some operations, as `tools/list` shows them. What several of them answer is outlined once."""
+def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> list[Schema]:
+    """The tools of some operations, as `tools/list` shows them. What several of them answer is outlined once.
+
+    reused    the problem when an idempotency key was used for another call
+    """
     first: dict[Any, str] = {}
     listed: list[Schema] = []
     for each in operations:
         alike = first.setdefault(each.answer, each.name)
         outlined = alike == each.name or each.answer is None
-        shown = definition(each)
+        shown = definition(each, reused)
         output = shown["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
         listed.append({**shown, "outputSchema": output})
     return listed
 
 
 @cache
-def definition(operation: Operation) -> Schema:
+def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> Schema:
     """A tool with all it says of itself."""
     hints = operation.tool
     assert hints
@@ -154,11 +158,18 @@ def definition(operation: Operation) -> Schema:
     }
     return {
         "name": operation.name,
-        "description": operation.description,
+        "description": operation.description + _refusals(operation, reused),
         "inputSchema": arguments(operation.arguments),
         "outputSchema": outline(answer_type(operation)),
         "annotations": annotations,
     }
+
+
+def _refusals(operation: Operation, reused: ProblemType) -> str:
+    """The codes of the problems of this tool, without those that every tool can answer with."""
+    keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
+    codes = sorted({each.code for each in (*operation.run.refuses, *keyed)} - {VALIDATION_FAILED.code})
+    return f"\n\nErrors: {', '.join(codes)}." if codes else ""
 
 
 class Nothing(Struct, forbid_unknown_fields=True):
