@@ -19,9 +19,10 @@ from tests.support import event_fields
 SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
 
 
-def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def holdfast(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [HOLDFAST, *words],
+        cwd=cwd,
         env={**os.environ, **SECRET, **environment},
         capture_output=True,
         text=True,

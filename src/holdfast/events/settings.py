@@ -1,5 +1,6 @@
 """Settings of the events service; see `docs/settings.md`."""
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -7,6 +8,9 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, 
 from pydantic import Field, field_validator
 
 from holdfast.kit import settings as kit
+
+_ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
+_UNFIT = re.compile(r"""[\x00-\x1f\x7f-\x9f"'\\]""")
 
 
 class Settings(kit.Settings):
@@ -88,14 +92,12 @@ class Settings(kit.Settings):
     )
     oauth_issuer: str = Field(
         "",
-        pattern=r"^(https?://[!-~&&[^/?#@\"\\]]+(/[!-~&&[^?#\"\\]]*)?)?$",
         validation_alias="OAUTH_ISSUER",
         description="Issuer of an authorization server whose access tokens `/mcp` accepts, to the letter as its "
         "metadata has it; https, unless it is on this machine; empty means keys alone.",
     )
     oauth_audience: str = Field(
         "",
-        pattern=r"^[^\p{Cc}\"'\\]*$",
         validation_alias="OAUTH_AUDIENCE",
         description="Audience its tokens must name; empty means the address of `/mcp`.",
     )
@@ -130,11 +132,25 @@ class Settings(kit.Settings):
 
     @field_validator("oauth_issuer")
     @classmethod
-    def _require_https(cls, issuer: str) -> str:
+    def _is_issuer(cls, issuer: str) -> str:
         """Require https, except on this machine: whoever can change the keys on the network can forge tokens."""
+        if issuer and not (_ISSUER.fullmatch(issuer) and issuer.isascii() and issuer.isprintable()):
+            raise ValueError("must look like https://login.example.com, in ASCII, without user, ?, # and quotes")
         if issuer.startswith("http:") and not _is_this_machine(urlsplit(issuer).hostname or ""):
             raise ValueError("must be https, unless its host is localhost or a loopback address")
         return issuer
+
+    @field_validator("oauth_audience")
+    @classmethod
+    def _fits_a_header(cls, audience: str) -> str:
+        if _UNFIT.search(audience):
+            raise ValueError("must have no quotes, backslashes and control characters")
+        return audience
+
+    @field_validator("cdn_base_url", "s3_endpoint_url")
+    @classmethod
+    def _are_base_addresses(cls, url: str) -> str:
+        return kit.base_address(url)
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

@@ -75,6 +75,14 @@ def database_url(data_dir: Path, name: str) -> str:
     return _server(data_dir.resolve()).database(name)
 
 
+def existing_database_url(data_dir: Path, name: str) -> str | None:
+    """The URL of database `name`, or None if the data directory has none. Starts the server, and creates nothing."""
+    if not (data_dir / "postgres" / "PG_VERSION").exists():
+        return None
+    server = _server(data_dir.resolve())
+    return server.database(name) if server.has(name) else None
+
+
 def scratch_directory(parent: Path | None = None) -> Path:
     """A data directory that is removed when this process ends, after the server in it has stopped."""
     directory = Path(tempfile.mkdtemp(prefix="holdfast-", dir=parent))
@@ -104,6 +112,11 @@ class Server:
             fcntl.flock(self._users, fcntl.LOCK_SH)
         atexit.register(self._leave)
         Thread(target=self._keep_running, name="bundled PostgreSQL", daemon=True).start()
+
+    def has(self, name: str) -> bool:
+        """Whether there is a database of this name."""
+        with psycopg.connect(self._cluster.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+            return connection.execute("select from pg_database where datname = %s", [name]).fetchone() is not None
 
     def database(self, name: str) -> str:
         """The URL of a database, which is made if it does not exist."""

@@ -42,6 +42,10 @@ class Problem(Exception):
         return {"error": self.message, "code": self.code, "hint": self.hint, **self.extra}
 
 
+class CannotStart(Exception):
+    """A command cannot do its work, or a service cannot start. The message says what the operator must do first."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProblemType:
     """One code of the closed list. Calling it makes the problem: `raise NOT_FOUND("No event has the id 7.")`.

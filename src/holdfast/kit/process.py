@@ -17,19 +17,20 @@ from threading import Thread
 from types import FrameType
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
+import psycopg
 import uvicorn
-from pydantic import ValidationError
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from holdfast.kit import embedded, jobs, logs, migrate
 from holdfast.kit.bounds import Bounds, files_for_connections
 from holdfast.kit.connection import Connection
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.problems import ErrorBody, Problem
+from holdfast.kit.database import Database, Tx, first_line
+from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_of
 from holdfast.kit.service import Service
-from holdfast.kit.settings import Settings
+from holdfast.kit.settings import Settings, read
+from holdfast.kit.sockets import address_of
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])
@@ -38,10 +39,6 @@ T = TypeVar("T")
 
 END_SECONDS = 15
 """Seconds until a worker process without a parent is ended if it has not ended by itself."""
-
-
-class CannotStart(Exception):
-    """The service cannot start; the message says what the operator must do first."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +67,16 @@ class Product(Generic[S, R]):
 
         Raises `CannotStart` for a setting that is not acceptable.
         """
-        try:
-            settings = self.settings()  # pyright: ignore[reportCallIssue] - it reads the environment
-        except ValidationError as error:
-            # The value is left out: it may be a secret.
-            wrong = [f"{each['loc'][0]}: {each['msg']}" for each in error.errors(include_input=False)]
-            raise CannotStart(f"Not acceptable: {'; '.join(wrong)}. docs/settings.md says what may be set.") from error
+        settings = read(self.settings)
         logs.configure(settings.log_level)
-        base_url = settings.base_url.rstrip("/") or (_address(listener) if listener else "")
+        base_url = settings.base_url or (address_of(listener) if listener else "")
         return settings.model_copy(update={"base_url": base_url})
 
     def ready(self, settings: S) -> S:
         """The settings with the URL of a database that is up to date. The embedded database is migrated if necessary.
 
-        Raises `CannotStart` if another database lacks migrations, or is named without the secret of its contents.
+        Raises `CannotStart` if another database lacks migrations, or is named without the secret of its contents, and
+        what `resources` raises: here, before anything is served.
         """
         if settings.database_url and not settings.secret_key:
             database, secret = (self._variable(name) for name in ("database_url", "secret_key"))
@@ -91,18 +84,64 @@ class Product(Generic[S, R]):
                 f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
                 f"set {secret} to 32 or more random characters."
             )
+        with _using(settings.data_dir):
+            self.resources(settings)
         url = self.url(settings)
         if not settings.database_url:
             self.migrate(url)
-        elif missing := self.pending(url):
-            raise CannotStart(
-                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
-            )
+        self._require_schema(url)
+        return settings.model_copy(update={"database_url": url})
+
+    def existing(self, settings: S) -> S:
+        """The settings with the URL of a database that exists and is up to date: for commands that only look.
+
+        Nothing is created or changed. Raises `CannotStart`.
+        """
+        url = self.existing_url(settings)
+        self._require_schema(url)
         return settings.model_copy(update={"database_url": url})
 
     def url(self, settings: S) -> str:
-        """The URL of the database. Starts the embedded server when no database is set."""
-        return settings.database_url or embedded.database_url(settings.data_dir, settings.service)
+        """The URL of the database. Starts the embedded server when no database is set. Raises `CannotStart`."""
+        if settings.database_url:
+            return self._reached(settings.database_url)
+        with _using(settings.data_dir):
+            return embedded.database_url(settings.data_dir, settings.service)
+
+    def existing_url(self, settings: S) -> str:
+        """The URL of the database. The embedded one is not created. Raises `CannotStart`."""
+        if settings.database_url:
+            return self._reached(settings.database_url)
+        url = embedded.existing_database_url(settings.data_dir, settings.service)
+        if url is None:
+            raise CannotStart(
+                f"There is no {self.name} database in the data directory {settings.data_dir.resolve()}. Set "
+                f"HOLDFAST_DATA_DIR to the directory that the service uses, or {self._variable('database_url')} to its "
+                "database."
+            )
+        return url
+
+    def place(self, settings: S) -> str:
+        """Where the data is, in words."""
+        if settings.database_url:
+            return f"the database that {self._variable('database_url')} names"
+        return f"the data directory {settings.data_dir.resolve()}"
+
+    def _reached(self, url: str) -> str:
+        try:
+            psycopg.connect(url, connect_timeout=10).close()
+        except psycopg.OperationalError as error:
+            raise CannotStart(
+                f"Cannot use the database that {self._variable('database_url')} names: {first_line(error)}. Check its "
+                "address, user and password, and that it runs."
+            ) from error
+        return url
+
+    def _require_schema(self, url: str) -> None:
+        if missing := self.pending(url):
+            raise CannotStart(
+                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+            )
 
     def schema(self) -> list[migrate.Migration]:
         return [*jobs.schema(), *migrate.read(self.migrations)]
@@ -138,6 +177,22 @@ class Product(Generic[S, R]):
             return await database.transact(work)
         finally:
             await database.pool.close()
+
+    def change(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        """Run a command's work in a transaction. Raises `CannotStart`."""
+        return asyncio.run(self.transact(self.ready(self.configured()), work))
+
+    def look(self, work: Callable[[Tx[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run the work of a command that only looks: nothing is created. Returns its result, and the place in words.
+
+        Raises `CannotStart`, also for what the work refuses.
+        """
+        settings = self.configured()
+        place = self.place(settings)
+        try:
+            return asyncio.run(self.transact(self.existing(settings), work)), place
+        except Problem as problem:
+            raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
 
     def app(self, settings: S, *, background: bool) -> ASGIApp:
         return self.build(self.database(settings)).app(background=background)
@@ -243,28 +298,16 @@ def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
     }
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open a socket that accepts connections at once, even while the service is still starting.
-
-    Raises `CannotStart` when the port is taken.
-    """
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+@contextlib.contextmanager
+def _using(data_dir: Path) -> Generator[None]:
+    """Raise `CannotStart` if the data directory cannot be used."""
     try:
-        listener.bind((host, port))
+        yield
     except OSError as error:
         raise CannotStart(
-            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another address or port."
+            f"Cannot use the data directory {data_dir.resolve()}: {error.strerror or error}. Set HOLDFAST_DATA_DIR to "
+            "a directory that this user may write to."
         ) from error
-    listener.listen(2048)
-    listener.set_inheritable(True)
-    return listener
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{host}:{port}"
 
 
 def end_with_parent() -> None:

@@ -1,6 +1,7 @@
 """Resources: what operations and jobs use besides the database. Built from the settings when a process starts."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from holdfast.kit.secrets import Secret, secret
@@ -22,4 +23,9 @@ class Resources(Generic[S]):
 
 def secret_of(settings: Settings) -> Secret:
     """The secret in the settings, or else the one in the data directory, which is created if it does not exist."""
-    return secret(settings.secret_key, settings.data_dir / f"{settings.service}.secret")
+    return secret(settings.secret_key, secret_file(settings))
+
+
+def secret_file(settings: Settings) -> Path:
+    """Where the secret is kept if the settings have none."""
+    return settings.data_dir / f"{settings.service}.secret"

@@ -1,10 +1,21 @@
 """Settings every service has; each adds its own. Read once, at start, from the environment and `.env`."""
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
+from urllib.parse import urlsplit
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+import psycopg
+from limits.errors import ConfigurationError
+from limits.storage import storage_from_string
+from psycopg.conninfo import conninfo_to_dict
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, SettingsConfigDict
+
+from holdfast.kit.addresses import is_web_address
+from holdfast.kit.problems import CannotStart
+from holdfast.kit.secrets import SHORTEST
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
 BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
@@ -19,7 +30,10 @@ class Settings(BaseSettings):
 
     service: ClassVar[str]
 
-    model_config = SettingsConfigDict(env_file=".env", extra="ignore", frozen=True, populate_by_name=True)
+    # The prefix keeps the names of fields from being variables too: DATABASE_URL may be another program's.
+    model_config = SettingsConfigDict(
+        env_file=".env", env_prefix="_", extra="ignore", frozen=True, populate_by_name=True
+    )
 
     database_url: str = Field("", description=DATABASE_URL)
     base_url: str = Field("", description=BASE_URL)
@@ -67,3 +81,100 @@ class Settings(BaseSettings):
         validation_alias="DATABASE_POOL_SIZE",
         description="Database connections one process may hold for requests.",
     )
+
+    @field_validator("database_url")
+    @classmethod
+    def _names_a_database(cls, url: str) -> str:
+        wrong = ValueError(
+            "must look like postgresql://user:password@host:5432/name, with %40 for @, %2F for / and %20 for a space "
+            "in the password"
+        )
+        try:
+            hosts = str(conninfo_to_dict(url).get("host", "")).split(",")
+        except psycopg.ProgrammingError:
+            raise wrong from None  # its message quotes the address, and so the password
+        # An @ in a password that is not escaped makes the rest of the password part of the host's name.
+        if any("@" in host and not host.startswith("/") for host in hosts):
+            raise wrong
+        return url
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_base_address(cls, url: str) -> str:
+        return base_address(url)
+
+    @field_validator("secret_key")
+    @classmethod
+    def _is_long_enough(cls, secret: str) -> str:
+        if 0 < len(secret) < SHORTEST:
+            raise ValueError(f"must have {SHORTEST} or more characters, and has {len(secret)}")
+        return secret
+
+    @field_validator("rate_limit_storage_url")
+    @classmethod
+    def _is_storage(cls, url: str) -> str:
+        try:
+            storage_from_string(f"async+{url}")
+        except ConfigurationError as error:
+            if "prerequisite" in str(error):
+                raise ValueError("needs the extra `redis` of holdfast-server to be installed") from error
+            raise ValueError("must be memory:// or look like redis://host:6379") from error
+        return url
+
+
+def base_address(url: str) -> str:
+    """The address, if paths can be added to it, or empty. Raises ValueError."""
+    if url and (not is_web_address(url) or {"?", "#"} & {*url}):
+        raise ValueError("must be an http or https address, such as https://example.com, without user, ? and #")
+    parts = urlsplit(url)
+    return parts._replace(scheme=parts.scheme).geturl().rstrip("/")
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def read(kind: type[S]) -> S:
+    """The settings in the environment and `.env`.
+
+    Raises `CannotStart`, which says what is wrong and what would be right, without the values.
+    """
+    variables = {str(field.validation_alias) for field in kind.model_fields.values()}
+    named = [name.upper() for name in DotEnvSettingsSource(kind).env_vars]
+    if unknown := [said for name in named if (said := _unknown(name, variables, kind.service))]:
+        raise CannotStart(f"Unknown in .env: {'; '.join(unknown)}. docs/settings.md lists the settings.")
+    try:
+        return kind()  # pyright: ignore[reportCallIssue] - it reads the environment
+    except ValidationError as error:
+        # The values are left out: they may be secrets.
+        wrong = [f"{each['loc'][0]} {_in_words(each)}" for each in error.errors(include_input=False)]
+        raise CannotStart(f"{'; '.join(wrong)}. docs/settings.md lists the settings.") from error
+
+
+def _unknown(name: str, variables: Collection[str], service: str) -> str | None:
+    """What to say of a name in `.env` that is no setting, if it looks like one. Other programs may use the file too."""
+    if name in variables:
+        return None
+    related = [each for each in variables if each[:2] == name[:2]]
+    if near := get_close_matches(name, related, 1, 0.75):
+        return f"{name} (did you mean {near[0]}?)"
+    return name if name.startswith(("HOLDFAST_", f"{service.upper()}_")) else None
+
+
+def _in_words(error: Any) -> str:
+    """What would be right, for the end of a sentence about a setting."""
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "int_parsing" | "int_parsing_size" | "int_from_float":
+            return "must be a whole number"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}"
+        case "less_than_equal":
+            return f"must be at most {context['le']}"
+        case "literal_error":
+            return f"must be one of {context['expected']}"
+        case "bool_parsing":
+            return "must be true or false"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            return f"is not acceptable: {error['msg']}"

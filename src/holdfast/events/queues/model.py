@@ -2,12 +2,13 @@
 
 import datetime as dt
 from typing import Annotated, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
 from holdfast.events.settings import Settings
+from holdfast.kit.addresses import is_web_address
 from holdfast.kit.command import Command, Id, NotBlank, Timestamp, rule
 
 LONGEST_TTL = 43_200
@@ -249,19 +250,6 @@ NO_ADDRESS = "must be an http or https address with a host, without user or pass
 def in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:
     """Whether a queue ends after it starts."""
     return starts_at is None or ends_at is None or starts_at < ends_at
-
-
-def is_web_address(text: str) -> bool:
-    """Whether a text is an absolute http or https address that a browser can be sent to as it is."""
-    if any(character <= " " or character in "\x7f\\" for character in text):
-        return False
-    try:
-        parts = urlsplit(text)
-        return (
-            parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
-        )
-    except ValueError:
-        return False
 
 
 def estimated_wait(position: int, rate: int, interval: int, until_start: int) -> int:

@@ -1,0 +1,133 @@
+"""What a service cannot start with is said in one plain line, before anything is served."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.events.product import EVENTS
+from holdfast.inventory.product import INVENTORY
+from tests.test_cli import holdfast
+
+PASSWORD = "hunter2hunter2"
+SERVE = ("events", "serve", "--port", "0")
+
+
+def refused(*words: str, cwd: Path, **environment: str) -> str:
+    """The line in which a command is refused."""
+    done = holdfast(*words, cwd=cwd, **environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert PASSWORD[:5] not in done.stderr
+    [line] = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("command", [SERVE, ("events", "worker"), ("events", "migrate"), ("events", "jobs")])
+def test_a_database_that_does_not_answer_is_named_without_its_password(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    line = refused(*command, cwd=tmp_path, EVENTS_DATABASE_URL=f"postgresql://ann:{PASSWORD}@127.0.0.1:1/events")
+
+    assert line.startswith("Cannot use the database that EVENTS_DATABASE_URL names: ")
+    assert "port 1 failed: Connection refused" in line
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"mysql://ann:{PASSWORD}@127.0.0.1/events",
+        f"postgresql://ann:{PASSWORD} 2@127.0.0.1/events",
+        f"postgresql://ann:x@{PASSWORD}@127.0.0.1/events",
+        f"host=127.0.0.1 password={PASSWORD} two",
+        "events",
+    ],
+)
+def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url: str, tmp_path: Path) -> None:
+    line = refused(*SERVE, cwd=tmp_path, EVENTS_DATABASE_URL=url)
+
+    assert line.startswith("EVENTS_DATABASE_URL must look like postgresql://user:password@host:5432/name")
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"EVENTS_SECRET_KEY": PASSWORD}, "EVENTS_SECRET_KEY must have 32 or more characters, and has 14."),
+        ({"RATE_LIMIT_STORAGE_URL": f"redsi://:{PASSWORD}@host:1"}, "must be memory:// or look like redis://host:6379"),
+        ({"RATE_LIMIT_STORAGE_URL": "redis://host:port"}, "must be memory:// or look like redis://host:6379"),
+        ({"EVENTS_BASE_URL": "events.example.com"}, "EVENTS_BASE_URL must be an http or https address, such as"),
+        ({"EVENTS_BASE_URL": "https://"}, "EVENTS_BASE_URL must be an http or https address, such as"),
+        ({"EVENTS_BASE_URL": "https://events.example.com/?a=b"}, "EVENTS_BASE_URL must be an http or https address"),
+        ({"CDN_BASE_URL": "cdn"}, "CDN_BASE_URL must be an http or https address"),
+        ({"PLATFORM_FEE_PERCENT": "91"}, "PLATFORM_FEE_PERCENT must be at most 90."),
+        ({"DATABASE_POOL_SIZE": "ten"}, "DATABASE_POOL_SIZE must be a whole number."),
+        ({"HOLDFAST_LOG_LEVEL": "LOUD"}, "must be one of 'DEBUG', 'INFO', 'WARNING' or 'ERROR'."),
+        ({"OAUTH_ISSUER": "https://a?b"}, "OAUTH_ISSUER must look like https://login.example.com"),
+        ({"OAUTH_AUDIENCE": 'a"b'}, "OAUTH_AUDIENCE must have no quotes, backslashes and control characters."),
+        ({"HOLDFAST_DATA_DIR": "/dev/null/here"}, "Cannot use the data directory /dev/null/here: Not a directory."),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
+    environment: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    assert said in refused(*SERVE, cwd=tmp_path, **environment)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_secret_that_is_kept_in_a_file_is_measured_too(tmp_path: Path) -> None:
+    (tmp_path / "inventory.secret").write_text("short")
+
+    line = refused("inventory", "serve", "--port", "0", cwd=tmp_path, HOLDFAST_DATA_DIR=str(tmp_path))
+
+    assert "has 5 characters; it needs 32 or more" in line
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "700000"])
+def test_a_port_that_does_not_exist_is_refused(port: str, tmp_path: Path) -> None:
+    said = f"Cannot listen on port {port}: a port is a number from 1 to 65535, or 0 for any free one."
+
+    assert refused("events", "serve", f"--port={port}", cwd=tmp_path) == said
+    assert said in refused("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70])
+def test_a_host_that_does_not_exist_is_refused(host: str, tmp_path: Path) -> None:
+    assert refused(*SERVE, "--host", host, cwd=tmp_path).startswith(f"Cannot listen on {host} port 0: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("EVENTS_DATABSE_URL", "EVENTS_DATABASE_URL"), ("EVENT_SECRET_KEY", "EVENTS_SECRET_KEY")),
+        *(("PLATFORM_FEE", "PLATFORM_FEE_PERCENT"), ("api_photo_rate_limit", "API_PHOTO_UPLOAD_RATE_LIMIT")),
+        *(("TRUSTED_PROXY", "TRUSTED_PROXIES"), ("HOLDFAST_DATADIR", "HOLDFAST_DATA_DIR")),
+    ],
+)
+def test_a_misspelt_setting_in_the_env_file_is_named_with_the_one_that_is_meant(
+    name: str, meant: str, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(f"{name}={PASSWORD}\n")
+
+    line = refused(*SERVE, cwd=tmp_path)
+
+    assert line.startswith(f"Unknown in .env: {name.upper()} (did you mean {meant}?).")
+
+
+def test_a_setting_that_never_was_one_is_named_if_it_says_that_it_is_ours(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("HOLDFAST_COLOUR=blue\n")
+
+    assert refused(*SERVE, cwd=tmp_path).startswith("Unknown in .env: HOLDFAST_COLOUR.")
+
+
+def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_programs(tmp_path: Path) -> None:
+    both = {str(each.validation_alias) for of in (EVENTS, INVENTORY) for each in of.settings.model_fields.values()}
+    others = ["AWS_SECRET_ACCESS_KEY", "POSTGRES_PASSWORD", "DATABASE_URL", "SECRET_KEY", "PORT", "REDIS_URL"]
+    lines = [f"{name}=" for name in both if name.endswith("_URL") and not name.startswith("RATE")]
+    (tmp_path / ".env").write_text("\n".join([*lines, "MCP_RATE_LIMIT=1", *(f"{each}=x" for each in others)]))
+
+    for service in ("events", "inventory"):
+        assert "There is no" in refused(service, "jobs", cwd=tmp_path)
+
+
+def test_variables_of_other_programs_are_not_taken_for_settings(tmp_path: Path) -> None:
+    done = holdfast("events", "jobs", cwd=tmp_path, DATABASE_URL="mysql://elsewhere", SECRET_KEY="x", BASE_URL="y")
+
+    assert done.stderr.startswith("There is no events database in the data directory")
