@@ -19,10 +19,14 @@ from tests.support import event_fields
 SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
 
 
-def holdfast(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return holdfast_in(None, *words, **environment)
+
+
+def holdfast_in(directory: Path | None, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [HOLDFAST, *words],
-        cwd=cwd,
+        cwd=directory,
         env={**os.environ, **SECRET, **environment},
         capture_output=True,
         text=True,

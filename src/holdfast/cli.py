@@ -1,26 +1,20 @@
-"""The command line: `holdfast up`, and the parts it is made of. Commands import what only they need."""
+"""The command line: what both services can be told, and the groups of each. Commands import what only they need."""
 
-import asyncio
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast import __version__
+from holdfast import up as starting
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
+from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
-    from procrastinate.jobs import Job
+    from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.events.settings import Settings as EventsSettings
-    from holdfast.inventory.settings import Settings as InventorySettings
+    from holdfast.kit.jobs import FailedJob
     from holdfast.kit.process import Product
-
-EVENTS_PORT = 8002
-INVENTORY_PORT = 8001
-
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")]
 
 
 def main() -> None:
@@ -39,17 +33,20 @@ def _explained(error: Exception) -> str | None:
     """What an operator has to do about an error; None for an error of ours."""
     from holdfast.events.storage.store import NotInstalled
     from holdfast.kit.cluster import CannotRun
-    from holdfast.kit.problems import Problem
-    from holdfast.kit.process import CannotStart
+    from holdfast.kit.problems import CannotStart, Problem
     from holdfast.kit.secrets import TooShort, Unreadable
 
     match error:
         case CannotStart() | CannotRun() | NotInstalled() | TooShort() | Unreadable():
             return str(error)
         case Problem():
-            return f"{error.message} {error.extra.get('errors', '')}".rstrip()
+            return " ".join([error.message, *_by_field(error.extra.get("errors", {}))])
         case _:
             return None
+
+
+def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
+    return [f"{field}: {message}." for field, messages in errors.items() for message in messages]
 
 
 def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_port: int, help: str) -> typer.Typer:
@@ -63,9 +60,9 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
         workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
         background: Annotated[bool, typer.Option(help="Do background work in this process too.")] = True,
     ) -> None:
-        from holdfast.kit import process
+        from holdfast.kit import sockets
 
-        listener = process.listen(host, port)
+        listener = sockets.listen(host, port)
         settings = product().ready(product().configured(listener))
         typer.echo(f"{title} listens on {settings.base_url}")
         product().serve(settings, listener, background=background, workers=workers)
@@ -79,17 +76,26 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
     def migrate(
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
     ) -> None:
-        url = product().url(product().configured())
-        names = product().pending(url) if dry_run else product().migrate(url)
+        settings = product().configured()
+        if dry_run:
+            names = product().pending(product().existing_url(settings))
+            typer.echo(f"Looked in {product().place(settings)}.", err=True)
+        else:
+            names = product().migrate(product().url(settings))
         done = "would apply" if dry_run else "applied"
         typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
 
     @group.command("jobs", help="List the background jobs that failed for good, or try one again.")
     def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
+        import asyncio
+
         from holdfast.kit import jobs
 
-        async def run() -> "Sequence[Job]":
-            async with jobs.opened(product().url(product().configured())) as manager:
+        settings = product().configured()
+        url = product().existing(settings).database_url
+
+        async def run() -> "Sequence[FailedJob]":
+            async with jobs.opened(url) as manager:
                 if retry is not None:
                     await jobs.retry(manager, retry)
                     return ()
@@ -100,8 +106,12 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
             typer.echo(f"Job {retry} is tried again.")
             return
         for each in failed:
-            typer.echo(f"{each.id}\t{each.task_name}\tafter {each.attempts} attempts\t{each.task_kwargs}")
-        typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
+            typer.echo(f"{each.id}\t{each.task_name}\tafter {each.attempts} attempts\t{each.arguments}")
+        if len(failed) == jobs.LISTED:
+            typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
+        else:
+            typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
+        typer.echo(f"Looked in {product().place(settings)}.", err=True)
 
     _ = serve, worker, migrate, jobs
     return group
@@ -127,6 +137,7 @@ app = typer.Typer(
 )
 events = commands(_events, "Holdfast Events", EVENTS_PORT, "Events, registrations and waiting rooms.")
 inventory = commands(_inventory, "Holdfast Inventory", INVENTORY_PORT, "Shared inventory pools of storefront shops.")
+app.command()(starting.up)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
@@ -136,61 +147,19 @@ inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
 inventory.command("check")(of_inventory.check_ledger)
 
 
-@app.command()
-def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY_PORT, events_port: Port = EVENTS_PORT) -> None:
-    """Start both services on the embedded database, with demo data on the first start."""
-    from holdfast.events.product import EVENTS
-    from holdfast.inventory.product import INVENTORY
-    from holdfast.kit import process
-
-    stock = process.listen(host, inventory_port)
-    stock_settings = INVENTORY.ready(INVENTORY.configured(stock))
-    tickets = process.listen(host, events_port)
-    tickets_settings = EVENTS.ready(EVENTS.configured(tickets))
-    _present_inventory(stock_settings)
-    _present_events(tickets_settings)
-    typer.echo("Stop with Ctrl-C.")
-    process.serve(
-        [
-            INVENTORY.served(stock_settings, stock),
-            EVENTS.served(tickets_settings, tickets),
-        ]
-    )
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holdfast-server {__version__}")
+        raise typer.Exit
 
 
-def _present_inventory(settings: "InventorySettings") -> None:
-    from holdfast.inventory import demo
-    from holdfast.inventory.product import INVENTORY
-
-    planted = asyncio.run(INVENTORY.transact(settings, demo.plant))
-    typer.echo(f"{typer.style('Inventory', bold=True)}  {settings.base_url}")
-    typer.echo(f"  for agents     {settings.base_url}/mcp")
-    typer.echo(f"  how to begin   {settings.base_url}/auth.md")
-    if planted:
-        typer.echo(f"  demo shop      {planted.domain}")
-        typer.echo(f"  its key        {planted.key}")
-        typer.echo(f"  storefront     holdfast inventory sign-proxy-url {planted.domain}")
-    else:
-        typer.echo("  The demo shop's key, again: holdfast inventory shop key demo.myshopify.com")
-
-
-def _present_events(settings: "EventsSettings") -> None:
-    from holdfast.events import demo
-    from holdfast.events.product import EVENTS
-
-    planted = asyncio.run(EVENTS.transact(settings, demo.plant))
-    typer.echo(f"{typer.style('Events', bold=True)}  {settings.base_url}")
-    typer.echo(f"  for agents     {settings.base_url}/mcp")
-    typer.echo(f"  how to begin   {settings.base_url}/agents.md")
-    typer.echo(f"  reference      {settings.base_url}/docs")
-    if planted:
-        typer.echo(f"  admin key      {planted.admin_key}")
-        typer.echo(f"  organizer key  {planted.organizer_key}")
-        typer.echo(f"  demo event     {settings.base_url}/api/events/{planted.event_id}")
-        typer.echo(f"  waiting room   {settings.base_url}/queues/{planted.queue_id}")
-        typer.echo("  Keep these keys: they are not shown again.")
-    else:
-        typer.echo("  Its keys were shown on the first start. Another: holdfast events key create --admin --name NAME")
+@app.callback()
+def _options(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from tests.test_cli import holdfast
+from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
 SERVE = ("events", "serve", "--port", "0")
@@ -14,7 +14,7 @@ SERVE = ("events", "serve", "--port", "0")
 
 def refused(*words: str, cwd: Path, **environment: str) -> str:
     """The line in which a command is refused."""
-    done = holdfast(*words, cwd=cwd, **environment)
+    done = holdfast_in(cwd, *words, **environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert PASSWORD[:5] not in done.stderr
     [line] = done.stderr.splitlines()
@@ -128,6 +128,6 @@ def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_progra
 
 
 def test_variables_of_other_programs_are_not_taken_for_settings(tmp_path: Path) -> None:
-    done = holdfast("events", "jobs", cwd=tmp_path, DATABASE_URL="mysql://elsewhere", SECRET_KEY="x", BASE_URL="y")
+    done = holdfast_in(tmp_path, "events", "jobs", DATABASE_URL="mysql://elsewhere", SECRET_KEY="x", BASE_URL="y")
 
     assert done.stderr.startswith("There is no events database in the data directory")

@@ -36,3 +36,23 @@ async def test_a_job_with_a_transaction_and_one_without_both_run(service: Servic
 
     assert set(moments["tx"]) == {True}
     assert set(moments["steps"]) == {False}
+
+
+async def test_the_newest_hundred_jobs_that_failed_are_listed_with_the_beginning_of_their_arguments(
+    service: Service,
+) -> None:
+    await service.run_sql(
+        """
+        insert into procrastinate_jobs (queue_name, task_name, status, args)
+        select 'default', 'post_letter', 'failed', jsonb_build_object('number', number, 'text', repeat('x', 10000))
+          from generate_series(1, 250) as number
+        """
+    )
+
+    async with jobs.opened(service.database.url) as manager:
+        failed = await jobs.failed(manager)
+
+    assert len(failed) == jobs.LISTED == 100
+    assert [each.id for each in failed] == sorted((each.id for each in failed), reverse=True)
+    assert failed[0].arguments.startswith('{"text": "xxx')
+    assert {len(each.arguments) for each in failed} == {500}

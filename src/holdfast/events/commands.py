@@ -1,16 +1,16 @@
 """The commands `holdfast events …` that only the events service has. Each imports what only it needs."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from holdfast.events.keys.model import ApiKey
     from holdfast.events.resources import Tx
-
-T = TypeVar("T")
+    from holdfast.events.users.model import User
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")]
 Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")]
@@ -23,24 +23,73 @@ organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Orga
 def create_key(
     name: Annotated[str, typer.Option(help="What the key is for.")],
     admin: Annotated[bool, typer.Option("--admin", help="A key that may do everything.")] = False,
-    organizer: Annotated[int | None, typer.Option(help="Id of the organizer the key acts for.")] = None,
+    organizer: Annotated[
+        str | None, typer.Option(metavar="SLUG", help="Slug, or id, of the organizer the key acts for.")
+    ] = None,
 ) -> None:
     """Make an API key and print it, once, alone on the last line."""
     if admin == (organizer is not None):
-        raise typer.BadParameter("Say either --admin or --organizer ID.")
+        raise typer.BadParameter("Say either --admin or --organizer SLUG.")
 
     from holdfast.events.keys.model import CreateKey
     from holdfast.events.keys.operations import create, mint
+    from holdfast.events.organizers.operations import find
+    from holdfast.events.product import EVENTS
     from holdfast.kit.caller import ADMIN
     from holdfast.kit.command import check
 
     async def make(tx: "Tx") -> "ApiKey":
-        command = check(CreateKey, {"name": name, "user_id": organizer})
-        return await mint(tx, None, command.name) if admin else await create(tx, ADMIN, command)
+        if organizer is None:
+            return await mint(tx, None, check(CreateKey, {"name": name}).name)
+        id = int(organizer) if organizer.isdecimal() else await find(tx, organizer)
+        return await create(tx, ADMIN, check(CreateKey, {"name": name, "user_id": id}))
 
-    key = _transact(make)
+    key = EVENTS.change(make)
     typer.echo(f"Key {key.id}, {name}. It is not shown again.")
     typer.echo(key.key)
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """List the active API keys.
+
+    A line each, with tabs between: id, id of its organizer (or admin), the beginning of the key, since when, name.
+    """
+    from holdfast.events.keys.model import ListKeys
+    from holdfast.events.keys.operations import list
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.caller import ADMIN
+
+    active, place = EVENTS.look(lambda tx: list(tx, ADMIN, ListKeys()))
+    for each in active:
+        owner = "admin" if each.user_id is None else str(each.user_id)
+        typer.echo(_row(each.id, owner, each.key, _time(each.inserted_at), each.name))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@organizers.command("list")
+def list_organizers() -> None:
+    """List the organizers, oldest first.
+
+    A line each, with tabs between: id, slug, e-mail address, name.
+    """
+    from holdfast.events.organizers import operations
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.caller import ADMIN
+    from holdfast.kit.pagination import OffsetPage
+
+    async def pages(tx: "Tx") -> "Sequence[User]":
+        found: list[User] = []
+        while True:
+            page = await operations.list(tx, ADMIN, OffsetPage(limit=500, offset=len(found)))
+            found += page.data
+            if not page.pagination.has_more:
+                return found
+
+    found, place = EVENTS.look(pages)
+    for each in found:
+        typer.echo(_row(each.id, each.slug, each.email, each.name))
+    typer.echo(f"Looked in {place}.", err=True)
 
 
 @organizers.command()
@@ -55,11 +104,12 @@ def link(
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import LinkSubject
+    from holdfast.events.product import EVENTS
     from holdfast.kit.command import check
 
     command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
     issuer = _issuer()
-    organizer = _transact(lambda tx: operations.link(tx, issuer, command))
+    organizer = EVENTS.change(lambda tx: operations.link(tx, issuer, command))
     typer.echo(f"{command.subject} of {issuer} acts for {organizer.slug}, organizer {organizer.id}.")
 
 
@@ -71,11 +121,12 @@ def unlink(subject: Subject) -> None:
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import UnlinkSubject
+    from holdfast.events.product import EVENTS
     from holdfast.kit.command import check
 
     command = check(UnlinkSubject, {"subject": subject})
     issuer = _issuer()
-    organizer = _transact(lambda tx: operations.unlink(tx, issuer, command))
+    organizer = EVENTS.change(lambda tx: operations.unlink(tx, issuer, command))
     typer.echo(f"{command.subject} of {issuer} acts for nobody any more; it did for {organizer.slug}.")
 
 
@@ -88,25 +139,30 @@ def subjects(slug: Slug) -> None:
     """
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import ListSubjects
+    from holdfast.events.product import EVENTS
     from holdfast.kit.command import check
 
     command = check(ListSubjects, {"slug": slug})
-    for each in _transact(lambda tx: operations.subjects(tx, command)):
-        since = each.since.strftime("%Y-%m-%dT%H:%M:%SZ")
-        typer.echo("\t".join((each.issuer, each.subject, each.email or "-", since)))
+    found, place = EVENTS.look(lambda tx: operations.subjects(tx, command))
+    for each in found:
+        typer.echo(_row(each.issuer, each.subject, each.email, _time(each.since)))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+def _row(*fields: object) -> str:
+    """A line with tabs between the fields, so that no field contains one."""
+    return "\t".join("-" if each is None else " ".join(str(each).split()) for each in fields)
+
+
+def _time(moment: "datetime") -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _issuer() -> str:
     from holdfast.events.product import EVENTS
-    from holdfast.kit.process import CannotStart
+    from holdfast.kit.problems import CannotStart
 
     issuer = EVENTS.configured().oauth_issuer
     if not issuer:
         raise CannotStart("Set OAUTH_ISSUER to the authorization server that the subject is of.")
     return issuer
-
-
-def _transact(work: "Callable[[Tx], Awaitable[T]]") -> T:
-    from holdfast.events.product import EVENTS
-
-    return asyncio.run(EVENTS.transact(EVENTS.ready(EVENTS.configured()), work))

@@ -1,16 +1,12 @@
 """`holdfast inventory …`: what operators can tell the inventory service alone. Commands import what only they need."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from holdfast.inventory.resources import Tx
-
-T = TypeVar("T")
 
 ShopDomain = Annotated[str, typer.Argument(metavar="SHOP_DOMAIN", help="Such as my-shop.myshopify.com.")]
 
@@ -20,11 +16,27 @@ shops = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Shops and
 @shops.command("add")
 def add_shop(domain: ShopDomain) -> None:
     """Make a shop, and print its key alone on the last line."""
+    from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
 
-    made, key = _transact(lambda tx: operations.add(tx, domain))
+    made, key = INVENTORY.change(lambda tx: operations.add(tx, domain))
     typer.echo(f"Shop {made.id}, {made.domain}, shared inventory {made.shared_inventory_id}.")
     typer.echo(key)
+
+
+@shops.command("list")
+def list_shops() -> None:
+    """List the shops, oldest first.
+
+    A line each, with tabs between: id, domain, id of the shared inventory.
+    """
+    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.shops import operations
+
+    found, place = INVENTORY.look(operations.list)
+    for each in found:
+        typer.echo(f"{each.id}\t{each.domain}\t{each.shared_inventory_id}")
+    typer.echo(f"Looked in {place}.", err=True)
 
 
 @shops.command("key")
@@ -41,15 +53,16 @@ def show_key(
     if scope and not regenerate:
         raise typer.BadParameter("--scope goes with --regenerate.")
 
+    from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
 
-    async def work(tx: "Tx") -> str:
-        found = await operations.find(tx, domain)
-        return await (
-            operations.regenerate_key(tx, found.id, scope) if regenerate else operations.show_key(tx, found.id)
-        )
+    async def show(tx: "Tx") -> str:
+        return await operations.show_key(tx, (await operations.find(tx, domain)).id)
 
-    typer.echo(_transact(work))
+    async def renew(tx: "Tx") -> str:
+        return await operations.regenerate_key(tx, (await operations.find(tx, domain)).id, scope)
+
+    typer.echo(INVENTORY.change(renew) if regenerate else INVENTORY.look(show)[0])
 
 
 def sign_proxy_url(
@@ -61,8 +74,12 @@ def sign_proxy_url(
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shopify import proxy
+    from holdfast.kit.problems import CannotStart
+    from holdfast.kit.resources import secret_file
 
     settings = INVENTORY.configured()
+    if not (settings.client_secret or settings.secret_key or secret_file(settings).exists()):
+        raise CannotStart(f"There is no secret of the inventory service in {INVENTORY.place(settings)}.")
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
     served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
     typer.echo(f"{served}{AVAILABILITY}?{query}")
@@ -70,19 +87,16 @@ def sign_proxy_url(
 
 def check_ledger() -> None:
     """Compare every pool with the sum of its ledger, and every hold with what is kept for it."""
+    from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.stock import audit
 
-    wrong = 0
-    for shop_id in _transact(audit.shops):
-        for difference in _transact(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id)):
-            typer.echo(difference, err=True)
-            wrong += 1
-    if wrong:
+    shop_ids, place = INVENTORY.look(audit.shops)
+    differences = [
+        each for shop_id in shop_ids for each in INVENTORY.look(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))[0]
+    ]
+    for each in differences:
+        typer.echo(each, err=True)
+    typer.echo(f"Looked in {place}.", err=True)
+    if differences:
         raise typer.Exit(1)
     typer.echo("Every pool holds what its ledger says.")
-
-
-def _transact(work: "Callable[[Tx], Awaitable[T]]") -> T:
-    from holdfast.inventory.product import INVENTORY
-
-    return asyncio.run(INVENTORY.transact(INVENTORY.ready(INVENTORY.configured()), work))

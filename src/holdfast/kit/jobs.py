@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import procrastinate
-import procrastinate.jobs
 import procrastinate.schema
 import structlog
 from msgspec import Struct
@@ -174,14 +173,32 @@ async def retry_stalled(manager: JobManager, limits: Mapping[str, int]) -> int:
     return len(stalled)
 
 
-async def failed(manager: JobManager, id: int | None = None) -> list[procrastinate.jobs.Job]:
-    """The jobs that failed for good, oldest first; with an id, only that one."""
-    return [*await manager.list_jobs_async(id=id, status="failed")]
+class FailedJob(NamedTuple):
+    """A job that failed for good. `arguments` is the beginning of its arguments, as JSON."""
+
+    id: int
+    task_name: str
+    attempts: int
+    arguments: str
+
+
+LISTED = 100
+"""The most failed jobs that are listed at once."""
+
+
+async def failed(manager: JobManager) -> list[FailedJob]:
+    """The jobs that failed for good, the newest first, and at most `LISTED`."""
+    rows = await manager.connector.execute_query_all_async(
+        "select id, task_name, attempts, left(args::text, 500) as arguments from procrastinate_jobs"
+        " where status = 'failed' order by id desc limit %(listed)s",
+        listed=LISTED,
+    )
+    return [FailedJob(**row) for row in rows]
 
 
 async def retry(manager: JobManager, id: int) -> None:
     """Try a job that failed for good once more. Raises `not_found`."""
-    if not await failed(manager, id):
+    if not await manager.list_jobs_async(id=id, status="failed"):
         raise NOT_FOUND(f"No job with the id {id} has failed.")
     await manager.retry_job_by_id_async(id, retry_at=datetime.now(UTC))
 

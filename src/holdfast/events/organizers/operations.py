@@ -11,7 +11,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, canonical, new_public_ids
 from holdfast.kit.caller import Caller
 from holdfast.kit.pagination import OffsetPage, Page, offset_page
-from holdfast.kit.problems import FORBIDDEN, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
 
 HEADER = "X-API-Key"
 
@@ -59,6 +59,13 @@ def owner(caller: Caller, organizer_id: int | None) -> int:
     if organizer_id not in (None, caller.tenant_id):
         raise FORBIDDEN("An organizer key works for its own organizer only.")
     return caller.tenant_id
+
+
+async def find(reader: Reader, slug: str) -> int:
+    """The id of the organizer with a slug. Raises `not_found`."""
+    if id := await sql.find_id(reader, slug):
+        return id
+    raise NOT_FOUND(f"No organizer has the slug {slug}. See: holdfast events organizer list")
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:

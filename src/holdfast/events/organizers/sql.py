@@ -29,6 +29,10 @@ async def insert_organizer(
     )
 
 
+async def find_id(reader: Reader, slug: str) -> int | None:
+    return await reader.value("select id from users where role = 'organizer' and slug = %(slug)s", {"slug": slug})
+
+
 async def list_organizers(reader: Reader, seen_by: int | None, offset: int, limit: int) -> list[User]:
     return await reader.rows(
         User,

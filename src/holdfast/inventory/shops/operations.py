@@ -29,6 +29,11 @@ async def find(reader: Reader, domain: str) -> Shop:
     raise NOT_FOUND(f"No shop has the domain {domain}.")
 
 
+async def list(reader: Reader) -> Sequence[Shop]:
+    """Every shop, oldest first."""
+    return await sql.list_shops(reader)
+
+
 async def show_key(tx: Tx, shop_id: int) -> str:
     """The present key of a shop. Raises `not_found`."""
     if key := await sql.lock_key(tx, shop_id):

@@ -34,6 +34,17 @@ async def find_shop(reader: Reader, domain: str) -> Shop | None:
     )
 
 
+async def list_shops(reader: Reader) -> list[Shop]:
+    return await reader.rows(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+         order by shops.id
+        """,
+    )
+
+
 async def lock_shop(tx: Tx, shop_id: int) -> None:
     """Make others who change the shop's key wait."""
     await tx.run("select from shops where id = %(shop_id)s for no key update", {"shop_id": shop_id})

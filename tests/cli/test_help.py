@@ -1,0 +1,30 @@
+"""Every command explains itself at once: it imports only what an explanation needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+HELP = [
+    *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
+    *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
+    *("inventory", "inventory serve", "inventory shop", "inventory shop list", "inventory shop key"),
+    *("inventory sign-proxy-url", "inventory check"),
+]
+SLOW = {"asyncio", "cryptography", "jinja2", "msgspec", "procrastinate", "psycopg", "pydantic_settings", "starlette"}
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_help_imports_nothing_that_takes_time(command: str) -> None:
+    explained = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "holdfast", *command.split(), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    imported = {line.rpartition("|")[2].strip() for line in explained.stderr.splitlines()}
+    assert "holdfast.cli" in imported
+    assert imported & SLOW == set()
+    assert "Usage" in explained.stdout

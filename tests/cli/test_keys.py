@@ -1,0 +1,68 @@
+"""Organizers, shops and their keys on the command line."""
+
+import asyncio
+import re
+import subprocess
+
+from tests.support import Service
+from tests.test_cli import holdfast
+
+
+async def on(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
+    """What a command of the events service says, on the database of a service that runs here."""
+    return await asyncio.to_thread(holdfast, "events", *words, EVENTS_DATABASE_URL=service.database.url)
+
+
+async def test_organizers_are_listed_oldest_first(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer("Ben\tEvents")
+
+    listed = (await on(service, "organizer", "list")).stdout.splitlines()
+
+    assert [line.split("\t")[:2] for line in listed] == [[str(each.id), each.slug] for each in (ada, ben)]
+    assert listed[1].endswith("\tBen Events")
+
+
+async def test_an_organizer_who_lost_the_key_gets_another_one_by_slug(service: Service) -> None:
+    ada = await service.organizer()
+
+    made = await on(service, "key", "create", "--organizer", ada.slug, "--name", "Again")
+
+    key = made.stdout.splitlines()[-1]
+    assert re.fullmatch(r"hf_[\w-]{43}", key)
+    listed = await service.http.get("/api/keys", headers={"X-API-Key": key})
+    assert {each["user_id"] for each in listed.json()["data"]} == {ada.id}
+
+
+async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:
+    ada = await service.organizer()
+
+    made = await on(service, "key", "create", "--organizer", str(ada.id), "--name", "Again")
+
+    assert made.returncode == 0, made.stderr
+
+
+async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+    made = await on(service, "key", "create", "--organizer", "nobody", "--name", "Lost")
+
+    assert (made.returncode, made.stdout) == (1, "")
+    assert made.stderr == "No organizer has the slug nobody. See: holdfast events organizer list\n"
+
+
+async def test_active_keys_are_listed_masked_with_who_they_are_for(service: Service) -> None:
+    ada = await service.organizer()
+    await service.admin()
+
+    listed = (await on(service, "key", "list")).stdout
+
+    assert re.search(rf"^\d+\t{ada.id}\thf_.{{5}}\*{{8}}\t\S+Z\tFirst key$", listed, re.MULTILINE)
+    assert re.search(r"^\d+\tadmin\thf_.{5}\*{8}\t\S+Z\tTests$", listed, re.MULTILINE)
+    assert ada.key
+    assert ada.key not in listed
+
+
+def test_a_field_that_is_refused_is_named_in_plain_words(database_url: str) -> None:
+    made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
+
+    assert made.returncode == 1
+    assert made.stderr.startswith("Not acceptable: name. name: ")
+    assert not {*"{}[]"} & {*made.stderr}

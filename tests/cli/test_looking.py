@@ -1,0 +1,63 @@
+"""Commands that only look create nothing, and say where they looked."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.kit import embedded
+from tests.test_cli import holdfast, holdfast_in
+
+LOOKING = [
+    *("events jobs", "events jobs --retry 1", "events migrate --dry-run", "events key list", "events organizer list"),
+    *("events organizer subjects ada-events", "inventory jobs", "inventory migrate --dry-run", "inventory shop list"),
+    *("inventory shop key ada.myshopify.com", "inventory check", "inventory sign-proxy-url ada.myshopify.com"),
+]
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_without_a_database_a_command_that_looks_makes_none_and_says_where_it_looked(
+    command: str, tmp_path: Path
+) -> None:
+    done = holdfast_in(tmp_path, *command.split())
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("There is no ")
+    assert f"in the data directory {tmp_path / '.holdfast'}." in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_as_it_was() -> None:
+    directory = embedded.scratch_directory()
+    here = {"HOLDFAST_DATA_DIR": str(directory)}
+    key = holdfast("inventory", "shop", "add", "ada.myshopify.com", **here).stdout.splitlines()[-1]
+
+    listed = holdfast("inventory", "shop", "list", **here)
+    shown = holdfast("inventory", "shop", "key", "ada.myshopify.com", **here)
+    unknown = holdfast("inventory", "shop", "key", "ben.myshopify.com", **here)
+    of_events = [holdfast("events", "organizer", "list", **here) for _ in range(2)]
+
+    assert (listed.stdout, listed.stderr) == (
+        "1\tada.myshopify.com\t1\n",
+        f"Looked in the data directory {directory}.\n",
+    )
+    assert shown.stdout == f"{key}\n"
+    assert unknown.stderr == (
+        f"No shop has the domain ben.myshopify.com. This was looked for in the data directory {directory}.\n"
+    )
+    assert [each.stderr.partition(" in ")[0] for each in of_events] == ["There is no events database"] * 2
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("organizer list", ""),
+        ("key list", ""),
+        ("jobs", "No job has failed for good.\n"),
+        ("migrate --dry-run", "The schema is up to date.\n"),
+    ],
+)
+def test_a_command_that_looks_says_that_it_found_nothing_and_where(database_url: str, command: str, found: str) -> None:
+    done = holdfast("events", *command.split(), EVENTS_DATABASE_URL=database_url)
+
+    assert (done.returncode, done.stdout) == (0, found)
+    assert done.stderr == "Looked in the database that EVENTS_DATABASE_URL names.\n"

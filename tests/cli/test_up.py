@@ -1,0 +1,67 @@
+"""`holdfast up`, and what it says when it is started again."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from holdfast import __version__
+from holdfast.kit import embedded
+from tests.docs.test_readme import free_port
+from tests.faults.processes import HOLDFAST
+from tests.test_cli import holdfast
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Path:
+    """A data directory of these tests' own."""
+    return embedded.scratch_directory()
+
+
+@contextlib.contextmanager
+def running(data_dir: Path, *ports: str) -> Generator[str]:
+    """`holdfast up` as long as the block lasts; what it says once it serves."""
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
+    up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
+    assert up.stdout
+    try:
+        yield "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
+    finally:
+        up.terminate()
+        up.communicate()
+
+
+def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None:
+    inventory, events = free_port(), free_port()
+    ports = (f"--inventory-port={inventory}", f"--events-port={events}")
+    with running(data_dir, *ports):
+        again = holdfast("up", *ports, HOLDFAST_DATA_DIR=str(data_dir))
+        alone = holdfast("events", "serve", "--port", str(events), HOLDFAST_DATA_DIR=str(data_dir))
+
+    of_inventory = f"Holdfast Inventory runs already at http://127.0.0.1:{inventory}."
+    of_events = f"Holdfast Events runs already at http://127.0.0.1:{events}."
+    advice = "Stop it first, or choose another port."
+    assert (again.returncode, again.stderr) == (1, f"{of_inventory} {advice} {of_events} {advice}\n")
+    assert (alone.returncode, alone.stderr) == (1, f"{of_events} {advice}\n")
+
+
+def test_the_first_start_shows_keys_and_each_start_says_how_to_get_others() -> None:
+    directory = embedded.scratch_directory()
+    with running(directory, "--inventory-port=0", "--events-port=0") as first:
+        pass
+    with running(directory, "--inventory-port=0", "--events-port=0") as second:
+        pass
+
+    assert (first.count("hf_"), second.count("hf_")) == (3, 0)
+    for said in (first, second):
+        assert "holdfast events key create --admin --name NAME" in said
+        assert "holdfast events key create --organizer SLUG --name NAME" in said
+    assert "holdfast inventory shop key SHOP_DOMAIN" in second
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--version", "up")])
+def test_the_version_is_that_of_the_distribution(words: tuple[str, ...]) -> None:
+    assert holdfast(*words).stdout == f"holdfast-server {__version__}\n"
