@@ -50,7 +50,7 @@ def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
 
 
 def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_port: int, help: str) -> typer.Typer:
-    """What every service can be told: serve, worker, migrate, jobs."""
+    """What every service can be told: serve, worker, migrate, jobs, reseal."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
 
     @group.command(help=f"Serve {title}: requests and, unless told otherwise, its background work.")
@@ -113,7 +113,18 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
             typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
         typer.echo(f"Looked in {product().place(settings)}.", err=True)
 
-    _ = serve, worker, migrate, jobs
+    @group.command("reseal", help="Encrypt everything stored again with the present secret key.")
+    def reseal() -> None:
+        import asyncio
+
+        from holdfast.kit import rotation
+
+        settings = product().existing(product().configured())
+        for each in asyncio.run(rotation.reseal(product().database(settings), product().sealed)):
+            left = f", {each.unreadable} left that another secret sealed" if each.unreadable else ""
+            typer.echo(f"{each.table}: {each.rows} sealed again{left}.")
+
+    _ = serve, worker, migrate, jobs, reseal
     return group
 
 

@@ -19,7 +19,7 @@ from holdfast.kit.process import Product
 from holdfast.kit.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
-OWN_NAMES = {"database_url", "base_url", "secret_key"}
+OWN_NAMES = {"database_url", "base_url", "secret_key", "old_secret_key"}
 
 
 def table(page: str, heading: str) -> list[str]:

@@ -86,3 +86,24 @@ def test_a_secret_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
         secret("", path)
     with pytest.raises(TooShort, match="needs 32"):
         secret("password", path)
+
+
+def test_what_the_old_secret_sealed_and_signed_is_accepted_and_can_be_sealed_again() -> None:
+    new = Secret(b"n" * 32)
+    rotating = Secret(new.value, ONE.value)
+    sealed, signature = ONE.seal("a key"), ONE.signer("streams").sign("a text")
+
+    assert rotating.unseal(sealed) == new.unseal(rotating.reseal(sealed)) == "a key"
+    assert rotating.signer("streams").accepts("a text", signature)
+    assert new.unseal(rotating.seal("another")) == "another"
+    assert new.signer("streams").accepts("a text", rotating.signer("streams").sign("a text"))
+
+
+def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
+    new = Secret(b"n" * 32)
+
+    for refused in (new.unseal, new.reseal):
+        with pytest.raises(Unreadable):
+            refused(ONE.seal("a key"))
+    assert not new.signer("streams").accepts("a text", ONE.signer("streams").sign("a text"))
+    assert not new.signer("streams").accepts("a text", "\u00e9")

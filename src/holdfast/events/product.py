@@ -5,6 +5,7 @@ from pathlib import Path
 from holdfast.events import api, resources
 from holdfast.events.settings import Settings
 from holdfast.kit.process import Product
+from holdfast.kit.rotation import Sealed
 
 EVENTS = Product(
     name="events",
@@ -14,5 +15,6 @@ EVENTS = Product(
     build=api.service,
     migrations=Path(__file__).parent / "migrations",
     factory="holdfast.events.product:worker",
+    sealed=(Sealed("queue_signing_keys", "kid", "text"), Sealed("idempotency_answers", "id", "bytea")),
 )
 worker = EVENTS.worker

@@ -7,6 +7,7 @@ from holdfast.events.outbound import Outbound
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import NotInstalled, Store
 from holdfast.kit import database, resources, steps
+from holdfast.kit.secrets import Signer
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Resources(resources.Resources[Settings]):
 def build(settings: Settings) -> Resources:
     """Build the resources from the settings. Raises `NotInstalled`."""
     secret = resources.secret_of(settings)
-    photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.derive("uploads"))
+    photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
     return Resources(settings, secret, Outbound(), photos)
 
 
@@ -32,7 +33,9 @@ def _bucket(settings: Settings) -> Store:
     try:
         from holdfast.events.storage.s3 import S3Store
     except ModuleNotFoundError as error:
-        raise NotInstalled("S3_BUCKET is set, which takes boto3: pip install 'holdfast[s3]'") from error
+        raise NotInstalled(
+            "S3_BUCKET is set, which needs boto3: install holdfast-server with the extra s3; docs/deploy.md says how."
+        ) from error
     return S3Store(
         settings.s3_bucket,
         settings.s3_endpoint_url,
@@ -42,10 +45,10 @@ def _bucket(settings: Settings) -> Store:
     )
 
 
-def _directory(settings: Settings, secret: bytes) -> Store:
+def _directory(settings: Settings, signer: Signer) -> Store:
     from holdfast.events.storage.disk import DiskStore
 
-    return DiskStore(settings.data_dir / "media", settings.base_url, secret)
+    return DiskStore(settings.data_dir / "media", settings.base_url, signer)
 
 
 Reader: TypeAlias = database.Reader[Resources]

@@ -26,6 +26,7 @@ class Settings(kit.Settings):
         description="What stored secrets are encrypted and uploads signed with, at least 32 characters. Required with "
         "`EVENTS_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
     )
+    old_secret_key: str = Field("", validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
     )

@@ -6,6 +6,7 @@ from holdfast.inventory import api, resources
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import Settings
 from holdfast.kit.process import Product
+from holdfast.kit.rotation import Sealed
 
 INVENTORY = Product(
     name="inventory",
@@ -15,6 +16,11 @@ INVENTORY = Product(
     build=api.service,
     migrations=Path(__file__).parent / "migrations",
     factory="holdfast.inventory.product:worker",
+    sealed=(
+        Sealed("api_keys", "id", "bigint"),
+        Sealed("signing_keys", "kid", "text"),
+        Sealed("idempotency_answers", "id", "bytea"),
+    ),
     tenancy=resources.TENANCY,
     error_body=error_body,
 )

@@ -20,8 +20,9 @@ class Resources(resources.Resources[Settings]):
 def build(settings: Settings) -> Resources:
     """The resources that these settings name."""
     secret = resources.secret_of(settings)
-    present = settings.client_secret or secret.derive("client secret").hex()
-    client_secrets = tuple(each.encode() for each in (present, settings.old_client_secret) if each)
+    derived = [each.hex() for each in secret.derive_each("client secret")]
+    present = [settings.client_secret] if settings.client_secret else derived
+    client_secrets = tuple(each.encode() for each in (*present, settings.old_client_secret) if each)
     return Resources(settings, secret, client_secrets)
 
 

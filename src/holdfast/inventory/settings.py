@@ -19,6 +19,7 @@ class Settings(kit.Settings):
         description="What stored secrets are encrypted with, at least 32 characters. Required with "
         "`INVENTORY_DATABASE_URL`; otherwise, empty makes one and keeps it in the data directory.",
     )
+    old_secret_key: str = Field("", validation_alias="INVENTORY_OLD_SECRET_KEY", description=kit.OLD_KEY)
     client_id: str = Field(
         "", validation_alias="INVENTORY_CLIENT_ID", description="The app's client id at the storefront platform."
     )

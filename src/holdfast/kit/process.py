@@ -28,6 +28,7 @@ from holdfast.kit.connection import Connection
 from holdfast.kit.database import Database, Tx, first_line
 from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_of
+from holdfast.kit.rotation import Sealed
 from holdfast.kit.service import Service
 from holdfast.kit.settings import Settings, read
 from holdfast.kit.sockets import address_of
@@ -50,6 +51,7 @@ class Product(Generic[S, R]):
     factory     where a worker process finds its application: `module:function`, which calls `worker`
     tenancy     how a transaction enters a tenant; see `Database`
     error_body  its error envelope
+    sealed      the tables with contents that only the secret opens
     """
 
     name: str
@@ -61,6 +63,7 @@ class Product(Generic[S, R]):
     factory: str
     tenancy: LiteralString | None = None
     error_body: ErrorBody = Problem.body
+    sealed: Sequence[Sealed] = ()
 
     def configured(self, listener: socket.socket | None = None) -> S:
         """Read the settings. Without a base address, the served address is used. Configures the logs too.

@@ -23,7 +23,7 @@ class Resources(Generic[S]):
 
 def secret_of(settings: Settings) -> Secret:
     """The secret in the settings, or else the one in the data directory, which is created if it does not exist."""
-    return secret(settings.secret_key, secret_file(settings))
+    return secret(settings.secret_key, secret_file(settings), settings.old_secret_key)
 
 
 def secret_file(settings: Settings) -> Path:

@@ -18,6 +18,7 @@ from holdfast.kit.problems import CannotStart
 from holdfast.kit.secrets import SHORTEST
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
+OLD_KEY = "The secret key before it was rotated: what was encrypted or signed with it is accepted too. See running it."
 BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
 
 
@@ -25,7 +26,7 @@ class Settings(BaseSettings):
     """Base of a service's settings: frozen, every field with a description that `docs/settings.md` repeats.
 
     Settings contain only texts and numbers; `resources.py` builds objects from them. A service defines the environment
-    variables of `database_url`, `base_url` and `secret_key`, and sets `service` to its name.
+    variables of `database_url`, `base_url`, `secret_key` and `old_secret_key`, and sets `service` to its name.
     """
 
     service: ClassVar[str]
@@ -38,6 +39,7 @@ class Settings(BaseSettings):
     database_url: str = Field("", description=DATABASE_URL)
     base_url: str = Field("", description=BASE_URL)
     secret_key: str = Field("", description="What stored secrets are encrypted with.")
+    old_secret_key: str = Field("", description="The secret key before it was rotated.")
     data_dir: Path = Field(
         Path(".holdfast"),
         validation_alias="HOLDFAST_DATA_DIR",
@@ -103,7 +105,7 @@ class Settings(BaseSettings):
     def _is_base_address(cls, url: str) -> str:
         return base_address(url)
 
-    @field_validator("secret_key")
+    @field_validator("secret_key", "old_secret_key")
     @classmethod
     def _is_long_enough(cls, secret: str) -> str:
         if 0 < len(secret) < SHORTEST:
@@ -117,7 +119,7 @@ class Settings(BaseSettings):
             storage_from_string(f"async+{url}")
         except ConfigurationError as error:
             if "prerequisite" in str(error):
-                raise ValueError("needs the extra `redis` of holdfast-server to be installed") from error
+                raise ValueError("needs holdfast-server with the extra redis to be installed") from error
             raise ValueError("must be memory:// or look like redis://host:6379") from error
         return url
 

@@ -2,13 +2,11 @@
 
 import asyncio
 import contextlib
-import hmac
 import os
 import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 from urllib.parse import urlencode
@@ -18,6 +16,7 @@ import structlog
 from holdfast.events.problems import UPLOAD_REFUSED
 from holdfast.events.storage.store import CHUNK, Opened
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.secrets import Signer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,21 +28,21 @@ class DiskStore:
     """Files in a directory.
 
     base_url    the address of this service, without a slash at the end
-    secret      the key with which the addresses of uploads are signed
+    signer      signs the addresses of uploads
     """
 
-    def __init__(self, root: Path, base_url: str, secret: bytes) -> None:
+    def __init__(self, root: Path, base_url: str, signer: Signer) -> None:
         self._root = root
         self._base_url = base_url
-        self._secret = secret
+        self._signer = signer
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
         said = {"type": content_type, "length": str(content_length), "expires": str(int(time.time()) + seconds)}
-        return f"{self._base_url}/{name}?{urlencode({**said, 'signature': self._signature(name, said)})}"
+        return f"{self._base_url}/{name}?{urlencode({**said, 'signature': self._signer.sign(_signed(name, said))})}"
 
     def admit(self, name: str, query: Mapping[str, str], content_type: str, content_length: str) -> None:
         """Check that an upload agrees with the signed query of its address. Raises `upload_refused`."""
-        if not hmac.compare_digest(self._signature(name, query).encode(), query.get("signature", "").encode()):
+        if not self._signer.accepts(_signed(name, query), query.get("signature", "")):
             raise UPLOAD_REFUSED("The address of the upload is not one that was presigned here.")
         if int(query["expires"]) <= time.time():
             raise UPLOAD_REFUSED("The address of the upload has expired.")
@@ -51,10 +50,6 @@ class DiskStore:
             raise UPLOAD_REFUSED(f"The upload must be declared as Content-Type: {query['type']}.")
         if content_length != query["length"]:
             raise UPLOAD_REFUSED(f"The upload must be announced as Content-Length: {query['length']}.")
-
-    def _signature(self, name: str, said: Mapping[str, str]) -> str:
-        signed = "\n".join((name, *(said.get(each, "") for each in ("type", "length", "expires"))))
-        return hmac.digest(self._secret, signed.encode(), sha256).hex()
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncGenerator[Opened | None]:
@@ -85,6 +80,11 @@ class DiskStore:
 
     async def delete(self, names: Sequence[str]) -> None:
         await _on_disk(_delete, [self._root / name for name in names])
+
+
+def _signed(name: str, said: Mapping[str, str]) -> str:
+    """The text that the signature of an upload's address signs."""
+    return "\n".join((name, *(said.get(each, "") for each in ("type", "length", "expires"))))
 
 
 async def _on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -6,12 +6,10 @@ because a browser opens it directly, without the platform, which signs all other
 
 import asyncio
 import gzip
-import hmac
 import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -72,7 +70,7 @@ class Storefront:
     def __init__(self, base_url: str, resources: Resources, limits: Limits, live: Live, streams: Streams) -> None:
         self._base_url = base_url
         self._secrets = resources.client_secrets
-        self._stream_key = resources.secret.derive("storefront stream")
+        self._signer = resources.secret.signer("storefront stream")
         self._limits = limits
         self._live = live
         self._streams = streams
@@ -137,17 +135,13 @@ class Storefront:
 
     def stream_url(self, domain: str, expires: int) -> str:
         """The address of a shop's stream, valid until a moment in seconds since 1970."""
-        query = urlencode({"shop": domain, "exp": expires, "sig": self._signature(domain, str(expires))})
+        query = urlencode({"shop": domain, "exp": expires, "sig": self._signer.sign(f"{domain} {expires}")})
         return f"{self._base_url}{STREAM}?{query}"
-
-    def _signature(self, domain: str, expires: str) -> str:
-        return hmac.digest(self._stream_key, f"{domain} {expires}".encode(), sha256).hex()
 
     async def _stream(self, _: Caller, request: Request) -> Reply:
         query = read_query(request.query)
         domain, expires = query.get("shop", ""), query.get("exp", "")
-        expected = self._signature(domain, expires).encode()
-        if query.keys() != {"shop", "exp", "sig"} or not hmac.compare_digest(query["sig"].encode(), expected):
+        if query.keys() != {"shop", "exp", "sig"} or not self._signer.accepts(f"{domain} {expires}", query["sig"]):
             raise INVALID_STREAM_TOKEN()
         if time.time() > int(expires):
             raise INVALID_STREAM_TOKEN("The address of the stream has expired.")

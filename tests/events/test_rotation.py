@@ -1,0 +1,50 @@
+"""A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
+
+import asyncio
+
+import httpx2
+
+from holdfast.events.settings import Settings
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import presign, put
+from tests.support import Service, event_fields, running
+from tests.test_cli import holdfast
+
+FIRST, SECOND = "1" * 32, "2" * 32
+
+
+async def test_signing_keys_answers_and_upload_addresses_outlive_the_secret(settings: Settings) -> None:
+    def under(secret: str, old: str = "") -> Settings:
+        return settings.model_copy(update={"secret_key": secret, "old_secret_key": old})
+
+    async def signing_keys(service: Service) -> object:
+        return (await service.http.get("/.well-known/queue-jwks.json")).json()
+
+    async def create(service: Service, body: object, key: str) -> httpx2.Response:
+        headers = {"X-API-Key": key, "Idempotency-Key": "one"}
+        return await service.http.post("/api/events", json=body, headers=headers)
+
+    async with running(under(FIRST)) as service:
+        ada = await service.organizer()
+        keys = await signing_keys(service)
+        body = {"event": event_fields()}
+        made = await create(service, body, str(ada.key))
+        upload = (await presign(ada, picture()))["upload_url"]
+    async with running(under(SECOND, FIRST)) as service:
+        again = await create(service, body, str(ada.key))
+        assert (again.status_code, again.content) == (201, made.content)
+        assert await signing_keys(service) == keys
+        assert (await put(service, upload, picture())).status_code == 200
+    done = await asyncio.to_thread(
+        holdfast,
+        "events",
+        "reseal",
+        EVENTS_DATABASE_URL=settings.database_url,
+        EVENTS_SECRET_KEY=SECOND,
+        EVENTS_OLD_SECRET_KEY=FIRST,
+    )
+    assert done.stdout == "queue_signing_keys: 1 sealed again.\nidempotency_answers: 1 sealed again.\n"
+    async with running(under(SECOND)) as service:
+        again = await create(service, body, str(ada.key))
+        assert (again.status_code, again.content) == (201, made.content)
+        assert await signing_keys(service) == keys
