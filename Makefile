@@ -1,10 +1,9 @@
 # Needs Python >= 3.11 and make; everything else is fetched into .venv from the lock files.
 PYTHON ?= python3
 UV := .venv/bin/uv
-UV_VERSION := 0.13.8
 PYTEST := .venv/bin/pytest
 
-.PHONY: help run test soak conformance lint format lock bench clean
+.PHONY: help run test soak conformance lint format lock bench wheel clean
 help: ## Say what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
@@ -29,7 +28,8 @@ format: .venv/.dev ## Bring the code into shape
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
 	@for each in registrations stock mcp queue; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 
-lock: $(UV) ## Renew both lock files from pyproject.toml
+lock: $(UV) ## Renew the lock files from pyproject.toml
+	@$(UV) pip compile $(LOCK) --group build -o requirements-build.lock
 	@$(UV) pip compile $(LOCK) --extra redis --extra s3 -o requirements.lock pyproject.toml
 	@$(UV) pip compile $(LOCK) --extra redis --extra s3 --group dev -o requirements-dev.lock pyproject.toml
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -37,14 +37,18 @@ LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --
 clean: ## Remove the environment and the embedded database
 	@rm -rf .venv .holdfast
 
-$(UV):
+wheel: $(UV) ## Build the distribution in dist/
+	@$(UV) build --quiet --wheel --no-build-isolation --python .venv
+
+$(UV): requirements-build.lock
 	@echo "Making the environment in .venv"
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@touch $@
 
 .venv/.run: $(UV) requirements.lock pyproject.toml
 	@$(UV) pip install --quiet --require-hashes --requirement requirements.lock
-	@$(UV) pip install --quiet --no-deps --editable .
+	@$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock

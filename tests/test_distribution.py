@@ -1,0 +1,95 @@
+"""The distribution: a wheel that runs in an environment of its own, with what the lock files name and nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from holdfast import __version__
+from holdfast.kit import embedded
+
+CHECKOUT = Path(__file__).parents[1]
+UV = Path(sys.executable).with_name("uv")
+OUTSIDE = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+
+
+def uv(*words: str | Path) -> str:
+    """What uv says. A test that needs the package index is skipped without it, but not in CI."""
+    done = subprocess.run([UV, *words], cwd=CHECKOUT, env=OUTSIDE, capture_output=True, text=True, check=False)
+    if re.search(r"Failed to fetch|error sending request|dns error", done.stderr):
+        reason = "the package index cannot be reached"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def environment(directory: Path, lock: str) -> Path:
+    """The Python of a new environment with what a lock file names."""
+    uv("venv", "--quiet", "--python", sys.executable, directory)
+    python = directory / "bin" / "python"
+    uv("pip", "install", "--quiet", "--python", python, "--require-hashes", "--requirement", lock)
+    return python
+
+
+def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
+    builder = environment(tmp_path / "builder", "requirements-build.lock")
+    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", builder, "--out-dir", tmp_path)
+    [wheel] = tmp_path.glob("*.whl")
+    python = environment(tmp_path / "env", "requirements.lock")
+    uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", wheel)
+    holdfast = python.with_name("holdfast")
+    directory = embedded.scratch_directory()
+    variables = {**OUTSIDE, "HOLDFAST_DATA_DIR": str(directory)}
+
+    version = subprocess.run([holdfast, "--version"], cwd=directory, env=variables, capture_output=True, check=True)
+    up = subprocess.Popen(
+        [holdfast, "up", "--inventory-port=0", "--events-port=0"],
+        cwd=directory,
+        env=variables,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert up.stdout
+        said = "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
+        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", said, re.MULTILINE)
+        answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs")]
+    finally:
+        up.terminate()
+        up.communicate()
+
+    assert wheel.name == f"holdfast_server-{__version__}-py3-none-any.whl"
+    assert version.stdout.decode() == f"holdfast-server {__version__}\n"
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
+
+
+def test_the_program_has_the_version_of_the_distribution() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert (project["name"], project["version"]) == ("holdfast-server", __version__)
+
+
+def test_no_page_tells_to_install_the_project_of_another_owner() -> None:
+    pages = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
+    pages += [path for path in (CHECKOUT / "src").rglob("*") if path.suffix in {".md", ".py", ".html", ".txt"}]
+
+    found = [path for path in pages if re.search(r"pip install .{0,3}holdfast", path.read_text(encoding="utf-8"))]
+    assert len(pages) > 100
+    assert found == []
+
+
+def test_the_installer_and_the_build_backend_are_pinned_with_hashes() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    lock = (CHECKOUT / "requirements-build.lock").read_text(encoding="utf-8")
+    pinned = {name.replace("-", "_") for name in re.findall(r"^([\w-]+==\S+) \\$", lock, re.MULTILINE)}
+    makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+
+    assert pinned == {*project["dependency-groups"]["build"]}
+    assert {*project["build-system"]["requires"]} <= pinned
+    assert "--require-hashes -r requirements-build.lock" in makefile
