@@ -39,7 +39,12 @@ def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most
         (3541, "an hour"),
         (3901, "an hour and 10 minutes"),
         (7200, "2 hours"),
-        (90_000, "25 hours"),
+        (86_200, "a day"),
+        (86_400, "a day"),
+        (86_401, "a day and an hour"),
+        (90_000, "a day and an hour"),
+        (200_000, "2 days and 8 hours"),
+        (259_200, "3 days"),
     ],
 )
 def test_a_wait_is_said_rounded_up(seconds: int, words: str) -> None:
@@ -53,7 +58,9 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(line: Line) -> None:
 
     page = await browser.look()
     assert (state(page), position(page)) == ("paused", 1)
-    assert "paused it at" in page.text
+    assert re.search(r"paused it on <time [^>]*>\d+ \w+ \d{4}, \d\d:\d\d UTC</time>", page.text)
+    assert "progressbar" not in page.text
+    assert "Your turn comes" not in page.text
     refused = await newcomer.line_up()
     assert (refused.status_code, state(refused)) == (503, "closed")
     await line.change(active=True)
@@ -79,6 +86,16 @@ async def test_before_the_beginning_the_page_says_when_it_is(service: Service) -
 
     assert (state(page), position(page)) == ("before", 1)
     assert f'datetime="{starts_at:%Y-%m-%dT%H:%M:%SZ}"' in page.text
+
+
+async def test_a_paused_queue_promises_no_wait_before_the_beginning_either(service: Service) -> None:
+    line = await open_line(service, starts_at=(datetime.now(UTC) + timedelta(days=3)).isoformat())
+    browser = Browser(line)
+    before = await browser.line_up()
+    await line.change(active=False)
+
+    assert "Your turn comes within 3 days" in before.text
+    assert "Your turn comes" not in (await browser.look()).text
 
 
 async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Service) -> None:

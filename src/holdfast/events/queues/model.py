@@ -158,7 +158,9 @@ class Status(Struct, omit_defaults=True):
 
     status: Literal["waiting", "not_in_queue"]
     position: Annotated[int | UnsetType, Meta(description="While waiting: 1 is the first.")] = UNSET
-    estimated_wait_seconds: Annotated[int | UnsetType, Meta(description="While waiting: at the present rate.")] = UNSET
+    estimated_wait_seconds: Annotated[
+        int | UnsetType, Meta(description="While waiting: at the present rate, if the queue is not paused.")
+    ] = UNSET
     reason: Annotated[Literal["released"] | UnsetType, Meta(description="With a token.")] = UNSET
     token: Annotated[str | UnsetType, Meta(description="The release token, a JWT.")] = UNSET
     token_expires_at: Timestamp | UnsetType = UNSET

@@ -7,7 +7,9 @@ let announcedAt = Date.now();
 
 function localize() {
   for (const each of document.querySelectorAll("time")) {
-    const style = "clock" in each.dataset ? { timeStyle: "medium" } : { dateStyle: "long", timeStyle: "short" };
+    const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
+    const date = { day: "numeric", month: "long", year: "numeric" };
+    const style = "clock" in each.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
     each.textContent = new Intl.DateTimeFormat(undefined, style).format(new Date(each.dateTime));
   }
 }

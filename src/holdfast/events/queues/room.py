@@ -92,5 +92,15 @@ def in_words(seconds: int) -> str:
     if minutes < 60:
         return f"{minutes} minutes"
     hours, minutes = divmod(-(-minutes // 5) * 5, 60)
-    said = "an hour" if hours == 1 else f"{hours} hours"
-    return f"{said} and {minutes} minutes" if minutes else said
+    if hours < 24:
+        return _joined(_some(hours, "an hour", "hours"), f"{minutes} minutes" if minutes else "")
+    days, hours = divmod(-(-seconds // 3600), 24)
+    return _joined(_some(days, "a day", "days"), _some(hours, "an hour", "hours") if hours else "")
+
+
+def _some(number: int, one: str, many: str) -> str:
+    return one if number == 1 else f"{number} {many}"
+
+
+def _joined(first: str, second: str) -> str:
+    return f"{first} and {second}" if second else first

@@ -81,7 +81,11 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
 
 
 class Shown(NamedTuple):
-    """The values for the template. `refresh` is the number of seconds after which the page reloads; None: never."""
+    """The values for the template.
+
+    refresh     the number of seconds after which the page reloads; None: never
+    progress    how much of the wait is over, in percent; None: nobody knows
+    """
 
     state: State
     title: str = "Waiting room"
@@ -91,7 +95,7 @@ class Shown(NamedTuple):
     behind: int = 0
     wait: int = 0
     wait_in_words: str = ""
-    progress: int = 0
+    progress: int | None = None
     too_late: bool = False
     starts_at: datetime | None = None
     ends_at: datetime | None = None
@@ -212,7 +216,7 @@ def _shown(seen: Seen, interval: int) -> Shown:
         behind=max(0, queue.queue_length - standing.position),
         wait=wait,
         wait_in_words=room.in_words(wait),
-        progress=min(99, 100 * waited // max(1, waited + wait)),
+        progress=min(99, 100 * waited // max(1, waited + wait)) if queue.active else None,
         too_late=queue.ends_at is not None and queue.ends_at < seen.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,
         ends_at=queue.ends_at,
