@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from starlette.routing import BaseRoute
 
-from holdfast.events.documents import openapi, reference
+from holdfast.events.documents import page, reference
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.organizers.operations import HEADER
 from holdfast.events.problems import ALL
@@ -18,7 +18,6 @@ from holdfast.events.settings import Settings
 from holdfast.kit import discovery
 from holdfast.kit.discovery import (
     CARD_PATH,
-    HTML,
     JSON,
     LINKSET,
     MARKDOWN,
@@ -48,7 +47,7 @@ def routes(described: ServiceDescription, documents: Documents, spec: Spec, sett
         *discovery.routes(described, protected_resource(described, settings), llms(described)),
         *(document(path, each.text.encode(), each.entry.mime_type, catalog) for path, each in documents.items()),
         document(CATALOG_PATH, discovery.json(api_catalog(described.base_url)), LINKSET, catalog),
-        document("/docs", openapi.page(spec).encode(), HTML),
+        *page.routes(spec),
     ]
 
 

@@ -1,23 +1,15 @@
-"""The table of operations as documents: OpenAPI 3.1, and a page of it for people."""
+"""The table of operations as a document of OpenAPI 3.1."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
-import jinja2
 import msgspec
-from markupsafe import Markup, escape
 
 from holdfast.kit.command import body_type, explained
 from holdfast.kit.operation import Operation, Operations
 from holdfast.kit.problems import ProblemType
-
-_templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-)
 
 
 @lru_cache(4)
@@ -69,13 +61,6 @@ def _renamed(schema: Any) -> Any:
             return [_renamed(each) for each in cast(list[Any], schema)]
         case _:
             return schema
-
-
-def page(spec: Mapping[str, Any]) -> str:
-    """The document as one HTML page, without scripts and without files from other servers."""
-    return _templates.get_template("openapi.html").render(
-        spec=spec, words=in_words, prose=_prose, resolve=resolver(spec), answers=answers(spec)
-    )
 
 
 IDEMPOTENCY_KEY = {
@@ -187,11 +172,6 @@ def resolver(spec: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[s
         return spec["components"]["schemas"][name] if name else schema
 
     return resolve
-
-
-def _prose(text: str) -> Markup:
-    """A docstring's sentence as HTML, with `names` set as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def answers(spec: Mapping[str, Any]) -> dict[str, Any]:

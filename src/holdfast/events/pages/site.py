@@ -37,8 +37,13 @@ def page(
     template: str, status: int = 200, *, framed: bool = False, headers: Sequence[Header] = (), **values: Any
 ) -> Reply:
     """A page. Other sites may show it in a frame only with `framed`."""
-    content = _templates.get_template(template).render(framed=framed, **values)
+    content = render(template, framed=framed, **values)
     return Reply(status, content.encode(), [*secured(framed=framed), *headers], b"text/html; charset=utf-8")
+
+
+def render(template: str, **values: Any) -> str:
+    """A template in the layout of all pages, as text."""
+    return _templates.get_template(template).render(**{"framed": False, **values})
 
 
 def redirect(address: str, *, framed: bool = False) -> Reply:

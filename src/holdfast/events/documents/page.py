@@ -1,0 +1,122 @@
+"""The reference for people: the OpenAPI document as one page in the look of the others, by noun, with examples."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from holdfast.events.documents import examples
+from holdfast.events.documents.openapi import answers, in_words, resolver
+from holdfast.events.pages import site
+from holdfast.kit.discovery import HTML, document
+
+Spec = Mapping[str, Any]
+
+
+class Shown(Struct):
+    """An answer: its schema if it is an object of the reference, and an example. None: there is no body."""
+
+    type: Spec | None = None
+    example: str | None = None
+
+
+class Described(Struct):
+    """An operation as the page shows it."""
+
+    operationId: str  # noqa: N815 - the word of OpenAPI
+    method: str
+    path: str
+    description: str
+    public: bool
+    parameters: list[Spec]
+    wrapper: str | None
+    body: Spec | None
+    request: str
+    answers: dict[str, Shown]
+    refusals: dict[str, str]
+
+
+def routes(spec: Spec) -> list[BaseRoute]:
+    """The page and its style."""
+    headers = {name.decode(): value.decode() for name, value in site.secured() if name != b"cache-control"}
+    return [document("/docs", page(spec).encode(), HTML, headers), *site.assets("documents/docs.css")]
+
+
+def page(spec: Spec) -> str:
+    """The page, without scripts and without files from other servers."""
+    nouns: dict[str, list[Described]] = {}
+    for path, methods in spec["paths"].items():
+        for method, entry in methods.items():
+            nouns.setdefault(entry["tags"][0], []).append(_described(spec, method.upper(), path, entry))
+    return site.render(
+        "documents/docs.html",
+        spec=spec,
+        base_url=spec["servers"][0]["url"],
+        nouns=nouns,
+        objects=answers(spec),
+        words=in_words,
+        prose=_prose,
+    )
+
+
+def _described(spec: Spec, method: str, path: str, entry: Spec) -> Described:
+    resolve = resolver(spec)
+    wrapper, body = None, None
+    if "requestBody" in entry:
+        body = resolve(entry["requestBody"]["content"]["application/json"]["schema"])
+        (name, inner), *more = body["properties"].items()
+        if not more and "$ref" in inner:
+            wrapper, body = name, resolve(inner)
+    outcomes = entry["responses"].items()
+    return Described(
+        entry["operationId"],
+        method,
+        path,
+        entry["description"],
+        public="security" in entry,
+        parameters=entry["parameters"],
+        wrapper=wrapper,
+        body=body,
+        request=_request(spec, method, path, entry, wrapper),
+        answers={status: _answer(spec, each) for status, each in outcomes if int(status) < 400},
+        refusals={status: each["description"] for status, each in outcomes if int(status) >= 400},
+    )
+
+
+def _request(spec: Spec, method: str, path: str, entry: Spec, wrapper: str | None) -> str:
+    """An example as a command for a shell."""
+    values = {each["name"]: _value(each) for each in entry["parameters"] if each["required"]}
+    places = {each["name"]: each["in"] for each in entry["parameters"]}
+    query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
+    address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
+    how = "" if method == "GET" else f"-X {method} "
+    lines = [f"curl {how}'{address}{'?' if query else ''}{query}'"]
+    if "security" not in entry:
+        lines.append('-H "X-API-Key: $KEY"')
+    if content := examples.BODIES.get(entry["operationId"]):
+        body = json.dumps({wrapper: content} if wrapper else content, indent=2)
+        lines += ["-H 'Content-Type: application/json'", f"-d '{body}'"]
+    return " \\\n  ".join(lines)
+
+
+def _value(parameter: Spec) -> Any:
+    return examples.VALUES.get(parameter["name"]) or examples.answer(parameter["schema"], lambda schema: schema)
+
+
+def _answer(spec: Spec, response: Spec) -> Shown:
+    if "content" not in response:
+        return Shown()
+    schema = response["content"]["application/json"]["schema"]
+    inner = schema.get("properties", {}).get("data", schema)
+    example = examples.answer(schema, resolver(spec))
+    return Shown(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
+
+
+def _prose(text: str) -> Markup:
+    """A docstring's sentence as HTML, with `names` set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first

@@ -1,0 +1,63 @@
+"""The reference for people: every operation by noun, with an example that works as printed."""
+
+import json
+import re
+
+import pytest
+
+from holdfast.events.api import OPERATIONS
+from holdfast.events.documents.examples import BODIES
+from holdfast.kit.command import check
+from holdfast.kit.operation import Operation
+from tests.support import Service
+
+TAKING_A_BODY = [each for each in OPERATIONS if each.takes_body]
+IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt"}
+
+
+async def page(service: Service) -> str:
+    return (await service.http.get("/docs")).text
+
+
+@pytest.mark.parametrize("operation", TAKING_A_BODY, ids=[each.name for each in TAKING_A_BODY])
+def test_the_example_of_every_body_is_accepted(operation: Operation) -> None:
+    in_path = {name: IDS[name] for name in operation.path_fields}
+
+    check(operation.command, {**BODIES[operation.name], **in_path})
+
+
+def test_there_are_no_examples_of_other_bodies() -> None:
+    assert {*BODIES} == {each.name for each in TAKING_A_BODY}
+
+
+async def test_every_operation_stands_under_its_noun_with_its_example(service: Service) -> None:
+    text = await page(service)
+
+    for operation in OPERATIONS:
+        assert text.index(f'<h2 id="{operation.noun}">') < text.index(f'id="{operation.name}"')
+    assert text.count("<pre tabindex=") >= 2 * len(OPERATIONS) - 5
+    assert text.count("curl ") == len(OPERATIONS)
+
+
+async def test_the_example_of_an_organizer_registers_one(service: Service) -> None:
+    section = (await page(service)).split('id="register_organizer"')[1]
+    body = re.search(r"-d &#39;(.*?)&#39;</code>", section, re.DOTALL)
+    assert body
+
+    answer = await service.anonymous.post("/api/organizers/register", json.loads(body[1].replace("&#34;", '"')))
+
+    assert answer.status_code == 201, answer.text
+
+
+async def test_the_page_may_not_be_framed_and_loads_only_its_style(service: Service) -> None:
+    answer = await service.http.get("/docs")
+
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["cache-control"].startswith("public")
+    assert "<style" not in answer.text
+    assert "<script" not in answer.text
+    for address in re.findall(r'<link[^>]* href="([^"]+)"', answer.text):
+        assert (await service.http.get(address)).status_code == 200
