@@ -20,7 +20,7 @@ def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY_PORT, events_p
     """Start both services on the embedded database, with demo data on the first start."""
     from holdfast.events.product import EVENTS
     from holdfast.inventory.product import INVENTORY
-    from holdfast.kit import process, sockets
+    from holdfast.kit import serving, sockets
 
     stock, tickets = sockets.listen_all(host, inventory_port, events_port)
     stock_settings, tickets_settings = INVENTORY.configured(stock), EVENTS.configured(tickets)
@@ -28,7 +28,7 @@ def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY_PORT, events_p
     _present_inventory(stock_settings)
     _present_events(tickets_settings)
     typer.echo("Stop with Ctrl-C.")
-    process.serve([INVENTORY.served(stock_settings, stock), EVENTS.served(tickets_settings, tickets)])
+    serving.serve([INVENTORY.served(stock_settings, stock), EVENTS.served(tickets_settings, tickets)])
 
 
 def _present_inventory(settings: "InventorySettings") -> None:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from holdfast.kit.bounds import Bounds
 from holdfast.kit.connection import Connection
-from holdfast.kit.process import listen
+from holdfast.kit.sockets import listen
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 

@@ -2,20 +2,14 @@
 
 import asyncio
 import contextlib
-import multiprocessing
 import os
-import signal
 import socket
-import sys
 import tempfile
-import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Thread
-from types import FrameType
-from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
+from typing import Any, Generic, LiteralString, TypeVar
 
 import psycopg
 import uvicorn
@@ -30,16 +24,13 @@ from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_of
 from holdfast.kit.rotation import Sealed
 from holdfast.kit.service import Service
+from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, serve
 from holdfast.kit.settings import Settings, read
 from holdfast.kit.sockets import address_of
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])
 T = TypeVar("T")
-
-
-END_SECONDS = 15
-"""Seconds until a worker process without a parent is ended if it has not ended by itself."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +196,7 @@ class Product(Generic[S, R]):
         end_with_parent()
         return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
-    def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> "Served":
+    def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> Served:
         """The service, ready to be served on a socket."""
         app = self.app(settings, background=background)
         return Served(uvicorn.Config(app, **_http(settings, self.error_body)), listener)
@@ -243,45 +234,6 @@ class Product(Generic[S, R]):
             asyncio.run(work())
 
 
-class Served(NamedTuple):
-    """How a service is served, and the socket that it is served on."""
-
-    config: uvicorn.Config
-    listener: socket.socket
-
-
-def serve(services: Sequence[Served]) -> None:
-    """Serve services from this process until a signal stops it."""
-    servers = [_Server(each.config) for each in services]
-    signals: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signals.append(number)
-        for server in servers:
-            server.handle_exit(number, frame)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-    async def run() -> None:
-        await asyncio.gather(*(server.serve([each.listener]) for server, each in zip(servers, services, strict=True)))
-
-    with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
-        runner.run(run())
-    if any(not server.started for server in servers):
-        sys.exit(3)
-    if signal.SIGTERM in signals:
-        sys.exit(128 + signal.SIGTERM)
-
-
-class _Server(uvicorn.Server):
-    """A server that does not handle signals; its caller does."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
     bounds = Bounds(
         min(settings.max_connections, files_for_connections()),
@@ -311,25 +263,3 @@ def _using(data_dir: Path) -> Generator[None]:
             f"Cannot use the data directory {data_dir.resolve()}: {error.strerror or error}. Set HOLDFAST_DATA_DIR to "
             "a directory that this user may write to."
         ) from error
-
-
-def end_with_parent() -> None:
-    """End this worker process, as by a signal, when the process that started it has ended."""
-    parent = multiprocessing.parent_process()
-    assert parent
-
-    def end() -> None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(END_SECONDS)
-        os._exit(1)
-
-    Thread(target=end, name="end with parent", daemon=True).start()
-
-
-def end_like_ctrl_c() -> None:
-    # Without this, SIGTERM ends the process without its exit handlers, and the embedded server goes on running.
-    def end(number: int, _: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)
