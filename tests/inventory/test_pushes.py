@@ -42,8 +42,8 @@ class Far:
             assert response.status_code == 200, await response.aread()
             yield events(response)
 
-    def get_stream(self) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
-        return self.listening("GET", f"{self.there.url}/mcp", headers={"accept": "text/event-stream"})
+    def get_stream(self, **headers: str) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
+        return self.listening("GET", f"{self.there.url}/mcp", headers={"accept": "text/event-stream", **headers})
 
     def listen_stream(self, *uris: str) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
         about: dict[str, Any] = {
@@ -107,6 +107,24 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
     assert (by_listen["method"], by_listen["params"]["uri"]) == ("notifications/resources/updated", pool)
     assert by_listen["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "ears"}
     assert shown["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+
+
+async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_between(far: Far) -> None:
+    old, changed = [(await far.call("create_pool", name=name, quantity=50))["pool"] for name in ("Honey", "Jam")]
+    async with far.http.stream("GET", f"{far.there.url}/mcp", headers={"accept": "text/event-stream"}) as response:
+        first = await anext(line async for line in response.aiter_lines() if line.startswith("id: "))
+    last = first.removeprefix("id: ")
+    far.there.kill()
+    await far.call("adjust_pool_quantity", pool_id=changed["id"], delta=-6)
+    far.there.start()
+
+    async with asyncio.timeout(20), far.get_stream(**{"last-event-id": last}) as heard:
+        told = [await anext(heard) for _ in range(3)]
+
+    uris = [each["params"]["uri"] for each in told[:2]]
+    assert uris == [f"pool://{changed['id']}", f"pool://{changed['id']}/history"]
+    assert told[2]["method"] == "notifications/resources/list_changed"
+    assert f"pool://{old['id']}" not in uris
 
 
 async def test_a_new_pool_is_told_as_a_change_of_the_list(far: Far) -> None:

@@ -138,6 +138,7 @@ def agents(base_url: str, live: Live) -> mcp.Agents:
         templates=TEMPLATES,
         catalogue=mcp.Catalogue("list_pools", entries),
         changes=live.changes,
+        missed=live.missed,
         limit="messages",
         resource_metadata=f"{base_url}/.well-known/oauth-protected-resource/mcp",
         scope="read_inventory read_pools",

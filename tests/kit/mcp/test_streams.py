@@ -64,11 +64,36 @@ async def test_the_position_stands_at_the_last_message_of_a_piece(kitchen: Kitch
     await stream.exchange.leave()
 
 
-@pytest.mark.parametrize("last", [b"77", b"x", b"-1", b"", b"1" * 40, b"\xff", b"1.0"])
-async def test_a_position_that_is_unknown_means_from_now_on(kitchen: Kitchen, old: Agent, last: bytes) -> None:
+@pytest.mark.parametrize("last", [b"77", b"x", b"-1", b"1" * 40, b"\xff", b"1.0"])
+async def test_whoever_names_an_unknown_position_is_told_everything(kitchen: Kitchen, old: Agent, last: bytes) -> None:
     await old.call("fill_jar", jar_id=1, grams=1)
 
     stream = await old.get((b"last-event-id", last))
+
+    assert (await stream.event())["id"] == "0"
+    assert await stream.message() == updated("jar://1")
+    await old.call("fill_jar", jar_id=2, grams=1)
+    assert await stream.message() == updated("jar://2")
+    await stream.exchange.leave()
+
+
+async def test_whoever_resumes_at_a_process_that_began_later_reads_the_list_again(kitchen: Kitchen, old: Agent) -> None:
+    kitchen.pantry.feed.restart(5)
+
+    stream = await old.get((b"last-event-id", b"3"))
+
+    assert (await stream.event())["id"] == "3"
+    assert await stream.message() == {"jsonrpc": "2.0", "method": LISTED}
+    await stream.exchange.leave()
+
+
+@pytest.mark.parametrize("headers", [[], [(b"last-event-id", b"")]])
+async def test_whoever_names_no_position_is_told_from_now_on(
+    kitchen: Kitchen, old: Agent, headers: list[tuple[bytes, bytes]]
+) -> None:
+    await old.call("fill_jar", jar_id=1, grams=1)
+
+    stream = await old.get(*headers)
 
     assert (await stream.event())["id"] == "1"
     await old.call("fill_jar", jar_id=2, grams=1)

@@ -115,8 +115,11 @@ class ShopView:
             message = _event(delta.version, changed)
             self.storefront.publish(delta.version, message, len(message))
         if delta.pools:
-            uris = [uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")]
-            self.agents.publish(delta.version, Change(uris, listed))
+            self.agents.publish(delta.version, _change(delta, listed=listed))
+
+
+def _change(delta: Delta, *, listed: bool) -> Change:
+    return Change([uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")], listed)
 
 
 def _event(version: int, changed: dict[str, int | None]) -> bytes:
@@ -154,6 +157,14 @@ class Live:
     async def changes(self, caller: Caller) -> Feed[Change]:
         """The feed of changes of the caller's pools."""
         return (await self.view(caller.tenant)).agents
+
+    async def missed(self, caller: Caller, version: int) -> Change:
+        """What changed of the caller's pools after a version, from the database: any process can say so."""
+
+        async def read(reader: Reader) -> Delta:
+            return await sql.changes_since(reader, caller.tenant, version)
+
+        return _change(await self._database.read(read, caller.tenant), listed=True)
 
     def listening(self) -> AbstractContextManager[None]:
         """Update views as changes are announced, while the block lasts."""

@@ -166,22 +166,31 @@ class Handshake:
             return self._refused(rpc.as_fault(problem, rpc.INTERNAL_ERROR), message)
 
     def stream(self, feed: Feed[Change], authenticated: Authenticated, version: str | None, last: str) -> Stream:
-        """The stream that GET opens: every change that the caller may read about, after the event `last`."""
+        """The stream that GET opens: every change that the caller may read about, after the event `last`.
 
-        def render(caller: Caller, changes: Sequence[Change] | None) -> bytes:
+        An event that nobody can have seen stands for the very first one: everything may have changed since.
+        """
+
+        def render(caller: Caller, changes: Sequence[Change] | None, position: int) -> bytes:
             uris = self._resources.readable(caller, changes or ())
             listed = self._resources.lists(caller) and (changes is None or any(each.listed for each in changes))
             sent = notices(uris, listed)
             # Only the last event has the position as its id: a client that is cut off before it gets all of them again.
-            return b"".join(map(event, sent[:-1])) + b"".join(event(each, id=str(feed.position)) for each in sent[-1:])
+            return b"".join(map(event, sent[:-1])) + b"".join(event(each, id=str(position)) for each in sent[-1:])
 
-        since = int(last) if _POSITION.fullmatch(last) else feed.position
-        if feed.since(since) is None:
-            since = feed.position
+        since = feed.position
+        if last:
+            seen = int(last) if _POSITION.fullmatch(last) else 0
+            since = seen if seen <= feed.position else 0
         # A client older than 2025-11-25 would report an event without content as a broken message.
         empty = b"data: \n" if version == VERSIONS[-1] else b""
         return Stream(
-            feed, authenticated, render, first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty), since=since
+            feed,
+            authenticated,
+            render,
+            first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty),
+            since=since,
+            missed=self._agents.missed,
         )
 
 

@@ -67,6 +67,7 @@ class Agents:
 
     instructions         how the tools work together, for the model that uses them
     changes              the feed of changes that concern a caller; None: changes are not announced
+    missed               all that changed for a caller after a position that its feed does not keep; None: not known
     limit                the rate limit that every message counts against, by name
     authenticate         turns the credential of a request into its caller; None: as in the rest of the service
     resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
@@ -83,6 +84,7 @@ class Agents:
     templates: Sequence[Template] = ()
     catalogue: Catalogue | None = None
     changes: Callable[[Caller], Awaitable[Feed[Change]]] | None = None
+    missed: Callable[[Caller, int], Awaitable[Change]] | None = None
     limit: str | None = None
     authenticate: Authenticate | None = None
     resource_metadata: str | None = None

@@ -139,7 +139,7 @@ class Stateless:
             **({"resourceSubscriptions": uris} if wanted.resource_subscriptions else {}),
         }
 
-        def render(caller: Caller, changes: Sequence[Change] | None) -> bytes:
+        def render(caller: Caller, changes: Sequence[Change] | None, _: int) -> bytes:
             changed = [Change(uris, listed=True)] if changes is None else changes
             updated = [uri for uri in self._resources.readable(caller, changed) if uri in followed]
             listed = wants_list and self._resources.lists(caller) and any(each.listed for each in changed)
@@ -155,6 +155,7 @@ class Stateless:
             render,
             first=event(rpc.encode(granted_notice)),
             since=feed.position,
+            missed=self._agents.missed,
             last=event(rpc.encode(last)),
         )
 
