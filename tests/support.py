@@ -189,7 +189,7 @@ def drop_used(connection: psycopg.Connection[Any]) -> None:
 
 
 def unlimited(database_url: str, data_dir: Path) -> Settings:
-    """The defaults, with rate limits out of the way."""
+    """The defaults, with rate limits and quotas out of the way."""
     return Settings(
         data_dir=data_dir,
         database_url=database_url,
@@ -200,6 +200,11 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
         organizers_per_hour=1_000_000,
         refused_organizers_per_hour=1_000_000,
         keys_per_hour=1_000_000,
+        keys_per_organizer=1_000_000,
+        events_per_organizer=1_000_000,
+        text_per_organizer=1_000_000_000,
+        queues_per_organizer=1_000_000,
+        photos_per_organizer=1_000_000,
         joins_per_minute=1_000_000,
         room_joins_per_minute=1_000_000,
     )  # pyright: ignore[reportCallIssue]

@@ -2,12 +2,14 @@
 
 from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
+from holdfast.events.keys import retention as keys
 from holdfast.events.pricing import changes
+from holdfast.events.pricing import retention as prices
 from holdfast.events.queues import release, release_tokens
 from holdfast.events.queues import retention as queue_retention
 from holdfast.events.registrations import retention, settlement
 from holdfast.kit.idempotency import Idempotency
-from holdfast.kit.jobs import Periodic, in_transaction
+from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 
 IDEMPOTENCY = Idempotency()
 
@@ -16,8 +18,11 @@ LOOPS = (settlement.run, recurrence.run, release.run)
 PERIODIC = (
     Periodic("* * * * *", in_transaction(changes.tick)),
     Periodic("23 * * * *", images.clear_photos),
-    Periodic("29 * * * *", in_transaction(IDEMPOTENCY.forget_answers)),
-    Periodic("17 3 * * *", in_transaction(retention.forget_rejections)),
+    Periodic("29 * * * *", in_portions(IDEMPOTENCY.forget_answers)),
+    Periodic("17 3 * * *", in_portions(retention.forget_rejections)),
+    Periodic("37 3 * * *", retention.forget_registrants),
+    Periodic("47 3 * * *", in_portions(keys.forget_keys)),
+    Periodic("57 3 * * *", in_portions(prices.thin_histories)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
 )

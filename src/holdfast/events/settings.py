@@ -125,6 +125,27 @@ class Settings(kit.Settings):
     keys_per_organizer: int = Field(
         50, ge=1, validation_alias="ORGANIZER_MAX_KEYS", description="The most active API keys of an organizer."
     )
+    events_per_organizer: int = Field(
+        1_000,
+        ge=1,
+        validation_alias="ORGANIZER_MAX_EVENTS",
+        description="The most events of an organizer that are neither cancelled nor over.",
+    )
+    text_per_organizer: int = Field(
+        50_000_000,
+        ge=1,
+        validation_alias="ORGANIZER_MAX_TEXT_BYTES",
+        description="The most bytes of text in all events of an organizer, also those that are over.",
+    )
+    queues_per_organizer: int = Field(
+        100, ge=1, validation_alias="ORGANIZER_MAX_QUEUES", description="The most queues of an organizer."
+    )
+    photos_per_organizer: int = Field(
+        2_000,
+        ge=1,
+        validation_alias="ORGANIZER_MAX_PHOTOS",
+        description="The most photos and uploads of an organizer, of at most 5 MB each.",
+    )
 
     @property
     def media_url(self) -> str:

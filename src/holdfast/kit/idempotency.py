@@ -25,15 +25,27 @@ LOCK = 0x6964656D
 """The first key of the advisory locks ("idem") that are held while a request is looked up, done and stored."""
 
 
+LARGE = 16_384
+"""Stored answers with more bytes are large."""
+
+MOST_LARGE = 16_777_216
+"""The most bytes of large answers that are kept for one tenant. Beyond it, only the fact that it answered is kept."""
+
+PORTION = 5_000
+"""The most answers that one statement deletes."""
+
+
 class Request(NamedTuple):
     """A request that may be repeated.
 
     id             the hash of its key and of the key's owner
     fingerprint    the hash of the operation and the command
+    account        whose large answers are counted together
     """
 
     id: bytes
     fingerprint: bytes
+    account: str
 
 
 class Stored(NamedTuple):
@@ -58,7 +70,8 @@ class Idempotency:
 
     def request(self, operation: str, caller: Caller, command: Command, key: str) -> Request:
         asked = operation.encode() + msgspec.json.encode(command)
-        return Request(sha256(f"{self.owner(caller)} {key}".encode()).digest(), sha256(asked).digest())
+        id = sha256(f"{self.owner(caller)} {key}".encode()).digest()
+        return Request(id, sha256(asked).digest(), caller.account)
 
     async def once(
         self,
@@ -77,7 +90,7 @@ class Idempotency:
         fresh = sorted(place for id, place in first.items() if id not in stored)
         done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
         secret = tx.resources.secret
-        await _insert(
+        await self._insert(
             tx,
             {
                 requests[place]: secret.seal(msgspec.json.encode(answer).decode())
@@ -119,6 +132,12 @@ class Idempotency:
     def _replayed(self, secret: Secret, stored: Stored, request: Request) -> Raw | Problem:
         if stored.fingerprint != request.fingerprint:
             return self.reused()
+        if not stored.sealed:
+            return self.reused(
+                "This was done before, but its answer cannot be read any more: it was too large beside others, or is "
+                "of an earlier release.",
+                hint="Look at what was created; use a new key for a new request.",
+            )
         try:
             return Raw(secret.unseal(stored.sealed).encode())
         except Unreadable:
@@ -139,38 +158,54 @@ class Idempotency:
         return {id: Stored(fingerprint, sealed) for id, fingerprint, sealed in rows}
 
     async def forget_answers(self, tx: Tx[Any]) -> int:
-        """Delete the answers that are older than `hours`, except locked ones. Returns how many were deleted."""
+        """Delete a portion of the answers that are older than `hours`. Returns how many were deleted."""
         return await tx.value(
             """
-            with old as (
-                select id from idempotency_answers
-                 where inserted_at < now() - make_interval(hours => %(hours)s) for update skip locked),
-            deleted as (
-                delete from idempotency_answers using old where idempotency_answers.id = old.id returning 1)
+            with deleted as (
+                delete from idempotency_answers
+                 where id = any(array(select id from idempotency_answers
+                                       where inserted_at < now() - make_interval(hours => %(hours)s)
+                                       limit %(limit)s for update skip locked))
+             returning 1)
             select count(*) from deleted
             """,
-            {"hours": self.hours},
+            {"hours": self.hours, "limit": PORTION},
+        )
+
+    async def _insert(self, tx: Tx[Any], answers: Mapping[Request, bytes]) -> None:
+        """Store answers; each replaces an expired answer with the same id.
+
+        Of a large one only the hash of its request is stored, if the tenant's large ones are too many bytes already.
+        """
+        if not answers:
+            return
+        await tx.run(
+            """
+            insert into idempotency_answers (id, fingerprint, sealed, account)
+            select id, fingerprint,
+                   case when answer.account is null
+                          or (select coalesce(sum(octet_length(kept.sealed)), 0) from idempotency_answers as kept
+                               where kept.account = answer.account
+                                 and kept.inserted_at > now() - make_interval(hours => %(hours)s))
+                             + octet_length(answer.sealed) <= %(most)s
+                        then answer.sealed else '' end,
+                   answer.account
+              from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])
+                   as answer (id, fingerprint, sealed, account)
+                on conflict (id) do update
+               set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
+                   inserted_at = excluded.inserted_at
+            """,
+            {
+                "ids": [each.id for each in answers],
+                "fingerprints": [each.fingerprint for each in answers],
+                "sealed": list(answers.values()),
+                "accounts": [each.account if len(sealed) > LARGE else None for each, sealed in answers.items()],
+                "hours": self.hours,
+                "most": MOST_LARGE,
+            },
         )
 
 
 def _lock(request: Request) -> int:
     return int.from_bytes(request.id[:4], signed=True)
-
-
-async def _insert(tx: Tx[Any], answers: Mapping[Request, bytes]) -> None:
-    """Store answers; each replaces an expired answer with the same id."""
-    if not answers:
-        return
-    await tx.run(
-        """
-        insert into idempotency_answers (id, fingerprint, sealed)
-        select * from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[])
-            on conflict (id) do update
-           set fingerprint = excluded.fingerprint, sealed = excluded.sealed, inserted_at = excluded.inserted_at
-        """,
-        {
-            "ids": [each.id for each in answers],
-            "fingerprints": [each.fingerprint for each in answers],
-            "sealed": list(answers.values()),
-        },
-    )

@@ -79,6 +79,22 @@ def in_transaction(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R
     return run
 
 
+def in_portions(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
+    """Turn work that does a portion at a time into the function of a periodic job, which goes on until nothing is left.
+
+    Each portion is a transaction of its own, so that none holds its locks for long or meets the statement timeout.
+    """
+
+    @wraps(work)
+    async def run(steps: Steps[R]) -> int:
+        total = 0
+        while done := await steps.transact(work):
+            total += done
+        return total
+
+    return run
+
+
 def schema() -> list[Migration]:
     """The migrations of procrastinate. A later release may add files; `migrate` then applies only the new ones."""
     directory = Path(procrastinate.schema.SchemaManager.get_migrations_path())

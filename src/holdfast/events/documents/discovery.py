@@ -94,6 +94,13 @@ def _limits(settings: Settings) -> dict[str, str]:
         "organizers_per_hour": str(settings.organizers_per_hour),
         "photos_per_minute": str(settings.photos_per_minute),
         "joins_per_minute": str(settings.joins_per_minute),
+        "keys_share": str(settings.keys_share),
+        "keys_per_hour": str(settings.keys_per_hour),
+        "keys_per_organizer": str(settings.keys_per_organizer),
+        "events_per_organizer": f"{settings.events_per_organizer:,}",
+        "text_per_organizer": f"{settings.text_per_organizer:,}",
+        "queues_per_organizer": str(settings.queues_per_organizer),
+        "photos_per_organizer": f"{settings.photos_per_organizer:,}",
     }
 
 

@@ -17,6 +17,8 @@ from holdfast.events.images import acceptance
 from holdfast.events.organizers.operations import owner
 from holdfast.events.pricing.changes import begin, reprice
 from holdfast.events.pricing.model import Reason, misfits
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
 from holdfast.kit.caller import Caller
@@ -47,7 +49,7 @@ async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
     return present(await find(reader, caller, command.event_id), reader.resources.settings)
 
 
-@refuses(FORBIDDEN, VALIDATION_FAILED)
+@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once.
 
@@ -62,6 +64,9 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     organizer_id = owner(caller, command.organizer_id)
     if unknown := await acceptance.unknown(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
+    most = tx.resources.settings.events_per_organizer
+    await require_room(tx, organizer_id, "events that are neither cancelled nor over", most, sql.COUNT_OPEN)
+    await _require_room_for_text(tx, organizer_id)
     current_price = None if command.pricing_mode == "free" else command.price
     stored = {**msgspec.structs.asdict(command), "current_price": current_price}
     id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
@@ -71,7 +76,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     return await _shown(tx, id)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event; every field is optional.
 
@@ -94,6 +99,8 @@ async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)
+    if _text(after) > _text(before):
+        await _require_room_for_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if after.capacity > before.capacity or before.status == "expired":
@@ -128,6 +135,16 @@ async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
 show_photos = sql.update_image_keys
 
 _UNKNOWN_ORGANIZER = "no organizer has this id"
+
+
+async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
+    most = tx.resources.settings.text_per_organizer
+    await require_room(tx, organizer_id, "bytes of text in all its events", most, sql.TEXT)
+
+
+def _text(event: EventRow) -> int:
+    """The characters of its texts."""
+    return sum(len(text or "") for text in (event.title, event.body, event.address, event.location_name))
 
 
 def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow:

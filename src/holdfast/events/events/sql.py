@@ -23,6 +23,18 @@ select
 """
 
 
+COUNT_OPEN: LiteralString = """
+    select count(*) from events
+     where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()
+"""
+TEXT: LiteralString = """
+    select coalesce(sum(octet_length(title) + octet_length(body) + coalesce(octet_length(address), 0)
+                        + coalesce(octet_length(location_name), 0)), 0)
+      from events where organizer_id = %(organizer_id)s
+"""
+"""The bytes of text in all events of an organizer."""
+
+
 async def find_event(reader: Reader, id: int) -> EventRow | None:
     return await reader.row(
         EventRow,

@@ -12,6 +12,7 @@ from holdfast.events.images.model import EXTENSIONS, LARGEST, PhotoRow, new_key,
 from holdfast.events.images.sandbox import Photo
 from holdfast.events.outbound import Refused
 from holdfast.events.problems import TOO_MANY_UPLOADS
+from holdfast.events.quotas import require_room
 from holdfast.events.resources import Steps, Tx
 from holdfast.events.storage.store import Store
 from holdfast.kit.caller import Caller
@@ -81,7 +82,9 @@ def _declared(content_type: str) -> str:
 
 
 async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
-    """Store the row of a photo whose file is not there yet. Raises `too_many_uploads`."""
+    """Store the row of a photo whose file is not there yet. Raises `quota_exceeded` and `too_many_uploads`."""
+    if row.organizer_id is not None:
+        await require_room(tx, row.organizer_id, "photos", tx.resources.settings.photos_per_organizer, sql.COUNT)
     if not await sql.insert_photo(tx, row, upload=upload):
         raise TOO_MANY_UPLOADS()
 

@@ -1,9 +1,12 @@
 """Statements on photos."""
 
 from collections.abc import Sequence
+from typing import LiteralString
 
 from holdfast.events.images.model import MOST_IDLE, UPLOAD_SECONDS, PhotoRow
 from holdfast.events.resources import Reader, Tx
+
+COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 
 
 async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:

@@ -25,7 +25,7 @@ async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[Ap
     return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 
 
-@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+@refuses(INVALID_API_KEY, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
     organizer_id = await _owner(tx, caller, command.user_id)

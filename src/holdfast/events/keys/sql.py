@@ -85,6 +85,21 @@ async def end_keys(tx: Tx, user_id: int) -> int:
     )
 
 
+async def delete_revoked(tx: Tx, limit: int) -> int:
+    """Delete keys that were revoked more than 30 days ago. Returns how many were deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from api_keys
+             where id = any(array(select id from api_keys where revoked_at < now() - interval '30 days'
+                                   limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": limit},
+    )
+
+
 async def is_organizer(reader: Reader, user_id: int) -> bool:
     return bool(
         await reader.value(

@@ -16,13 +16,13 @@ from holdfast.events.photos.model import (
     Upload,
     present,
 )
-from holdfast.events.problems import TOO_MANY_PHOTOS, TOO_MANY_UPLOADS
+from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS
 from holdfast.events.resources import Concluded, Steps, Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 
-@refuses(TOO_MANY_UPLOADS)
+@refuses(TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
 async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concluded[Upload]:
     """Get an address to upload a photo to.
 
@@ -42,7 +42,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
     return await steps.conclude(expect)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
 async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[AddedPhoto]:
     """Add a photo to an event: from a public address, which the service downloads, or from an upload.
 

@@ -28,6 +28,48 @@ async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]
     )
 
 
+async def thin_price_changes(tx: Tx, limit: int) -> int:
+    """Join changes of the same reason and hour, for events that took place more than 30 days ago. Each is done once.
+
+    Returns how many events there were.
+    """
+    return await tx.value(
+        """
+        with past as (
+            select id from events
+             where pricing_mode = 'dynamic' and prices_thinned_at is null and datetime < now() - interval '30 days'
+             order by datetime limit %(limit)s for no key update skip locked),
+        neighbours as (
+            select price_changes.*, lag(reason) over history as reason_before,
+                   lag("timestamp") over history as timestamp_before
+              from price_changes join past on past.id = event_id
+            window history as (partition by event_id order by price_changes.id)),
+        numbered as (
+            select *, count(*) filter (where reason not in ('tick', 'registration')
+                                          or reason is distinct from reason_before
+                                          or date_trunc('hour', "timestamp") <> date_trunc('hour', timestamp_before))
+                      over (partition by event_id order by id) as run
+              from neighbours),
+        joined as (
+            select event_id, run, max(id) as last_id, (array_agg(original_price order by id))[1] as original_price,
+                   (array_agg(new_price order by id desc))[1] as new_price
+              from numbered group by event_id, run having count(*) > 1),
+        widened as (
+            update price_changes set original_price = joined.original_price from joined
+             where id = last_id and joined.original_price <> joined.new_price),
+        -- A price that rose and fell again within the hour has not changed.
+        deleted as (
+            delete from price_changes using numbered join joined using (event_id, run)
+             where price_changes.id = numbered.id
+               and (numbered.id <> last_id or joined.original_price = joined.new_price)),
+        done as (
+            update events set prices_thinned_at = now() from past where events.id = past.id returning 1)
+        select count(*) from done
+        """,
+        {"limit": limit},
+    )
+
+
 async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     await tx.run(
         """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.events.organizers.operations import owner
-from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
+from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE, QUOTA_EXCEEDED
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
@@ -29,6 +29,7 @@ from holdfast.events.queues.model import (
     present,
     status_path,
 )
+from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
@@ -57,7 +58,7 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
     )
 
 
-@refuses(FORBIDDEN, VALIDATION_FAILED)
+@refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     """Create a waiting room. While it is active visitors may join, and are released in order of arrival.
 
@@ -65,6 +66,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     in an iframe: when it is their turn they are sent on to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
+    await require_room(tx, organizer_id, "queues", tx.resources.settings.queues_per_organizer, sql.COUNT)
     id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": ["no organizer has this id"]})

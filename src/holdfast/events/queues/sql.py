@@ -46,6 +46,9 @@ async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetP
     )
 
 
+COUNT: LiteralString = "select count(*) from queues where organizer_id = %(organizer_id)s and deleted_at is null"
+
+
 async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
     """The id of the new queue, or None when no organizer has the id given."""
     return await tx.value(

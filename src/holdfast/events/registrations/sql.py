@@ -127,18 +127,51 @@ async def promote(tx: Tx, event_id: int, except_user: str | None) -> None:
     )
 
 
-async def delete_old_rejections(tx: Tx) -> int:
-    """Delete rejections if both the settlement and the event's date are more than 30 days ago; skip locked ones."""
+async def delete_old_rejections(tx: Tx, limit: int) -> int:
+    """Delete rejections if both the settlement and the event's date are more than 30 days ago."""
     return await tx.value(
         """
         with old as (
-            select event_id, user_id from registrations join events on events.id = event_id
-             where status = 'rejected' and greatest(events.datetime, settled_at) < now() - interval '30 days'
-               for update of registrations skip locked),
+            select registrations.event_id, registrations.user_id
+              from registrations join events on events.id = registrations.event_id
+             where registrations.status = 'rejected'
+               and greatest(events.datetime, registrations.settled_at) < now() - interval '30 days'
+             limit %(limit)s for update of registrations skip locked),
         deleted as (
             delete from registrations using old
              where registrations.event_id = old.event_id and registrations.user_id = old.user_id
          returning 1)
         select count(*) from deleted
+        """,
+        {"limit": limit},
+    )
+
+
+async def find_registrants(reader: Reader, after: int, limit: int) -> dict[int, bool]:
+    """The next accounts after an id, each with whether it is still needed."""
+    rows = await reader.tuples(
         """
+        select id, role <> 'user' or slug is not null or password_hash is not null
+                   or inserted_at > now() - interval '1 day'
+                   or coalesce((select true from registrations where user_id = users.id limit 1), false)
+          from users where id > %(after)s order by id limit %(limit)s
+        """,
+        {"after": after, "limit": limit},
+    )
+    return dict(rows)
+
+
+async def delete_registrants(tx: Tx, ids: Sequence[int]) -> int:
+    """Delete those of the accounts that have no registration. Returns how many were deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from users
+             where id = any(array(select id from users where id = any(%(ids)s) and role = 'user'
+                                   order by id for update skip locked))
+               and (select true from registrations where user_id = users.id limit 1) is null
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"ids": list(ids)},
     )

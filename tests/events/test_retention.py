@@ -1,0 +1,171 @@
+"""What nobody needs any more is deleted by jobs, a portion at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from holdfast.events.jobs import IDEMPOTENCY
+from holdfast.events.keys import retention as keys
+from holdfast.events.registrations import intake, retention
+from holdfast.events.registrations.model import AcceptRegistration
+from holdfast.events.resources import Tx
+from holdfast.kit import idempotency
+from holdfast.kit.caller import access_token
+from holdfast.kit.jobs import in_portions
+from holdfast.kit.modes import Call
+from holdfast.kit.steps import Steps
+from tests.support import Service, eventually
+
+
+async def run(service: Service, job: Callable[[Tx], Awaitable[int]]) -> int:
+    return await in_portions(job)(Steps(service.database))
+
+
+async def forget_registrants(service: Service) -> int:
+    return await retention.forget_registrants(Steps(service.database))
+
+
+async def addresses(service: Service) -> list[str]:
+    return [email for (email,) in await service.run_sql("select email from users where role = 'user' order by email")]
+
+
+async def age(service: Service) -> None:
+    """Make every account two days old."""
+    await service.run_sql("update users set inserted_at = now() - interval '2 days'")
+
+
+# API keys
+
+
+async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) -> None:
+    ada = await service.organizer()
+    for name in ("Old", "Young"):
+        made = (await ada.post("/api/keys", {"api_key": {"name": name}})).json()["data"]
+        await ada.delete(f"/api/keys/{made['id']}")
+    await service.run_sql("update api_keys set revoked_at = now() - interval '31 days' where name = 'Old'")
+
+    assert await run(service, keys.forget_keys) == 1
+
+    assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
+
+
+async def test_a_portion_at_a_time_everything_is_deleted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "PORTION", 3)
+    monkeypatch.setattr(idempotency, "PORTION", 3)
+    monkeypatch.setattr(retention, "PORTION", 3)
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, datetime="2031-01-01T00:00:00Z")
+    for number in range(8):
+        await ada.register(event["id"], email=f"{number}@example.com")
+    await service.settle()
+    await service.run_sql(
+        """
+        insert into api_keys (user_id, name, start, hash, active, revoked_at)
+        select %(id)s, 'Old', '12345678', sha256(n::text::bytea), false, now() - interval '31 days'
+          from generate_series(1, 8) as n
+        """,
+        id=ada.id,
+    )
+    await service.run_sql(
+        """
+        insert into idempotency_answers (id, fingerprint, sealed, inserted_at)
+        select sha256(n::text::bytea), sha256(''), '', now() - interval '25 hours' from generate_series(1, 8) as n
+        """
+    )
+    await service.run_sql("update events set datetime = now() - interval '31 days'")
+    await service.run_sql("update registrations set settled_at = now() - interval '31 days'")
+
+    jobs = (keys.forget_keys, IDEMPOTENCY.forget_answers, retention.forget_rejections)
+    one_portion = [await service.database.transact(job) for job in jobs]
+    the_others = [await run(service, job) for job in jobs]
+
+    assert one_portion == [3, 3, 3]
+    assert the_others == [5, 5, 4]
+    assert await service.run_sql("select status from registrations") == [("registered",)]
+
+
+# People
+
+
+async def test_people_without_a_registration_are_deleted_and_others_stay(service: Service) -> None:
+    ada = await service.organizer(email="ada@example.com")
+    event = await ada.create_event(capacity=1)
+    polls = {name: await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben", "cal")}
+    await service.settle()
+    await ada.register((await ada.create_event())["id"], email="dee@example.com")
+    await ada.delete(polls["ann"])
+    await age(service)
+
+    assert await forget_registrants(service) == 1
+    assert await forget_registrants(service) == 0
+
+    assert await addresses(service) == ["ben@example.com", "cal@example.com", "dee@example.com"]
+    assert (await ada.get("/api/events")).status_code == 200
+    assert (await ada.get(polls["ann"])).json()["code"] == "not_found"
+
+
+async def test_an_account_of_today_and_one_with_a_password_stay(service: Service) -> None:
+    ada = await service.organizer()
+    for name in ("young", "secret"):
+        await ada.delete(await ada.register((await ada.create_event())["id"], email=f"{name}@example.com"))
+    await service.run_sql(
+        """
+        update users set inserted_at = now() - interval '2 days', password_hash = 'x'
+         where email = 'secret@example.com'
+        """
+    )
+
+    assert await forget_registrants(service) == 0
+    assert await addresses(service) == ["secret@example.com", "young@example.com"]
+
+
+async def test_accounts_are_looked_at_and_deleted_a_portion_at_a_time(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "WINDOW", 3)
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    ada = await service.organizer()
+    event = await ada.create_event()
+    for number in range(10):
+        poll = await ada.register(event["id"], email=f"{number}@example.com")
+        if number % 2:
+            await ada.delete(poll)
+    await age(service)
+
+    assert await forget_registrants(service) == 5
+    assert await addresses(service) == [f"{number}@example.com" for number in range(0, 10, 2)]
+
+
+async def test_whoever_is_registered_at_that_moment_keeps_the_account(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    poll = await ada.register(event["id"], email="ann@example.com")
+    await ada.delete(poll)
+    await age(service)
+
+    async with service.database.transaction() as tx:
+        call = Call(access_token(ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
+        [accepted] = await intake.accept(tx, [call])
+        forgetting = asyncio.create_task(forget_registrants(service))
+        await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
+    assert await forgetting == 0
+
+    assert accepted.stored
+    assert await service.settle() == 1
+    assert (await ada.get(poll)).json()["data"]["status"] == "registered"
+
+
+async def test_whoever_was_forgotten_may_come_again(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    first = await ada.register(event["id"], email="ann@example.com")
+    await ada.delete(first)
+    await age(service)
+    await forget_registrants(service)
+
+    again = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    assert again != first
+    assert (await ada.get(again)).json()["data"]["email"] == "ann@example.com"
