@@ -34,12 +34,16 @@ FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
 
 @dataclass
 class Asked:
-    """A request, when it was sent first, and when and what was answered. What was not answered is unknown."""
+    """A request, when it was sent first, and when and what was answered. What was not answered is unknown.
+
+    lost    whether it was sent again because the first answer was lost
+    """
 
     request: Any
     sent: float
     answered: float = inf
     answer: Any = None
+    lost: bool = False
 
 
 @dataclass
@@ -75,6 +79,7 @@ class History:
                 break
             if once:
                 break
+            asked.lost = True
         return asked
 
     async def run(self, client: Callable[[httpx2.AsyncClient, int], Awaitable[None]]) -> None:

@@ -128,7 +128,12 @@ def explain(asked: list[Asked], model: Ledger, versions: list[tuple[int, list[An
     model.entries += [entry(each) for version, entries in versions if version <= began for each in entries]
     changes = {each.request[0]: each for each in asked if each.request[0]}
     made = {entries[0]["reason"]: version for version, entries in versions}
-    refusals = Refusals([each for each in changes.values() if isinstance(each.answer, str)], changes, made)
+    refused = [each for each in changes.values() if isinstance(each.answer, str)]
+    for each in refused:
+        if each.lost and each.request[0] in made:
+            # A refusal is not kept: what was lost may be done after what was sent in its place was refused.
+            changes[each.request[0]] = Asked(each.request, each.sent)
+    refusals = Refusals(refused, changes, made)
     reads = [each for each in asked if each.request[1] == "get_availability"]
     states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
     refusals.try_on(model)
@@ -143,7 +148,7 @@ def explain(asked: list[Asked], model: Ledger, versions: list[tuple[int, list[An
             refusals.end_before(changes[name])
             _, tool, arguments = changes[name].request
             answer = model.call(tool, **arguments, idempotency_key=name)
-            agree(changes[name].answer == answer, f"{name} was told {changes[name].answer}, and did {answer}")
+            agree(changes[name].answer in (None, answer), f"{name} was told {changes[name].answer}, and did {answer}")
         agree(isinstance(answer, dict), f"{name} made {entries}, and must be refused: {answer}")
         told = [entry(each) for each in entries]
         agree(told == answer["entries"], f"{name} made {told}, not {answer['entries']}")
