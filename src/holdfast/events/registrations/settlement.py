@@ -191,18 +191,21 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
     """
     rows = await tx.tuples(
         """
+        -- A row that was never locked has no xmax: only the others are asked for, which costs a lock each.
         with pending as materialized (
-            select event_id, user_id, received_at, arrival from registrations
+            select event_id, user_id, received_at, arrival, xmax <> '0'::xid as was_locked from registrations
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
         free as materialized (
-            select event_id, user_id from registrations
-             where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
-             order by received_at, arrival limit %(limit)s for no key update skip locked),
+            select mine.* from pending
+             cross join lateral (select event_id, user_id from registrations
+                                  where was_locked and event_id = pending.event_id and user_id = pending.user_id
+                                  limit 1 for no key update skip locked) as mine),
         oldest as (
             select event_id, user_id, row_number() over line as place,
-                   bool_and(free.user_id is not null) over line as is_next
-              from pending left join free using (event_id, user_id)
+                   bool_and(not was_locked or (event_id, user_id) in (select event_id, user_id from free)) over line
+                   as is_next
+              from pending
             window line as (partition by event_id order by received_at, arrival)),
         outcome as (
             select oldest.event_id, oldest.user_id,
