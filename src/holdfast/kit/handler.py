@@ -171,8 +171,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str 
         raise problems.BAD_REQUEST("Content-Length is not a number of bytes.")
     if int(length) > MAX_BODY:
         raise problems.PAYLOAD_TOO_LARGE()
-    body = bytearray()
-    more = True
+    body, more = bytearray(), True
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while more:
@@ -191,9 +190,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str 
 
 
 def undeclared(kind: str) -> problems.Problem:
-    return problems.UNSUPPORTED_MEDIA_TYPE(
-        f"The body is not declared as {kind}.", hint=f"Send the header Content-Type: {kind}."
-    )
+    return problems.UNSUPPORTED_MEDIA_TYPE(f"The body is not declared as {kind}.", hint=f"Send Content-Type: {kind}.")
 
 
 class Reply(Struct):
