@@ -46,6 +46,8 @@ def template_url(data_dir: Path) -> Iterator[str]:
         with psycopg.connect(make_conninfo(server, user="postgres"), autocommit=True) as connection:
             connection.execute("alter role holdfast createdb")
             connection.execute("grant set on parameter deadlock_timeout to holdfast")
+            # A database in which autovacuum works just then could not be dropped otherwise.
+            connection.execute("grant pg_signal_backend to holdfast")
             connection.execute("alter system set fsync = off")
             connection.execute("select pg_reload_conf()")
     with template_database(server, "holdfast_template", EVENTS) as url:

@@ -64,6 +64,7 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
 
         postgres.start()
         until(lambda: is_served(http), seconds=AT_ONCE)
+        until(lambda: "the database is back" in process.log.read_text())
 
     lines = process.log.read_text().splitlines()
     assert len([line for line in lines if "the database is away" in line]) == 1

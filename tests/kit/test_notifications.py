@@ -90,6 +90,7 @@ async def test_a_transaction_that_is_run_again_notifies_once(boxes: Service, set
         nonlocal runs
         runs += 1
         await tx.run("set transaction isolation level repeatable read")
+        await tx.value("select 'the snapshot is taken now'")
         await tx.notify("doors", f"run {runs}")
         if runs == 1:
             await boxes.run_sql("update boxes set content = content + 10 where id = 1")

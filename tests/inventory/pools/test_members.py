@@ -103,7 +103,7 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
     ("tool", "arguments", "blamed"),
     [
         ("link_variants", {"members": []}, "members"),
-        ("link_variants", {"members": [LINK, {**LINK, "units_per_sale": 1}]}, "variant_gid"),
+        ("link_variants", {"members": [LINK, {**LINK, "units_per_sale": 1}]}, "members"),
         ("link_variants", {"members": [{**LINK, "units_per_sale": 0}]}, "members"),
         ("link_variants", {"members": [{**LINK, "units_per_sale": 10**9 + 1}]}, "members"),
         ("link_variants", {"members": [{**LINK, "quantity": 4}]}, "members"),
@@ -111,7 +111,7 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
         ("update_member", {"variant_gid": SIX_PACK, "units_per_sale": 0}, "units_per_sale"),
         ("update_member", {"variant_gid": SIX_PACK, "units_per_sale": -6}, "units_per_sale"),
         ("unlink_variants", {"variant_gids": []}, "variant_gids"),
-        ("unlink_variants", {"variant_gids": [SIX_PACK, SIX_PACK]}, "variant_gid"),
+        ("unlink_variants", {"variant_gids": [SIX_PACK, SIX_PACK]}, "variant_gids"),
     ],
     ids=str,
 )
