@@ -97,7 +97,7 @@ def service(database: Database) -> Service:
     settings = resources.settings
     ring = KeyRing(database, shops.find_callers)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
-    credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
+    credentials = Credentials(ring, Tokens(database, settings.base_url, settings.is_issuer), settings.base_url)
     live = Live(database)
     streams = Streams(
         {

@@ -63,8 +63,7 @@ class Product(Generic[S, R]):
         """
         settings = read(self.settings)
         logs.configure(settings.log_level)
-        base_url = settings.base_url or (address_of(listener) if listener else "")
-        return settings.model_copy(update={"base_url": base_url})
+        return settings.served_at(address_of(listener)) if listener else settings
 
     def ready(self, settings: S) -> S:
         """The settings with the URL of a database that is up to date. The embedded database is migrated if necessary.
@@ -194,7 +193,8 @@ class Product(Generic[S, R]):
     def worker(self) -> ASGIApp:
         """The application of one of several worker processes."""
         end_with_parent()
-        return self.app(self.configured(), background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
+        settings = self.configured().served_at(os.environ["_HOLDFAST_ADDRESS"])
+        return self.app(settings, background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
 
     def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> Served:
         """The service, ready to be served on a socket."""
@@ -210,8 +210,8 @@ class Product(Generic[S, R]):
         with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
-            for setting in ("database_url", "base_url"):
-                os.environ[self._variable(setting)] = getattr(settings, setting)
+            os.environ["_HOLDFAST_ADDRESS"] = address_of(listener)
+            os.environ[self._variable("database_url")] = settings.database_url
             os.environ[self._variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
             Multiprocess(config, [listener]).run()

@@ -3,14 +3,14 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 import psycopg
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from psycopg.conninfo import conninfo_to_dict
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, SettingsConfigDict
 
 from holdfast.kit.addresses import is_web_address
@@ -83,6 +83,23 @@ class Settings(BaseSettings):
         validation_alias="DATABASE_POOL_SIZE",
         description="Database connections one process may hold for requests.",
     )
+
+    _own_address: bool = PrivateAttr(default=False)
+
+    def served_at(self, address: str) -> Self:
+        """The settings of a process that serves an address, which is its base address unless one is named."""
+        if self.base_url:
+            return self
+        served = self.model_copy(update={"base_url": address})
+        served._own_address = True
+        return served
+
+    def is_issuer(self, address: str) -> bool:
+        """Whether a token may name this issuer, if one of our keys signed it.
+
+        Without a named base address, each process of the database names the address that it serves itself.
+        """
+        return self._own_address or address == self.base_url
 
     @field_validator("database_url")
     @classmethod

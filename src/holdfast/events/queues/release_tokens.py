@@ -98,7 +98,7 @@ async def _verified(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenD
         claims = msgspec.json.decode(keys.opened(token, {TYP})[1], type=Claims)
     except (InvalidToken, ValueError) as error:
         raise _refused("This is not a release token of this service.", "signature") from error
-    if claims.iss != tx.resources.settings.base_url or _audience(claims.qid) not in claims.aud:
+    if not tx.resources.settings.is_issuer(claims.iss) or _audience(claims.qid) not in claims.aud:
         raise _refused("The token is for somebody else.", "audience")
     if not caller.may_access(claims.org):
         # Nothing is revealed about tokens of other organizers, not even that they have expired.

@@ -36,8 +36,8 @@ class Credentials:
         self.tokens = tokens
         self.token_endpoint = f"{base_url}/oauth/token"
         self.resources = frozenset({base_url, f"{base_url}/mcp"})
-        self._assertion = TokenType("oauth-id-jag+jwt", base_url, LIFETIME, AgentClaims)
-        self._access_token = TokenType("at+jwt", f"{base_url}/mcp", LIFETIME, AgentClaims)
+        self._assertion = TokenType("oauth-id-jag+jwt", "", LIFETIME, AgentClaims)
+        self._access_token = TokenType("at+jwt", "/mcp", LIFETIME, AgentClaims)
 
     async def caller(self, credential: str | None) -> Caller:
         """The caller a credential belongs to. Raises `missing_api_key` or `invalid_api_key`."""

@@ -6,7 +6,7 @@ The keys are a `KeySet`; see `signing.py`. The time of tokens is the database's,
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -54,7 +54,7 @@ class TokenType(Generic[C]):
     """A type of token.
 
     typ         the media type in its header, which keeps a token from passing for one of another type
-    audience    who is to believe it
+    audience    who is to believe it: a path of the issuer
     lifetime    seconds
     claims      what it says
     """
@@ -93,12 +93,21 @@ class _CurrentKeys:
 class Tokens:
     """Signs and verifies the tokens of one service.
 
-    issuer    the service's address, without a slash at the end
+    issuer       the service's address, without a slash at the end
+    is_issuer    whether the token of an issuer is accepted, if one of the keys signed it; None: only those of `issuer`
     """
 
-    def __init__(self, database: Database[Any], issuer: str, keys: KeySet = KEYS) -> None:
+    def __init__(
+        self,
+        database: Database[Any],
+        issuer: str,
+        is_issuer: Callable[[str], bool] | None = None,
+        *,
+        keys: KeySet = KEYS,
+    ) -> None:
         self._database = database
         self._issuer = issuer
+        self._is_issuer = is_issuer or issuer.__eq__
         self._set = keys
         self._current: _CurrentKeys | None = None
         self._reading = asyncio.Lock()
@@ -111,7 +120,7 @@ class Tokens:
         expires_at = issued_at + type.lifetime
         said: Mapping[str, Any] = {
             "iss": self._issuer,
-            "aud": type.audience,
+            "aud": self._issuer + type.audience,
             "sub": subject,
             "iat": issued_at,
             "exp": expires_at,
@@ -146,7 +155,7 @@ class Tokens:
             claims = msgspec.json.decode(content, type=type.claims)
         except ValueError as error:  # msgspec's errors are ValueErrors
             raise InvalidToken("The token is not signed by this service.") from error
-        if (claims.iss, claims.aud) != (self._issuer, type.audience):
+        if not self._is_issuer(claims.iss) or claims.aud != claims.iss + type.audience:
             raise InvalidToken("The token is for somebody else.")
         return type, claims
 

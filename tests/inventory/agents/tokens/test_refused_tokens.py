@@ -13,7 +13,7 @@ from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import Tokens, TokenType
-from tests.inventory.agents.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
+from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
@@ -66,7 +66,7 @@ async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
         "the plain type": sign({**header, "typ": "JWT"}),
         "another issuer": sign(header, iss="https://evil.example"),
         "another audience": sign(header, aud=ISSUER),
-        "two audiences": sign(header, aud=[TICKET.audience, ISSUER]),
+        "two audiences": sign(header, aud=[AUDIENCE, ISSUER]),
         "no audience": sign(header, aud=None),
         "no expiry": sign(header, exp=None),
         "no start": sign(header, iat=None),

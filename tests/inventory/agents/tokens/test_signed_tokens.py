@@ -9,7 +9,7 @@ from joserfc.jwk import KeySet
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import Tokens
-from tests.inventory.agents.tokens.tickets import ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
+from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
 
 
 async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:
@@ -17,7 +17,7 @@ async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:
     signed = await signer.sign(TICKET, "ada", seat="7")
 
     claims = await signer.verify(signed.token, TICKET)
-    assert (claims.iss, claims.aud, claims.sub, claims.seat) == (ISSUER, TICKET.audience, "ada", "7")
+    assert (claims.iss, claims.aud, claims.sub, claims.seat) == (ISSUER, AUDIENCE, "ada", "7")
     assert claims.exp == claims.iat + 600 == signed.expires_at.timestamp()
     assert await signer.verify(signed.token, VOUCHER, TICKET) == claims
 

@@ -16,6 +16,7 @@ from holdfast.kit.secrets import Secret
 from holdfast.kit.signing import InvalidToken
 
 ISSUER = "https://example.com"
+AUDIENCE = "https://example.com/door"
 SECRET = Secret(b"a secret of thirty-two characters")
 
 TABLE = """
@@ -27,8 +28,8 @@ class Ticket(Claims, frozen=True):
     seat: str
 
 
-TICKET = TokenType("ticket+jwt", "https://door.example.com", 600, Ticket)
-VOUCHER = TokenType("voucher+jwt", "https://door.example.com", 600, Ticket)
+TICKET = TokenType("ticket+jwt", "/door", 600, Ticket)
+VOUCHER = TokenType("voucher+jwt", "/door", 600, Ticket)
 
 
 @dataclass(frozen=True)

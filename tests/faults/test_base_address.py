@@ -1,0 +1,57 @@
+"""Release tokens of two processes that serve different addresses of one database."""
+
+from pathlib import Path
+
+import httpx2
+
+from tests.faults.processes import Process, serving
+from tests.support import eventually, queue_fields
+
+
+async def released(process: Process) -> tuple[str, str]:
+    """The key of an organizer, and the release token of a visitor of its queue."""
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30) as http:
+        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
+        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
+        http.headers["X-API-Key"] = key
+        queue = (await http.post("/api/queues", json={"queue_event": queue_fields()})).json()["data"]["id"]
+        await http.post(f"/api/queues/{queue}/join", json={"visitor_id": "ann"})
+        status = f"/api/queues/{queue}/status/ann"
+
+        async def is_released() -> bool:
+            return "token" in (await http.get(status)).json()
+
+        await eventually(is_released)
+        return key, (await http.get(status)).json()["token"]
+
+
+async def accepted(process: Process, key: str, token: str) -> int:
+    async with httpx2.AsyncClient(base_url=process.url, timeout=30, headers={"X-API-Key": key}) as http:
+        return (await http.post("/api/queues/verify_token", json={"token": token})).status_code
+
+
+async def test_without_a_base_address_each_process_accepts_the_tokens_of_the_others(
+    database_url: str, tmp_path: Path
+) -> None:
+    with serving(database_url, tmp_path, 2) as (one, other):
+        key, token = await released(one)
+
+        assert await accepted(one, key, token) == 200
+        assert await accepted(other, key, token) == 200
+
+
+async def test_workers_accept_the_tokens_of_a_process_at_another_port(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 1) as (one,), serving(database_url, tmp_path, 1, "--workers", "2") as (many,):
+        key, token = await released(one)
+
+        assert await accepted(many, key, token) == 200
+
+
+async def test_a_named_base_address_accepts_only_tokens_that_name_it(database_url: str, tmp_path: Path) -> None:
+    with (
+        serving(database_url, tmp_path, 1) as (unnamed,),
+        serving(database_url, tmp_path, 1, base_url="http://events.example") as (named,),
+    ):
+        key, token = await released(unnamed)
+
+        assert await accepted(named, key, token) == 401
