@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator
+from typing import IO
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,6 +34,16 @@ async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
             yield
         finally:
             server.should_exit = True
+
+
+def said(lines: IO[str]) -> str:
+    """What `holdfast up` says until it serves. Fails if it ends before."""
+    text = ""
+    for line in lines:
+        if line == "Stop with Ctrl-C.\n":
+            return text
+        text += line
+    raise AssertionError(f"it ended after saying: {text}")
 
 
 def running_already(app: ASGIApp) -> ASGIApp:

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.kit import embedded
+from tests.serving import said
 
 CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
@@ -56,8 +57,7 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     )
     try:
         assert up.stdout
-        said = "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
-        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", said, re.MULTILINE)
+        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", said(up.stdout), re.MULTILINE)
         answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs")]
     finally:
         up.terminate()

@@ -12,6 +12,7 @@ from holdfast import __version__
 from holdfast.kit import embedded
 from tests.docs.test_readme import free_port
 from tests.faults.processes import HOLDFAST
+from tests.serving import said
 from tests.test_cli import holdfast
 
 
@@ -28,7 +29,7 @@ def running(data_dir: Path, *ports: str) -> Generator[str]:
     up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
     assert up.stdout
     try:
-        yield "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
+        yield said(up.stdout)
     finally:
         up.terminate()
         up.communicate()
@@ -56,9 +57,9 @@ def test_the_first_start_shows_keys_and_each_start_says_how_to_get_others() -> N
         pass
 
     assert (first.count("hf_"), second.count("hf_")) == (3, 0)
-    for said in (first, second):
-        assert "holdfast events key create --admin --name NAME" in said
-        assert "holdfast events key create --organizer SLUG --name NAME" in said
+    for each in (first, second):
+        assert "holdfast events key create --admin --name NAME" in each
+        assert "holdfast events key create --organizer SLUG --name NAME" in each
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 

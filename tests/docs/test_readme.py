@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import HOLDFAST
+from tests.serving import said
 
 README = Path(__file__).parents[2] / "README.md"
 ADDRESSES = {"inventory": "127.0.0.1:8001", "events": "127.0.0.1:8002"}
@@ -42,7 +43,7 @@ def test_a_first_sale_and_a_first_registration_by_the_readmes_own_lines(tmp_path
     (tmp_path / ".venv").symlink_to(Path(HOLDFAST).parents[1])
     try:
         assert up.stdout
-        started = "".join(iter(up.stdout.readline, "Stop with Ctrl-C.\n"))
+        started = said(up.stdout)
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", lines],
             cwd=tmp_path,

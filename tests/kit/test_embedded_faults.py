@@ -179,13 +179,29 @@ def test_nobody_but_its_owner_reaches_the_server_and_the_service_is_no_superuser
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
-def test_directories_above_are_left_as_they_are_and_one_that_is_closed_is_named(directory: Path) -> None:
+def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(directory: Path) -> None:
+    if subprocess.run(["unshare", "--user", "--map-user=70", "true"], check=False).returncode:
+        pytest.skip("this system has no user namespaces")
     closed = directory / "closed"
     closed.mkdir(mode=0o700)
 
-    with pytest.raises(CannotRun, match=rf"may not enter {closed}. Set HOLDFAST_DATA_DIR to a directory in a place"):
-        database_url(closed / "data", "events")
+    with started(closed / "data", "events") as (user,):
+        assert ask(user.url, "select current_user") == "holdfast"
+        User.end(user)
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+def test_without_user_namespaces_a_closed_directory_is_named(directory: Path) -> None:
+    closed = directory / "closed"
+    closed.mkdir(mode=0o700)
+    without = {**os.environ, "PATH": "", "HOLDFAST_DATA_DIR": str(closed / "data")}
+
+    command = [sys.executable, "-m", "holdfast", "inventory", "migrate"]
+    refused = subprocess.run(command, env=without, capture_output=True, text=True, check=False)
+
+    assert refused.returncode == 1
+    assert f"may not enter {closed}. Set HOLDFAST_DATA_DIR to a directory in a place" in refused.stderr
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 

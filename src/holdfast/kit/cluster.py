@@ -12,8 +12,10 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psutil
@@ -80,13 +82,18 @@ class Cluster:
         if self.directory.exists() and any(self.directory.iterdir()):
             self.directory.rename(tempfile.mkdtemp(prefix=f"{name}.unfinished-", dir=parent))
         fresh = Path(tempfile.mkdtemp(prefix=f"{name}.new-", dir=parent))
-        user = self._user()
-        if user:
-            os.chown(fresh, user["user"], user["group"])
+        account = self._account()
+        if account.options:
+            os.chown(fresh, account.user, account.group)
         command = [PROGRAMS / "initdb", "--auth=trust", "--encoding=utf8", "-U", SUPERUSER, "-D", fresh]
-        self._check_reach()
         made = subprocess.run(  # noqa: S603 - the command is ours
-            command, capture_output=True, text=True, check=False, cwd="/", env=_environment(), **user
+            [*account.through, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=_environment(),
+            **account.options,
         )
         if made.returncode:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -150,19 +157,19 @@ class Cluster:
             "unix_socket_permissions": "0700",
         }
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
-        self._check_reach()
+        account = self._account()
         self._reap()
         with self._log.open("a") as log:
             self._log_begins = log.tell()
             self._started = subprocess.Popen(  # noqa: S603 - the command is ours
-                [PROGRAMS / "postgres", "-D", self.directory, *options],
+                [*account.through, PROGRAMS / "postgres", "-D", self.directory, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
                 env=_environment(),
                 start_new_session=True,  # Ctrl-C is for this process, which then stops the server
-                **self._user(),
+                **account.options,
             )
             return self._started
 
@@ -172,34 +179,68 @@ class Cluster:
             log.seek(self._log_begins)
             return _complaint(log.read())
 
-    def _user(self) -> dict[str, Any]:
-        """The user to run PostgreSQL as: the owner of the directory, or a user made for it; not root."""
+    def _account(self) -> "_Account":
+        """Who runs PostgreSQL: this process, or if it is root, the owner of the directory, or a user made for it.
+
+        Raises `CannotRun` if nobody can, because a directory above is closed to that user.
+        """
         if os.geteuid() != 0:
-            return {}
+            return _Account(os.geteuid(), os.getegid())
         owner = self.directory.stat() if self.directory.exists() else None
         if owner is not None and owner.st_uid != 0:
-            user, group = owner.st_uid, owner.st_gid
-        else:
-            entry = ensure_user_exists(USER)
-            assert entry is not None
-            user, group = entry.pw_uid, entry.pw_gid
-        return {"user": user, "group": group, "extra_groups": []}
+            return self._within_reach(_Account(owner.st_uid, owner.st_gid))
+        entry = ensure_user_exists(USER)
+        assert entry is not None
+        user, root = _Account(entry.pw_uid, entry.pw_gid), _renamed(entry.pw_uid, entry.pw_gid)
+        if owner is not None and root:
+            return root
+        try:
+            return self._within_reach(user)
+        except CannotRun:
+            if root:
+                return root
+            raise
 
-    def _check_reach(self) -> None:
-        """Raise `CannotRun` if the user that PostgreSQL runs as may not enter a directory it needs."""
-        user = self._user()
-        if not user:
-            return
+    def _within_reach(self, account: "_Account") -> "_Account":
         for path, remedy in (
             (self.directory, "Set HOLDFAST_DATA_DIR to a directory in a place that every user may enter"),
             (PROGRAMS / "postgres", "Install Holdfast in a place that every user may enter"),
         ):
             for above in reversed(path.parents):
-                if not _may_enter(above.stat(), user["user"], user["group"]):
+                if not _may_enter(above.stat(), account.user, account.group):
                     raise CannotRun(
                         f"PostgreSQL does not run as root, and the user it runs as may not enter {above}. "
                         f"{remedy}, or run Holdfast as another user than root."
                     )
+        return account
+
+
+class _Account(NamedTuple):
+    """A user of the machine, and the command through which it runs a program."""
+
+    user: int
+    group: int
+    through: Sequence[str] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a process that root starts for this user."""
+        if self.user == os.geteuid():
+            return {}
+        return {"user": self.user, "group": self.group, "extra_groups": []}
+
+
+@cache
+def _renamed(user: int, group: int) -> _Account | None:
+    """Root in a namespace where it has the number of another user, which is all that PostgreSQL asks for.
+
+    There it may enter what root owns, and has no other power of root. None: this system has no user namespaces.
+    """
+    through = ("unshare", "--user", f"--map-user={user}", f"--map-group={group}")
+    if shutil.which(through[0]) is None:
+        return None
+    tried = subprocess.run([*through, "true"], capture_output=True, check=False)  # noqa: S603 - the command is ours
+    return None if tried.returncode else _Account(0, 0, through)
 
 
 def _works_in(process: psutil.Process, directory: Path) -> bool:
