@@ -134,7 +134,9 @@ def fields(kind: type[Command]) -> tuple[FieldInfo, ...]:
 
 def _complete(value: Any, field: FieldInfo) -> Any:
     """The value; seconds are added to a time without seconds, which is what HTML forms send."""
-    return _MINUTES.sub(r"\1:00\2", value) if isinstance(value, str) and _is(field, DateTimeType) else value
+    if isinstance(value, str) and _MINUTES.search(value) and _is(field, DateTimeType):
+        return _MINUTES.sub(r"\1:00\2", value)
+    return value
 
 
 def numbered(kind: type[Command], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
 SESSION: LiteralString = """
     set timezone = 'UTC';
     set statement_timeout = '30s';
+    -- Plans are cached while tables are small. Without this a scan of a small table may be cached, which later is slow.
+    set random_page_cost = 1.1;
     -- Whoever needs a row that others have locked waits for so long, and is then refused.
     set lock_timeout = '5s';
     -- The locks of a process that stalls, or whose machine fails, must be released.
