@@ -188,23 +188,29 @@ def drop_used(connection: psycopg.Connection[Any]) -> None:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(_used.pop())))
 
 
+UNLIMITED: dict[str, Any] = {
+    "messages_per_second": 1_000_000,
+    "registrations_per_minute": 1_000_000,
+    "photos_per_minute": 1_000_000,
+    "organizers_per_hour": 1_000_000,
+    "refused_organizers_per_hour": 1_000_000,
+    "keys_per_hour": 1_000_000,
+    "keys_per_organizer": 1_000_000,
+    "events_per_organizer": 1_000_000,
+    "text_per_organizer": 1_000_000_000,
+    "queues_per_organizer": 1_000_000,
+    "photos_per_organizer": 1_000_000,
+    "joins_per_minute": 1_000_000,
+    "room_joins_per_minute": 1_000_000,
+}
+"""Settings of the events service that put rate limits and quotas out of the way."""
+
+
 def unlimited(database_url: str, data_dir: Path) -> Settings:
     """The defaults, with rate limits and quotas out of the way."""
     return Settings(
         data_dir=data_dir,
         database_url=database_url,
         base_url="http://events.test",
-        messages_per_second=1_000_000,
-        registrations_per_minute=1_000_000,
-        photos_per_minute=1_000_000,
-        organizers_per_hour=1_000_000,
-        refused_organizers_per_hour=1_000_000,
-        keys_per_hour=1_000_000,
-        keys_per_organizer=1_000_000,
-        events_per_organizer=1_000_000,
-        text_per_organizer=1_000_000_000,
-        queues_per_organizer=1_000_000,
-        photos_per_organizer=1_000_000,
-        joins_per_minute=1_000_000,
-        room_joins_per_minute=1_000_000,
+        **UNLIMITED,
     )  # pyright: ignore[reportCallIssue]

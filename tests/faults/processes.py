@@ -14,8 +14,10 @@ from typing import Any
 import httpx2
 import psutil
 
+from holdfast.events.settings import Settings
 from holdfast.kit.secrets import secret
 from tests.serving import listener
+from tests.support import UNLIMITED
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -32,11 +34,8 @@ class Process:
             # The one that services in the test's own process use too.
             f"{service.upper()}_SECRET_KEY": secret("", data_dir / f"{service}.secret").value.decode(),
             "HOLDFAST_DATA_DIR": str(data_dir),
-            "API_REGISTRATION_RATE_LIMIT": "1000000",
-            "API_ORGANIZER_REGISTER_RATE_LIMIT": "1000000",
-            "API_QUEUE_JOIN_RATE_LIMIT": "1000000",
-            "API_PHOTO_UPLOAD_RATE_LIMIT": "1000000",
-            "MCP_RATE_LIMIT": "1000000",
+            # Both services read MCP_RATE_LIMIT.
+            **{str(Settings.model_fields[name].validation_alias): str(value) for name, value in UNLIMITED.items()},
         }
         self._port = 0
         if base_url:
