@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
+from holdfast.kit import embedded
 from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
@@ -29,6 +30,22 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(
 
     assert line.startswith("Cannot use the database that EVENTS_DATABASE_URL names: ")
     assert "port 1 failed: Connection refused" in line
+
+
+def test_a_lost_secret_is_missed_and_no_other_one_is_made() -> None:
+    directory = embedded.scratch_directory()
+    added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
+    secret = directory / ".holdfast" / "inventory.secret"
+    kept = secret.rename(directory / "kept")
+
+    for command in (("inventory", "serve", "--port", "0"), ("inventory", "shop", "key", "lost.myshopify.com")):
+        line = refused(*command, cwd=directory)
+        assert line.startswith(f"The file {secret} is missing, and only the secret in it opens some contents")
+        assert not secret.exists()
+
+    kept.rename(secret)
+    key = holdfast_in(directory, "inventory", "shop", "key", "lost.myshopify.com")
+    assert key.stdout.splitlines()[-1] == added.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from holdfast.kit.bounds import Bounds, files_for_connections
 from holdfast.kit.connection import Connection
 from holdfast.kit.database import Database, Tx, first_line
 from holdfast.kit.problems import CannotStart, ErrorBody, Problem
-from holdfast.kit.resources import Resources, secret_of
-from holdfast.kit.rotation import Sealed
+from holdfast.kit.resources import Resources, secret_file, secret_of
+from holdfast.kit.rotation import Sealed, is_anything_sealed
 from holdfast.kit.service import Service
 from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, serve
 from holdfast.kit.settings import Settings, read
@@ -68,15 +68,10 @@ class Product(Generic[S, R]):
     def ready(self, settings: S) -> S:
         """The settings with the URL of a database that is up to date. The embedded database is migrated if necessary.
 
-        Raises `CannotStart` if another database lacks migrations, or is named without the secret of its contents, and
+        Raises `CannotStart` if another database lacks migrations, or if the secret of its contents is missing, and
         what `resources` raises: here, before anything is served.
         """
-        if settings.database_url and not settings.secret_key:
-            database, secret = (self._variable(name) for name in ("database_url", "secret_key"))
-            raise CannotStart(
-                f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
-                f"set {secret} to 32 or more random characters."
-            )
+        self._require_secret(settings)
         with _using(settings.data_dir):
             self.resources(settings)
         url = self.url(settings)
@@ -90,6 +85,7 @@ class Product(Generic[S, R]):
 
         Nothing is created or changed. Raises `CannotStart`.
         """
+        self._require_secret(settings)
         url = self.existing_url(settings)
         self._require_schema(url)
         return settings.model_copy(update={"database_url": url})
@@ -129,6 +125,24 @@ class Product(Generic[S, R]):
                 "address, user and password, and that it runs."
             ) from error
         return url
+
+    def _require_secret(self, settings: S) -> None:
+        """Raise `CannotStart` where a new secret would be made for a database whose contents need another one."""
+        if settings.secret_key:
+            return
+        database, secret = (self._variable(name) for name in ("database_url", "secret_key"))
+        if settings.database_url:
+            raise CannotStart(
+                f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
+                f"set {secret} to 32 or more random characters."
+            )
+        file = secret_file(settings)
+        url = None if file.exists() else embedded.existing_database_url(settings.data_dir, settings.service)
+        if url and is_anything_sealed(url, self.sealed):
+            raise CannotStart(
+                f"The file {file.resolve()} is missing, and only the secret in it opens some contents of the database. "
+                f"Restore the file from the backup of the data directory, or set {secret} to that secret."
+            )
 
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):

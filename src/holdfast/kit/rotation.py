@@ -1,7 +1,9 @@
-"""Rotation of the secret: everything that is stored sealed is sealed again with the present secret."""
+"""What is stored sealed; and the rotation of the secret, which seals all of it again."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString, NamedTuple
+
+import psycopg
 
 from holdfast.kit.database import Database, Tx
 from holdfast.kit.secrets import HasSecret, Unreadable
@@ -24,6 +26,18 @@ class Resealed(NamedTuple):
     table: str
     rows: int
     unreadable: int
+
+
+def is_anything_sealed(url: str, tables: Sequence[Sealed]) -> bool:
+    """Whether a database has contents that only its secret opens."""
+    with psycopg.connect(url, connect_timeout=10) as connection:
+        return any(_has_sealed(connection, each.table) for each in tables)
+
+
+def _has_sealed(connection: psycopg.Connection[Any], table: LiteralString) -> bool:
+    if connection.execute("select to_regclass(%s)", [table]).fetchone() == (None,):
+        return False
+    return connection.execute(f"select from {table} where sealed <> '' limit 1").fetchone() is not None
 
 
 async def reseal(database: Database[Any], tables: Sequence[Sealed]) -> list[Resealed]:
