@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
+from holdfast.inventory.stock.book import HOLDS
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
 from tests.support import eventually
 
@@ -160,6 +161,27 @@ async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, in
             return await held(shop, pool["id"]) == 6
 
         await eventually(only_the_longer_is_left, expiry.PATROL_SECONDS - 1)
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_whoever_watches_stops_when_it_is_cancelled_in_the_moment_of_a_notification(
+    inventory: Inventory, turns: int
+) -> None:
+    def cancel(turns: int) -> None:
+        """Cancel it some turns of the event loop after the notification."""
+        if turns:
+            asyncio.get_running_loop().call_soon(cancel, turns - 1)
+        else:
+            task.cancel()
+
+    task = asyncio.create_task(expiry.run(inventory.database))
+    for _ in range(10):
+        await inventory.sql("select 'so that it has come to wait for a notification'")
+    with inventory.database.listen(HOLDS, lambda _: cancel(turns)):
+        await inventory.sql("select pg_notify('holdfast', 'holds ')")
+        await asyncio.wait([task], timeout=3)
+
+    assert task.cancelled()
 
 
 @pytest.mark.parametrize(("next_expiry", "rest"), [(None, 5.0), (0.25, 0.25), (60.0, 5.0), (0.0, 1.0), (-3600.0, 1.0)])

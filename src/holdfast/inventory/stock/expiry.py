@@ -44,8 +44,10 @@ async def run(database: Database) -> None:
                 taken.clear()
                 await expire(database, waiters)
                 wait = pause(await database.read(partial(sql.next_expiry, but=waiters.rows)))
+                # Not `wait_for`, which in Python 3.11 can lose a cancellation that comes with the notification.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(taken.wait(), wait)
+                    async with asyncio.timeout(wait):
+                        await taken.wait()
 
 
 def pause(next_expiry: float | None) -> float:
