@@ -40,10 +40,14 @@ class Client:
         """The status and the JSON, or else the bytes, of an answer."""
         async with asyncio.timeout(20):
             head = await self._reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head)
-            body = await self._reader.readexactly(int(length[1])) if length else b""
-        status = int(head.split(b" ", 2)[1])
+            status, length = _status_and_length(head)
+            body = await self._reader.readexactly(length)
         return status, json.loads(body) if b"application/json" in head else body
+
+    async def head(self) -> tuple[int, int]:
+        """The status of an answer, and the bytes of its body, which is not read."""
+        async with asyncio.timeout(20):
+            return _status_and_length(await self._reader.readuntil(b"\r\n\r\n"))
 
     async def closed(self, seconds: float = 20) -> bytes:
         """What still arrives until the server closes the connection; fails when it does not close it."""
@@ -64,6 +68,11 @@ class Client:
 
     def close(self) -> None:
         self._writer.transport.abort()
+
+
+def _status_and_length(head: bytes) -> tuple[int, int]:
+    length = re.search(rb"content-length: (\d+)", head)
+    return int(head.split(b" ", 2)[1]), int(length[1]) if length else 0
 
 
 class Site:

@@ -3,8 +3,8 @@
 No handler sees this: it happens before a request has a path, or after its answer was given to the network.
 """
 
-from asyncio import TimerHandle, Transport
-from typing import Any
+from asyncio import AbstractEventLoop, TimerHandle, Transport
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -21,6 +21,36 @@ READ_BYTES = 65_536
 
 LINGER_SECONDS = 2
 """How long a refused client may go on sending. If the connection closed at once, it could miss the refusal."""
+
+
+class Joined:
+    """A transport that writes the head of an answer together with its body, since each write costs a system call.
+
+    A first write waits for the second, at most until the end of this turn of the event loop.
+    """
+
+    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._first = b""
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if self._first:
+            self._transport.writelines([self._first, data])
+            self._first = b""
+        else:
+            self._first = data
+            self._loop.call_soon(self._flush)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._first and not self.is_closing():
+            self._transport.write(self._first)
+        self._first = b""
 
 
 class Connection(HttpToolsProtocol):
@@ -47,6 +77,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._joined = cast(Transport, Joined(transport, self.loop))
         self._source = self._bounds.source(self.client)
         self._problem = self._bounds.enter(self._source)
         if self._problem and self._bounds.is_flooded:
@@ -85,6 +116,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._arrived()
         super().on_headers_complete()
+        self.cycle.transport = self._joined
 
     def on_message_complete(self) -> None:
         self._in_head = True
