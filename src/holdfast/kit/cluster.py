@@ -3,6 +3,7 @@
 Only one process at a time may do any of this; see `embedded.py`.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -131,7 +132,8 @@ class Cluster:
         numbers = {each.pid for each in here}
         parents = [each for each in here if _parent(each) not in numbers]
         for each in parents:
-            each.send_signal(signal.SIGINT)
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+                each.send_signal(signal.SIGINT)
         psutil.wait_procs(parents, STOP_SECONDS)
         self._reap()
 
