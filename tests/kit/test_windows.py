@@ -5,7 +5,7 @@ import time
 import pytest
 
 from holdfast.kit.limits import Limits
-from holdfast.kit.windows import ROOM, Windows
+from holdfast.kit.windows import ROOM, InMemory
 from tests.kit.test_limits import LIMITS, Clock, let_through, refused
 
 
@@ -27,11 +27,11 @@ async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: p
 async def test_windows_that_have_ended_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)
-    windows = Windows()
+    windows = InMemory()
     for number in range(ROOM):
-        await windows.incr(f"caller {number}", 60)
+        await windows.count(LIMITS["three"], "three", f"caller {number}", 1)
     clock.now += 60
 
-    await windows.incr("one more", 60)
+    await windows.count(LIMITS["three"], "three", "one more", 1)
 
     assert len(windows) == 1

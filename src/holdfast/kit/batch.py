@@ -78,11 +78,15 @@ class Batcher(Generic[C, A]):
 
     async def submit(self, call: C) -> A:
         """Return the answer to one call, after its batch has committed."""
-        if len(self._waiting) + sum(len(lane._waiting) for lane in self._lanes.values()) >= self._room:
+        if self._all_waiting() >= self._room:
             raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._add(call, answer)
         return await answer
+
+    def _all_waiting(self) -> int:
+        waiting = len(self._waiting)
+        return waiting + sum(len(lane._waiting) for lane in self._lanes.values()) if self._lanes else waiting
 
     def _add(self, call: C, answer: asyncio.Future[A]) -> None:
         self._waiting.append((call, answer))

@@ -7,24 +7,16 @@ Requests are counted in memory, or with `redis://` in Redis or Valkey, so that s
 import asyncio
 import contextlib
 import math
-import time
 from collections.abc import AsyncGenerator, Hashable, Mapping
-from contextlib import nullcontext
-from functools import lru_cache, partial
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
-import structlog
 from limits import RateLimitItem
-from limits.aio.storage import Storage
-from limits.aio.strategies import FixedWindowRateLimiter
-from limits.storage import storage_from_string
 
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.windows import Windows
-
-log = structlog.get_logger()
+from holdfast.kit.windows import InMemory, Shared
 
 
 class Limits:
@@ -43,16 +35,10 @@ class Limits:
         together: Mapping[str, RateLimitItem] | None = None,
         refused: Mapping[str, RateLimitItem] | None = None,
     ) -> None:
-        storage = Windows() if storage_url == "memory://" else storage_from_string(f"async+{storage_url}")
-        assert isinstance(storage, Storage)
-        self._storage = storage
-        self._limiter = FixedWindowRateLimiter(storage)
+        self._windows = InMemory() if storage_url == "memory://" else Shared(storage_url)
         self._limits = limits
         self._together = together or {}
         self._refused = refused or {}
-        self._blind_until = 0.0
-        # Memory answers at once and needs no timeout, which would add a third to the cost of counting.
-        self._patiently = nullcontext if isinstance(storage, Windows) else partial(asyncio.timeout, PATIENCE)
 
     async def hit(self, name: str, who: str, times: int = 1) -> None:
         """Count requests of `who`. Raises `rate_limited` with `retry_after` in whole seconds."""
@@ -61,7 +47,7 @@ class Limits:
     async def admit(self, name: str, caller: Caller, times: int = 1) -> None:
         """Count requests of a caller, for itself and for its tenant. Raises `rate_limited`."""
         if refused := self._refused.get(name):
-            await self._count(refused, f"refused {name}", caller.name, 1, test=True)
+            await self._count(refused, f"refused {name}", caller.name, 0)
         await self._count(self._limits[name], name, caller.name, times)
         if together := self._together.get(name):
             await self._count(together, f"{name} together", caller.account, times, " with all your keys together")
@@ -73,37 +59,17 @@ class Limits:
                 await self._count(refused, f"refused {name}", caller.name, 1)
             await self._count(self._limits[name], name, caller.name, -1)
 
-    async def _count(
-        self, limit: RateLimitItem, name: str, who: str, times: int, whose: str = "", *, test: bool = False
-    ) -> None:
-        """Count so many requests; with `test`, only look whether one more would be admitted."""
-        if time.monotonic() < self._blind_until:
-            return
-        try:
-            async with self._patiently():
-                count = self._limiter.test if test else self._limiter.hit
-                if await count(limit, name, who, cost=times):
-                    return
-                window = await self._limiter.get_window_stats(limit, name, who)
-        except Exception as error:
-            # Storage that fails must neither stop nor slow the service: do not count for `PATIENCE` seconds.
-            log.warning("rate limits unavailable", error=str(error) or type(error).__name__)
-            self._blind_until = time.monotonic() + PATIENCE
-            return
-        wait = max(1, math.ceil(window.reset_time - time.time()))
-        raise RATE_LIMITED(
-            f"At most {limit.amount} requests per {_window(limit)} are allowed here{whose}.", retry_after=wait
-        )
+    async def _count(self, limit: RateLimitItem, name: str, who: str, times: int, whose: str = "") -> None:
+        wait = await self._windows.count(limit, name, who, times)
+        if wait is not None:
+            raise RATE_LIMITED(
+                f"At most {limit.amount} requests per {_window(limit)} are allowed here{whose}.",
+                retry_after=max(1, math.ceil(wait)),
+            )
 
     async def close(self) -> None:
         """Close the connections to a shared storage."""
-        bridge: Any = getattr(self._storage, "bridge", None)  # only a storage outside this process has one
-        if bridge:
-            bridge.storage.connection_pool.disconnect()
-
-
-PATIENCE = 0.5
-"""Seconds the storage may take to answer; and seconds for which nothing is counted after it did not."""
+        await self._windows.close()
 
 
 def _window(limit: RateLimitItem) -> str:
