@@ -82,5 +82,13 @@ class Receiver:
             self._lost()
 
 
+async def notified(event: asyncio.Event, seconds: float) -> None:
+    """Wait until a listener has set the event, at most so many seconds."""
+    # Not `asyncio.wait_for`: in Python 3.11 it can lose a cancellation that comes in the moment in which it ends.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]

@@ -13,7 +13,6 @@ keep the pace:
 """
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import LiteralString
@@ -22,6 +21,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.notifications import notified
 from holdfast.kit.waiters import Waiters
 
 RELEASED = Counter("holdfast_queue_released", "Visitors released from a queue.")
@@ -59,8 +59,7 @@ async def run(database: Database) -> None:
                 changed.clear()
                 await release(database, waiters)
                 seconds = await database.read(partial(seconds_to_next, but=waiters.rows))
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), max(seconds, TICK_SECONDS if waiters.are_busy else 0))
+                await notified(changed, max(seconds, TICK_SECONDS if waiters.are_busy else 0))
 
 
 async def release(database: Database, waiters: Waiters | None = None) -> int:

@@ -14,7 +14,6 @@ part of the batch. These events are left to waiters, and do not hold up the othe
 """
 
 import asyncio
-import contextlib
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from psycopg.errors import LockNotAvailable
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import intake, sql
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.notifications import notified
 from holdfast.kit.waiters import Waiters
 
 SETTLED = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
@@ -61,8 +61,7 @@ async def run(database: Database) -> None:
             while True:
                 waiting.clear()
                 await settle(database, waiters)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(waiting.wait(), RETRY_SECONDS if waiters.are_busy else PATROL_SECONDS)
+                await notified(waiting, RETRY_SECONDS if waiters.are_busy else PATROL_SECONDS)
 
 
 async def settle(database: Database, waiters: Waiters | None = None, *, batch: int = BATCH) -> int:

@@ -4,7 +4,6 @@ A shop in which somebody else has locked something is left to a waiter, and does
 """
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from functools import partial
 
@@ -18,6 +17,7 @@ from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.kit.caller import system
 from holdfast.kit.modes import Batch, Call
+from holdfast.kit.notifications import notified
 from holdfast.kit.waiters import Waiters
 
 log = structlog.get_logger()
@@ -43,11 +43,7 @@ async def run(database: Database) -> None:
             while True:
                 taken.clear()
                 await expire(database, waiters)
-                wait = pause(await database.read(partial(sql.next_expiry, but=waiters.rows)))
-                # Not `wait_for`, which in Python 3.11 can lose a cancellation that comes with the notification.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(wait):
-                        await taken.wait()
+                await notified(taken, pause(await database.read(partial(sql.next_expiry, but=waiters.rows))))
 
 
 def pause(next_expiry: float | None) -> float:
