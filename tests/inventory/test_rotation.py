@@ -1,6 +1,7 @@
 """A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
 
-from tests.test_cli import holdfast
+from holdfast.kit import embedded
+from tests.test_cli import holdfast, holdfast_in
 
 FIRST, SECOND = "1" * 32, "2" * 32
 DOMAIN = "ada.myshopify.com"
@@ -20,3 +21,19 @@ def test_the_key_of_a_shop_outlives_the_secret_it_was_sealed_with(inventory_url:
     for _ in range(2):
         assert "api_keys: 1 sealed again." in inventory("reseal", secret=SECOND, old=FIRST)
     assert inventory("shop", "key", DOMAIN, secret=SECOND) == f"{key}\n"
+
+
+def test_a_secret_in_the_data_directory_is_rotated_by_deleting_its_file() -> None:
+    directory = embedded.scratch_directory()
+
+    def inventory(*words: str, old: str = "") -> str:
+        return holdfast_in(directory, "inventory", *words, INVENTORY_OLD_SECRET_KEY=old).stdout
+
+    key = inventory("shop", "add", DOMAIN).splitlines()[-1]
+    file = directory / ".holdfast" / "inventory.secret"
+    old = file.read_text()
+    file.unlink()
+
+    assert "api_keys: 1 sealed again." in inventory("reseal", old=old)
+    assert file.read_text() != old
+    assert inventory("shop", "key", DOMAIN) == f"{key}\n"

@@ -137,7 +137,9 @@ class Product(Generic[S, R]):
                 f"set {secret} to 32 or more random characters."
             )
         file = secret_file(settings)
-        url = None if file.exists() else embedded.existing_database_url(settings.data_dir, settings.service)
+        if file.exists() or settings.old_secret_key:  # with the old one, the contents can be sealed with a new one
+            return
+        url = embedded.existing_database_url(settings.data_dir, settings.service)
         if url and is_anything_sealed(url, self.sealed):
             raise CannotStart(
                 f"The file {file.resolve()} is missing, and only the secret in it opens some contents of the database. "
