@@ -51,7 +51,8 @@ class InMemory(Windows):
             counted, end = 0, now + limit.get_expiry()
         if times:
             self._keep((name, who), counted + times, end, now)
-        return end - now if counted + (times or 1) > limit.amount else None
+        # The difference of two large numbers may be a little more than the length of a window.
+        return min(end - now, limit.get_expiry()) if counted + (times or 1) > limit.amount else None
 
     def _keep(self, key: tuple[str, str], counted: int, end: float, now: float) -> None:
         self._windows[key] = counted, end
