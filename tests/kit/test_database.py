@@ -35,7 +35,8 @@ async def test_the_loser_of_a_deadlock_is_run_again_whole(boxes: Service) -> Non
 
     assert answers == ["filled", "filled"]
     assert sorted(runs[:2]) == [(1, 2), (2, 1)]
-    assert len(runs) == 3
+    # If the loser is quicker than the one it has made way for, they deadlock again.
+    assert len(runs) >= 3
     assert await contents(boxes) == [2, 2]
 
 
