@@ -79,8 +79,12 @@ def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[in
     for each in joins.values():
         agree(each.answer.status_code == 202, f"{each.request} was told {each.answer.text}")
     agree(joins.keys() == tickets.keys(), f"lost: {joins.keys() - tickets.keys()}, made up: {tickets.keys() - joins}")
-    agree([*tickets.values()] == [*range(1, len(tickets) + 1)], "a ticket is missing, or was given twice")
-    never_inverted(joins[name] for name in tickets)
+    again = _came_again(asked, joins, tickets)
+    first = sorted({**tickets, **again}.items(), key=lambda ticket: ticket[1])
+    given = sorted([*tickets.values(), *again.values()])
+    missing = {*range(1, len(given) + 1)} - {*given}
+    agree(given == [*range(1, len(given) + 1)], f"given twice, or missing: {missing} of {len(given)}")
+    never_inverted(joins[name] for name, _ in first)
 
     agree([ticket for ticket, _ in released] == [*range(1, len(released) + 1)], "the releases are not in order")
     times = [moment for _, moment in released]
@@ -88,9 +92,27 @@ def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[in
         most = bisect_left(times, moment + 1) - first
         agree(most <= RATE, f"{most} visitors were released within a second, from number {first} on")
 
-    _positions_never_rise([each for each in asked if each.request[0] == "look"], tickets)
-    _tokens_stay(asked, tickets)
+    looks = [each for each in asked if each.request[0] == "look" and each.request[1] not in again]
+    _positions_never_rise(looks, tickets)
+    _tokens_stay(looks, tickets)
     _tokens_are_used_once([each for each in asked if each.request[0] == "verify"])
+
+
+def _came_again(asked: list[Asked], joins: dict[str, Asked], tickets: dict[str, int]) -> dict[str, int]:
+    """The first tickets of visitors who have a second one.
+
+    A process that was stopped may do a join that was sent again elsewhere. If the token was used up by then, this
+    visitor comes again.
+    """
+    used_up = {each.request[1] for each in asked if each.request[0] == "verify" and each.request[2]}
+    again: dict[str, int] = {}
+    for each in asked:
+        name = each.request[1]
+        if each.request[0] == "look" and joins[name].lost and (token := each.answer.json().get("token")):
+            ticket = claims(token)["tkt"]
+            if claims(token)["jti"] in used_up and ticket != tickets[name]:
+                again[name] = ticket
+    return again
 
 
 def _positions_never_rise(looks: list[Asked], tickets: dict[str, int]) -> None:
@@ -109,11 +131,11 @@ def _positions_never_rise(looks: list[Asked], tickets: dict[str, int]) -> None:
         agree(before <= most, f"{each.request} was told {told}, though ticket {before} had been released before")
 
 
-def _tokens_stay(asked: list[Asked], tickets: dict[str, int]) -> None:
+def _tokens_stay(looks: list[Asked], tickets: dict[str, int]) -> None:
     """Each visitor has one token, which names its ticket."""
     first: dict[str, str] = {}
-    for each in asked:
-        if each.request[0] == "look" and (token := each.answer.json().get("token")):
+    for each in looks:
+        if token := each.answer.json().get("token"):
             name = each.request[1]
             agree(claims(token)["tkt"] == tickets[name], f"the token of {name} names ticket {claims(token)['tkt']}")
             agree(first.setdefault(name, token) == token, f"{name} has two tokens")
