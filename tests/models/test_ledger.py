@@ -35,6 +35,8 @@ class Agent(Machine):
 
     @initialize(stock=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3), st.booleans()), min_size=3, max_size=3))
     def begin(self, stock: list[tuple[int, int, bool]]) -> None:
+        # A run may be longer than the holds of its first shops; here only `expire` ends any.
+        self.stage.run(self.stage.service.sql("update holds set expires_at = 'infinity' where released_at is null"))
         self.shop = self.stage.run(self.stage.service.shop())
         draws = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {}]
         pools: dict[int, Pool] = {}
