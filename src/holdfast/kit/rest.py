@@ -223,6 +223,8 @@ class CommandReader:
 
     def __call__(self, path_parts: Sequence[str], query_string: bytes, body: bytes) -> Command:
         """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
+        if not self._elsewhere and not self._takes_body and not query_string:
+            return self._from_path(path_parts)
         path = self._path(path_parts) if self._places else {}
         query = read_query(query_string) if query_string else {}
         if not self._takes_body:
@@ -234,8 +236,20 @@ class CommandReader:
                 return self._quickly(path, self._decode(body))
         return self._checked(path, self._unwrapped(parse(body)))
 
+    def _from_path(self, parts: Sequence[str]) -> Command:
+        """The command of a request that says everything by its path."""
+        try:
+            if "\0" not in "".join(parts):
+                return msgspec.convert(self._texts(parts), self._kind)
+        except msgspec.ValidationError:
+            pass  # the slow path says what is wrong
+        return self._kind(**self._path(parts))
+
+    def _texts(self, parts: Sequence[str]) -> dict[str, Any]:
+        return numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
+
     def _path(self, parts: Sequence[str]) -> dict[str, Any]:
-        texts = numbered(self._kind, {name: parts[place] for name, place in self._places.items()})
+        texts = self._texts(parts)
         values: dict[str, Any] = {}
         for name, field in self._in_path.items():
             try:
@@ -256,8 +270,6 @@ class CommandReader:
         clash = {name for name in self._places.keys() & values.keys() if not self._is_repeated(name, path, values)}
         if clash:
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
-        if not values and not self._elsewhere:
-            return self._kind(**path)
         return check(self._kind, {**values, **path}, self._read_only)
 
     def _is_repeated(self, name: str, path: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
