@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import FrameType
@@ -42,19 +41,20 @@ def is_listener(task: asyncio.Task[Any] | None) -> bool:
 
 
 async def main() -> None:
-    server = embedded.database_url(embedded.scratch_directory(), "postgres")
-    directory = Path(tempfile.mkdtemp())
-    with support.template_database(server, "walk_events", EVENTS) as url:
-        async with support.running(support.unlimited(url, directory)) as service:
-            ada = await service.organizer()
-            event = await ada.create_event()
-            show("POST /api/registrations", await crossed(lambda: ada.register(event["id"], email="ann@example.com")))
-    with support.template_database(server, "walk_inventory", INVENTORY) as url:
-        async with inventory.running(inventory.unlimited(url, directory)) as stock:
-            shop = await stock.shop()
-            pool = await shop.pool()
-            sold = {"pool_id": pool["id"], "delta": -6}
-            show("tools/call adjust_pool_quantity", await crossed(lambda: shop.call("adjust_pool_quantity", **sold)))
+    directory = embedded.scratch_directory()
+    url = embedded.database_url(directory, "events")
+    EVENTS.migrate(url)
+    async with support.running(support.unlimited(url, directory)) as service:
+        ada = await service.organizer()
+        event = await ada.create_event()
+        show("POST /api/registrations", await crossed(lambda: ada.register(event["id"], email="ann@example.com")))
+    url = embedded.database_url(directory, "inventory")
+    INVENTORY.migrate(url)
+    async with inventory.running(inventory.unlimited(url, directory)) as stock:
+        shop = await stock.shop()
+        pool = await shop.pool()
+        sold = {"pool_id": pool["id"], "delta": -6}
+        show("tools/call adjust_pool_quantity", await crossed(lambda: shop.call("adjust_pool_quantity", **sold)))
 
 
 def show(request: str, files: list[str]) -> None:
