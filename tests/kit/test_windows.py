@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from holdfast.kit.limits import Limits
-from holdfast.kit.windows import ROOM, InMemory
+from holdfast.kit.limits import ROOM, InMemory, Limits
 from tests.kit.test_limits import LIMITS, Clock, let_through, refused
 
 
