@@ -32,7 +32,17 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(
     assert "port 1 failed: Connection refused" in line
 
 
-def test_a_lost_secret_is_missed_and_no_other_one_is_made() -> None:
+@pytest.mark.parametrize("command", [SERVE, ("events", "organizer", "list")])
+def test_a_data_directory_that_cannot_be_looked_at_is_refused_in_one_line(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    line = refused(*command, cwd=tmp_path, HOLDFAST_DATA_DIR="x" * 300, EVENTS_SECRET_KEY="")
+
+    assert line.startswith("Cannot use the data directory ")
+    assert "File name too long" in line
+
+
+def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
     directory = embedded.scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"

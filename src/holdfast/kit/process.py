@@ -136,10 +136,11 @@ class Product(Generic[S, R]):
                 f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
                 f"set {secret} to 32 or more random characters."
             )
-        file = secret_file(settings)
-        if file.exists() or settings.old_secret_key:  # with the old one, the contents can be sealed with a new one
+        if settings.old_secret_key:  # with it, the contents can be sealed with a new one
             return
-        url = embedded.existing_database_url(settings.data_dir, settings.service)
+        file = secret_file(settings)
+        with _using(settings.data_dir):
+            url = None if file.exists() else embedded.existing_database_url(settings.data_dir, settings.service)
         if url and is_anything_sealed(url, self.sealed):
             raise CannotStart(
                 f"The file {file.resolve()} is missing, and only the secret in it opens some contents of the database. "
