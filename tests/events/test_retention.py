@@ -8,12 +8,9 @@ import pytest
 from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.keys import retention as keys
 from holdfast.events.registrations import intake, retention
-from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
 from holdfast.kit import idempotency
-from holdfast.kit.caller import access_token
 from holdfast.kit.jobs import in_portions
-from holdfast.kit.modes import Call
 from holdfast.kit.steps import Steps
 from tests.support import Service, eventually
 
@@ -145,8 +142,8 @@ async def test_whoever_is_registered_at_that_moment_keeps_the_account(service: S
     await age(service)
 
     async with service.database.transaction() as tx:
-        call = Call(access_token(ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
-        [accepted] = await intake.accept(tx, [call])
+        ann = intake.Request(ada.id, event["id"], email="ann@example.com")
+        [accepted] = await intake.accept(tx, [ann])
         forgetting = asyncio.create_task(forget_registrants(service))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     assert await forgetting == 0

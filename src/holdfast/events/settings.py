@@ -36,6 +36,11 @@ class Settings(kit.Settings):
         validation_alias="API_REGISTRATION_RATE_LIMIT",
         description="POST /api/registrations per API key and minute.",
     )
+    notify: bool = Field(
+        True,
+        validation_alias="API_REGISTRATION_NOTIFY",
+        description="Whether people get mails about registrations made with an API key that does not say `notify`.",
+    )
     organizers_per_hour: int = Field(
         10,
         ge=1,

@@ -5,9 +5,6 @@ import asyncio
 import pytest
 
 from holdfast.events.registrations import intake
-from holdfast.events.registrations.model import AcceptRegistration
-from holdfast.kit.caller import access_token
-from holdfast.kit.modes import Call
 from tests.support import Service, eventually
 
 
@@ -50,12 +47,12 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
     ada = await service.organizer()
     event = await ada.create_event()
 
-    def call() -> Call[AcceptRegistration]:
-        return Call(access_token(ada.id), AcceptRegistration(event_id=event["id"], email="ann@example.com"))
+    def ann() -> intake.Request:
+        return intake.Request(ada.id, event["id"], email="ann@example.com")
 
     async with service.database.transaction() as tx:
-        first = await intake.accept(tx, [call()])
-        meanwhile = asyncio.create_task(service.database.transact(lambda tx: intake.accept(tx, [call()])))
+        first = await intake.accept(tx, [ann()])
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: intake.accept(tx, [ann()])))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     second = await meanwhile
 

@@ -3,9 +3,6 @@
 import asyncio
 
 from holdfast.events.registrations import intake, settlement
-from holdfast.events.registrations.model import AcceptRegistration
-from holdfast.kit.caller import access_token
-from holdfast.kit.modes import Call
 from tests.support import Client, Service, eventually
 
 
@@ -54,7 +51,7 @@ async def test_one_batch_settles_several_events_each_by_its_own_order(service: S
 async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
-    early = Call(access_token(ada.id), AcceptRegistration(event_id=event["id"], email="early@example.com"))
+    early = intake.Request(ada.id, event["id"], email="early@example.com")
 
     async with service.database.transaction() as tx:
         taken = await intake.accept(tx, [early])

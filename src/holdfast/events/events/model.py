@@ -3,6 +3,7 @@
 import datetime as dt
 from html import escape
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -26,6 +27,18 @@ Interval = Annotated[
 ]
 Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
+Timezone = Annotated[
+    Annotated[str, Meta(max_length=64)] | None,
+    Meta(description="IANA name such as Europe/Berlin, for pages and mails; null is UTC."),
+]
+CancellationHours = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=8760,
+        description="People cancel themselves until so many hours before it; if promoted later, until it begins.",
+    ),
+]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
 Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
@@ -61,6 +74,12 @@ class CreateEvent(Command):
     latitude: Latitude = None
     longitude: Longitude = None
     location_name: LocationName = None
+    timezone: Timezone = None
+    cancellation_hours: CancellationHours = 0
+
+    @rule("timezone")
+    def _timezone_is_known(self) -> str | None:
+        return unknown_zone(self.timezone)
 
     @rule("currency")
     def _currency_is_supported(self) -> str | None:
@@ -107,6 +126,12 @@ class UpdateEvent(Command):
     latitude: Latitude | UnsetType = UNSET
     longitude: Longitude | UnsetType = UNSET
     location_name: LocationName | UnsetType = UNSET
+    timezone: Timezone | UnsetType = UNSET
+    cancellation_hours: CancellationHours | UnsetType = UNSET
+
+    @rule("timezone")
+    def _timezone_is_known(self) -> str | None:
+        return None if self.timezone is UNSET else unknown_zone(self.timezone)
 
     @rule("image_keys")
     def _each_photo_is_named_once(self) -> str | None:
@@ -180,6 +205,8 @@ class Event(Struct):
     embed_url: str
     primary_image_url: str | None
     public_url: Annotated[str, Meta(description="`/organizers/<slug>/events/<event_id>`, with the address in front.")]
+    timezone: str | None
+    cancellation_hours: int
 
 
 class EventRow(Struct):
@@ -206,8 +233,12 @@ class EventRow(Struct):
     location_name: str | None
     latitude: float | None
     longitude: float | None
+    timezone: str | None
+    cancellation_hours: int
+    calendar_sequence: int
     image_keys: list[str]
     cancelled_at: dt.datetime | None
+    inserted_at: dt.datetime
     status: Status
     organizer_slug: str
     payouts_ready: bool
@@ -279,4 +310,13 @@ def present(row: EventRow, settings: Settings) -> Event:
         embed_url=embed_url,
         primary_image_url=image_urls[0] if image_urls else None,
         public_url=public_url,
+        timezone=row.timezone,
+        cancellation_hours=row.cancellation_hours,
     )
+
+
+def unknown_zone(name: str | None) -> str | None:
+    """An error message if a name is not that of a time zone, else None."""
+    if name is None or name in available_timezones():
+        return None
+    return "must be the IANA name of a time zone, such as Europe/Berlin"

@@ -28,6 +28,7 @@ from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, inval
 
 EDITABLE = (
     *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
+    *("timezone", "cancellation_hours"),
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
     *("recurrence_frequency", "recurrence_interval"),
 )

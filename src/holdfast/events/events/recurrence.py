@@ -114,12 +114,12 @@ async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.d
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
-                            recurs_from, address, location_name, latitude, longitude, image_keys, follows_id,
-                            inserted_at)
+                            recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
+                            cancellation_hours, follows_id, inserted_at)
         select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                price, min_price, max_price, case when pricing_mode <> 'free' then price end, recurrence_frequency,
-               recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, events.id,
-               %(now)s
+               recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
+               cancellation_hours, events.id, %(now)s
           from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz) join events using (id)
          order by events.id
         returning id

@@ -13,7 +13,8 @@ select
     events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
     events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
-    events.longitude, events.image_keys, events.cancelled_at,
+    events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
+    events.cancelled_at, events.inserted_at,
     case when events.cancelled_at is not null then 'cancelled'
          when events.datetime <= now() then 'expired'
          when events.registered_count >= events.capacity then 'full'
@@ -70,11 +71,12 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
-                            recurs_from, address, location_name, latitude, longitude, image_keys)
+                            recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
+                            cancellation_hours)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
-               %(image_keys)s
+               %(image_keys)s, %(timezone)s, %(cancellation_hours)s
           from users where id = %(organizer_id)s and slug is not null
         returning id
         """,
@@ -101,7 +103,8 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                         = (%(datetime)s, %(recurrence_frequency)s, %(recurrence_interval)s)
                    then recurs_from else %(datetime)s end,
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
-               longitude = %(longitude)s, image_keys = %(image_keys)s, organizer_id = organizers.id
+               longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
+               image_keys = %(image_keys)s, organizer_id = organizers.id
           from users as organizers
          where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
         returning true

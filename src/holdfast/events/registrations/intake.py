@@ -9,10 +9,8 @@ from typing import LiteralString, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
-from holdfast.events.users.model import canonical, new_public_ids
-from holdfast.kit.modes import Call
+from holdfast.events.users.model import new_public_ids
 
 PATIENCE = "200ms"
 """How long a batch waits for people whom other transactions are storing."""
@@ -22,15 +20,24 @@ LOCK = 0x696E74616B65
 
 
 class Request(Struct):
-    """One call, as the statement reads it. `fresh_id` becomes the public id of a new account."""
+    """One person who is to be registered for one event, as the statement reads it.
 
-    place: int
+    tenant_id    the organizer whose key asks; None: an admin's key, or the public form
+    email        the address in its canonical form
+    place        which one of the batch it is; `accept` sets it
+    fresh_id     the public id of the account, if it is a new one; `accept` sets it
+    """
+
     tenant_id: int | None
     event_id: int
-    user_id: str | None
-    email: str | None
-    fresh_id: str
-    amount_paid: int | None
+    user_id: str | None = None
+    email: str | None = None
+    amount_paid: int | None = None
+    name: str | None = None
+    language: str | None = None
+    notify: bool = True
+    place: int = 0
+    fresh_id: str = ""
 
 
 class Outcome(NamedTuple):
@@ -75,7 +82,7 @@ ACCEPT: LiteralString = """
                    and events.waitlisted_count >= events.waitinglist_capacity as is_full
           from json_to_recordset(%(requests)s::json)
                as request (place integer, tenant_id bigint, event_id bigint, user_id text, email text, fresh_id text,
-                         amount_paid bigint)
+                         amount_paid bigint, name text, language text, notify boolean)
           left join lateral (select * from events where id = request.event_id limit 1) as events on true
           left join lateral (select id, public_id from users where users.email = request.email
                              union all
@@ -115,6 +122,7 @@ ACCEPT: LiteralString = """
                coalesce(request.person_id, created.id) as user_id,
                coalesce(request.public_id, created.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid, request.known,
+               request.name, request.language, request.notify,
                case when request.problem is not null then request.problem
                     when known <> 'rejected' then null
                     when is_full then 'event_full'
@@ -130,7 +138,8 @@ ACCEPT: LiteralString = """
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
-          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, known, place from checked
+          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, name, language, notify, known,
+                       place from checked
                  where problem is null and (known is null or known = 'rejected')
                  order by event_id, user_id, place) as first
          order by place),
@@ -138,14 +147,15 @@ ACCEPT: LiteralString = """
     renewed as (
         update registrations
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
-               amount_paid = stamped.amount_paid, settled_at = null, reason = null
+               amount_paid = stamped.amount_paid, name = stamped.name, language = stamped.language,
+               notify = stamped.notify, settled_at = null, reason = null
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
            and stamped.known = 'rejected' and registrations.status = 'rejected'),
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
-        insert into registrations (event_id, user_id, arrival, received_at, amount_paid)
-        select event_id, user_id, arrival, received_at, amount_paid from stamped
+        insert into registrations (event_id, user_id, arrival, received_at, amount_paid, name, language, notify)
+        select event_id, user_id, arrival, received_at, amount_paid, name, language, notify from stamped
          where known is null
          order by event_id, user_id
             on conflict do nothing)
@@ -154,15 +164,13 @@ ACCEPT: LiteralString = """
 """
 
 
-async def accept(tx: Tx, calls: Sequence[Call[AcceptRegistration]], *, waits: bool = True) -> list[Outcome]:
-    """Store the registrations that may be accepted as pending, in the order of the calls.
+async def accept(tx: Tx, requests: Sequence[Request], *, waits: bool = True) -> list[Outcome]:
+    """Store the registrations that may be accepted as pending, in the order given.
 
     waits    whether to wait for events and people that others have locked
     """
-    fresh_ids = new_public_ids(len(calls))
-    requests = [
-        _request(place, call, fresh_id) for place, (call, fresh_id) in enumerate(zip(calls, fresh_ids, strict=True))
-    ]
+    for place, (request, fresh_id) in enumerate(zip(requests, new_public_ids(len(requests)), strict=True)):
+        request.place, request.fresh_id = place, fresh_id
     if waits:
         # Before the intake lock: whoever waits while it has that lock holds up the settlement of all events.
         await _wait(tx, requests)
@@ -194,11 +202,3 @@ async def _wait(tx: Tx, requests: Sequence[Request]) -> None:
 async def _store(tx: Tx, requests: Sequence[Request]) -> list[Outcome]:
     given = {"requests": msgspec.json.encode(requests).decode()}
     return [Outcome(*row) for row in await tx.tuples(ACCEPT, given)]
-
-
-def _request(place: int, call: Call[AcceptRegistration], fresh_id: str) -> Request:
-    command = call.command
-    email = canonical(command.email) if command.email else None
-    return Request(
-        place, call.caller.tenant_id, command.event_id, command.user_id, email, fresh_id, command.amount_paid
-    )

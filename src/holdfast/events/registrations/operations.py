@@ -25,6 +25,8 @@ from holdfast.events.registrations.model import (
     UpdateRegistration,
 )
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.settings import Settings
+from holdfast.events.users.model import canonical
 from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch
@@ -75,7 +77,9 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless
     there was no place: then it is a new try.
     """
-    outcomes = await intake.accept(tx, batch.calls, waits=batch.waits)
+    settings = tx.resources.settings
+    requests = [_request(call.caller, call.command, settings) for call in batch.calls]
+    outcomes = await intake.accept(tx, requests, waits=batch.waits)
     if any(each.stored for each in outcomes):
         await tx.notify(settlement.CHANNEL)
     return [_outcome(call.command, each) for call, each in zip(batch.calls, outcomes, strict=True)]
@@ -169,6 +173,17 @@ def _no_event(event_id: int) -> Problem:
 
 def _of_another(event_id: int) -> Problem:
     return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
+
+
+def _request(caller: Caller, command: AcceptRegistration, settings: Settings) -> intake.Request:
+    return intake.Request(
+        caller.tenant_id,
+        command.event_id,
+        command.user_id,
+        canonical(command.email) if command.email else None,
+        command.amount_paid,
+        notify=settings.notify if command.notify is None else command.notify,
+    )
 
 
 def _outcome(command: AcceptRegistration, outcome: intake.Outcome) -> Accepted | Problem | Locked:
