@@ -70,5 +70,5 @@ def _texts(schema: Schema, known: Known) -> st.SearchStrategy[str]:
 
 def _objects(schema: Schema, known: Known, shared: Schema) -> st.SearchStrategy[dict[str, Any]]:
     fields = {name: from_schema(field, known, shared) for name, field in schema["properties"].items()}
-    required = {name: fields.pop(name) for name in schema["required"]}
+    required = {name: fields.pop(name) for name in schema.get("required", ())}
     return st.fixed_dictionaries(required, optional=fields)

@@ -95,7 +95,7 @@ async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, to
 @every_tool
 async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
-    required: list[str] = schema(tool)["required"]
+    required: list[str] = schema(tool).get("required", [])
 
     if required:
         assert errors(await shop.ask(tool, {})).items() >= {name: ["is required"] for name in required}.items()
@@ -113,7 +113,7 @@ async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inven
         for wrong in WRONG:
             arguments = {**ARGUMENTS[tool], name: wrong}
             # For what is optional null means absent.
-            if fits(schema(tool), arguments) or (wrong is None and name not in schema(tool)["required"]):
+            if fits(schema(tool), arguments) or (wrong is None and name not in schema(tool).get("required", ())):
                 continue
             assert list(errors(await shop.ask(tool, arguments))) == [name], (name, wrong)
     assert await inventory.everything() == before

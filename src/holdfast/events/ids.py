@@ -6,6 +6,6 @@ from msgspec import Meta
 
 from holdfast.kit.command import Id
 
-EventId = Annotated[Id, Meta(description="Id, from list_events.", examples=[1])]
-QueueId = Annotated[Id, Meta(description="Id, from list_queues.", examples=[1])]
-KeyId = Annotated[Id, Meta(description="Id, from list_api_keys.", examples=[1])]
+EventId = Annotated[Id, Meta(description="From list_events.", examples=[1])]
+QueueId = Annotated[Id, Meta(description="From list_queues.", examples=[1])]
+KeyId = Annotated[Id, Meta(description="From list_api_keys.", examples=[1])]

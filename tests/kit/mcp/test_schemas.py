@@ -23,6 +23,10 @@ class Preserve(Command):
     note: Annotated[Annotated[str, Meta(max_length=9)] | UnsetType | None, Meta(description="null: none.")] = UNSET
 
 
+class Open(Command):
+    slowly: bool = False
+
+
 class Preserved(Struct):
     id: int
     kind: Literal["jam", "jelly"]
@@ -53,6 +57,14 @@ def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None
             "note": {"description": "null: none.", "type": ["string", "null"], "maxLength": 9},
         },
         "required": ["jar_id", "lids"],
+        "additionalProperties": False,
+    }
+
+
+def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
+    assert arguments(Open) == {
+        "type": "object",
+        "properties": {"slowly": {"type": "boolean"}},
         "additionalProperties": False,
     }
 

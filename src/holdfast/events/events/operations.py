@@ -81,8 +81,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event; every field is optional.
 
-    Raising `capacity` gives the new seats to the first on the waiting list. `pricing_mode` and `currency` cannot
-    change: cancel the event and create a new one. A dynamic price goes on from the new `price` and bounds.
+    Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
+    `price` and bounds.
     """
     if command.image_keys is not UNSET:
         await acceptance.accept(steps, caller, command.image_keys)

@@ -35,8 +35,8 @@ class RemovePhoto(Command):
 
 
 class PresignUpload(Command):
-    content_type: Annotated[ContentType, Meta(description="Type of the file that will be uploaded.")]
-    content_length: Annotated[int, Meta(ge=1, le=LARGEST, description="Bytes of the file; part of the signature.")]
+    content_type: Annotated[ContentType, Meta(description="Type of the file.")]
+    content_length: Annotated[int, Meta(ge=1, le=LARGEST, description="Bytes of the file.")]
     filename: Annotated[
         Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records: the key is random.")
     ] = None

@@ -24,7 +24,7 @@ Rate = Annotated[
     Meta(
         ge=1,
         le=1_000_000,
-        description="Visitors released per interval: a minute, unless the operator set another.",
+        description="Visitors released a minute, or in the interval that the operator set.",
     ),
 ]
 TargetUrl = Annotated[str, Meta(max_length=2000, description="http or https: where released visitors are sent.")]
@@ -33,7 +33,7 @@ Ttl = Annotated[
     Meta(
         ge=1,
         le=LONGEST_TTL,
-        description="Minutes to pick up the token after the release, and for which it is then valid.",
+        description="Minutes after the release to pick up the token, and then to use it.",
     ),
 ]
 VisitorId = Annotated[

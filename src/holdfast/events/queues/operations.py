@@ -62,8 +62,8 @@ async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
 async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     """Create a waiting room. While it is active visitors may join, and are released in order of arrival.
 
-    Releases are evenly spread, and never before `starts_at`. Send visitors to `waiting_room_url`, or show `embed_url`
-    in an iframe: when it is their turn they are sent on to `target_url` with a token.
+    Releases are evenly spread. Send visitors to `waiting_room_url`, or show `embed_url` in an iframe: when it is their
+    turn they are sent on to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
     await require_room(tx, organizer_id, "queues", tx.resources.settings.queues_per_organizer, sql.COUNT)
@@ -91,7 +91,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
-    """Delete a queue, for good. Nobody is released any more, and its tokens are not valid any more."""
+    """Delete a queue, for good. Nobody is released any more, and its tokens are no longer valid."""
     row = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     await sql.delete_queue(tx, row.id)
     await tx.notify(joining.CHANNEL)

@@ -30,7 +30,9 @@ class AcceptRegistration(Command):
     email: Annotated[Email | None, Meta(description="Finds or creates a student account; or else give `user_id`.")] = (
         None
     )
-    notify: Annotated[bool | None, Meta(description="Mail the person what happens; default true.")] = None
+    notify: Annotated[
+        bool | None, Meta(description="Mail the person what happens; true, unless the operator set otherwise.")
+    ] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
 
     @rule("user_id", "email")

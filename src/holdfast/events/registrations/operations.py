@@ -62,8 +62,8 @@ async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Pa
 async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
     """Read one registration: this is what to poll after registering.
 
-    It is there once it is registered or waitlisted. Until then it is refused: `registration_pending` while it waits to
-    be settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
+    It is there once it is registered or waitlisted; else it is refused: `registration_pending` while it waits to be
+    settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
     """
     found = await sql.find_registrations(reader, [_asked(call.caller, call.command) for call in batch.calls])
     return [_answer(call.caller, call.command, each) for call, each in zip(batch.calls, found, strict=True)]

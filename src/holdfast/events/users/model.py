@@ -21,7 +21,7 @@ PublicId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z2-7]{8}$(?!\n)",
-        description="A person's public id, an 8-character handle.",
+        description="Public id: an 8-character handle.",
         extra={"noun": "a public id: 8 of the characters a-z and 2-7"},
     ),
 ]

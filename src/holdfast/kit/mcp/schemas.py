@@ -39,10 +39,11 @@ def _schema(kind: Any) -> tuple[Schema, dict[str, Schema]]:
 
 
 def _object(schema: Schema, shared: dict[str, Schema]) -> Schema:
+    required = {"required": schema["required"]} if schema["required"] else {}
     return {
         "type": "object",
         "properties": {name: _argument(each, shared) for name, each in schema["properties"].items()},
-        "required": schema["required"],
+        **required,
         "additionalProperties": False,
     }
 
