@@ -32,7 +32,8 @@ EMAILS = st.sampled_from(["ann@example.com", "ANN@example.com", "new@example.com
 CURRENCIES = st.sampled_from(["USD", "JPY", "XXX", "ZZZ"])
 KEYS = st.sampled_from([*PHOTOS, key_of(1, "d"), key_of(2, "a"), "../photos/1/a.jpg"])
 ADDRESSES = st.sampled_from(["http://127.0.0.1/a.jpg", "https://[::1]/", "http://a:b@example.com/", "ftp://a/", "//a"])
-KNOWN = {"handle": PEOPLE, "user_id": EMAILS, "before": PEOPLE, "ISO 4217": CURRENCIES}
+ZONES = st.sampled_from(["Europe/Berlin", "Etc/GMT+5", "europe/berlin", "localtime", "../UTC", ""])
+KNOWN = {"handle": PEOPLE, "user_id": EMAILS, "before": PEOPLE, "ISO 4217": CURRENCIES, "IANA": ZONES}
 
 
 def known(schema: Schema) -> st.SearchStrategy[str] | None:
@@ -125,6 +126,10 @@ def generated(count: int) -> settings:
     )
 
 
+def required(schema: Schema) -> list[str]:
+    return schema.get("required", [])
+
+
 def refused(answer: dict[str, Any]) -> dict[str, Any]:
     """What a tool is refused with, which is of the closed list."""
     told = json.loads(answer["result"]["content"][0]["text"])
@@ -164,7 +169,7 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
         # A refusal repeats the name that was sent, which says nothing of our insides.
         assume(not fits(schema, spoilt) and not LEAKS.search(name))
         # For what is optional null means absent.
-        assume(value is not None or name not in schema["properties"] or name in schema["required"])
+        assume(value is not None or name not in schema["properties"] or name in required(schema))
         told = refused(served.call(tool, spoilt))
         assert told["code"] == "validation_failed"
         assert name in told["errors"]
@@ -177,13 +182,13 @@ def test_what_is_missing_is_named(served: Served, tool: str) -> None:
     schema = served.tools[tool]["inputSchema"]
 
     @generated(20)
-    @given(from_schema(schema, known), st.sets(st.sampled_from(schema["required"] or [""])))
+    @given(from_schema(schema, known), st.sets(st.sampled_from(required(schema) or [""])))
     def named(arguments: dict[str, Any], missing: set[str]) -> None:
         assume(missing - {""})
         told = refused(served.call(tool, {name: each for name, each in arguments.items() if name not in missing}))
         assert missing <= told["errors"].keys()
 
-    if schema["required"]:
+    if required(schema):
         named()
     else:
         assert "result" in served.call(tool, {})

@@ -3,10 +3,10 @@
 import datetime as dt
 from html import escape
 from typing import Annotated, Literal
-from zoneinfo import available_timezones
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from holdfast.events.events.zones import unknown_zone
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
@@ -22,9 +22,7 @@ Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plai
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
 Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
-Interval = Annotated[
-    int, Meta(ge=0, le=10_000, description="Every how many days, weeks, months or years; 0 counts as 1.")
-]
+Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many of that unit; 0 counts as 1.")]
 Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Timezone = Annotated[
@@ -36,7 +34,7 @@ CancellationHours = Annotated[
     Meta(
         ge=0,
         le=8760,
-        description="People cancel themselves until so many hours before it; if promoted later, until it begins.",
+        description="People can cancel until so many hours before it; if promoted later, until it begins.",
     ),
 ]
 Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
@@ -112,7 +110,7 @@ class UpdateEvent(Command):
     body: Body | UnsetType = UNSET
     datetime: Timestamp | UnsetType = UNSET
     price: Minor | UnsetType = UNSET
-    capacity: Annotated[Capacity | UnsetType, Meta(description="Raising it promotes from the waiting list.")] = UNSET
+    capacity: Capacity | UnsetType = UNSET
     currency: Annotated[Currency, Meta(description="Cannot change.")] | UnsetType = UNSET
     pricing_mode: Annotated[PricingMode, Meta(description="Cannot change.")] | UnsetType = UNSET
     max_price: UpperBound | UnsetType = UNSET
@@ -313,10 +311,3 @@ def present(row: EventRow, settings: Settings) -> Event:
         timezone=row.timezone,
         cancellation_hours=row.cancellation_hours,
     )
-
-
-def unknown_zone(name: str | None) -> str | None:
-    """An error message if a name is not that of a time zone, else None."""
-    if name is None or name in available_timezones():
-        return None
-    return "must be the IANA name of a time zone, such as Europe/Berlin"

@@ -1,0 +1,15 @@
+"""The time zones that an event can have.
+
+Their names come from the package `tzdata`, so that every machine takes the same ones: the directories of a machine also
+have names that mean another zone on the next machine, such as `localtime`.
+"""
+
+from importlib.resources import files
+
+ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
+"""The IANA names of all time zones, old ones included. `Factory` is the clock of a machine that has none yet."""
+
+
+def unknown_zone(name: str | None) -> str | None:
+    """An error message if a name is not exactly that of a time zone, else None."""
+    return None if name is None or name in ZONES else "must be the IANA name of a time zone, such as Europe/Berlin"
