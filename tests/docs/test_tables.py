@@ -29,7 +29,8 @@ def table(page: str, heading: str) -> list[str]:
 
 
 def shown(field: FieldInfo) -> str:
-    default = "empty" if field.default == "" else f"`{field.default}`"
+    default = str(field.default).lower() if isinstance(field.default, bool) else field.default
+    default = "empty" if default == "" else f"`{default}`"
     return f"| `{field.validation_alias}` | {default} | {field.description} |"
 
 

@@ -15,12 +15,14 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "pricing_mode": "fixed",
         "price": 1500,
         "capacity": 12,
+        "timezone": "Europe/Berlin",
+        "cancellation_hours": 24,
     },
     "update_event": {"capacity": 16},
     "add_event_photo": {"url": "https://example.com/studio.jpg"},
     "set_primary_photo": {"key": "photos/7/hUv0Xq3Zb1yTn5Kd8Wm2Rg.jpg"},
     "presign_upload": {"content_type": "image/jpeg", "content_length": 482113},
-    "create_registration": {"event_id": 7, "email": "ben@example.com"},
+    "create_registration": {"event_id": 7, "email": "ben@example.com", "notify": True},
     "update_registration": {"status": "waitlisted"},
     "create_queue": {
         "title": "Spring sale",
@@ -36,6 +38,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
 
 VALUES: Mapping[str, Any] = {
     "body": "Bring a pencil.",
+    "cancellation_hours": 24,
     "code": "not_found",
     "currency": "EUR",
     "email": "ben@example.com",
@@ -48,6 +51,7 @@ VALUES: Mapping[str, Any] = {
     "reason": "registration",
     "slug": "ada-events",
     "target_url": "https://shop.example.com/sale",
+    "timezone": "Europe/Berlin",
     "title": "Life drawing",
     "token": "eyJhbGciOi…",
     "user_id": "sht2pjgt",
