@@ -12,7 +12,6 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
-from holdfast.events.pages import site
 from holdfast.events.photos import operations as photos
 from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
@@ -22,6 +21,7 @@ from holdfast.events.queues import routes as queue_routes
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
 from holdfast.events.users import operations as users
 from holdfast.kit import mcp
 from holdfast.kit.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
@@ -131,7 +131,7 @@ def service(database: Database) -> Service:
         operations=OPERATIONS,
         routes=[
             *discovery.routes(described, documents, spec, settings),
-            *site.assets("pages/style.css", "pages/icon.svg"),
+            *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
         ],
@@ -139,6 +139,7 @@ def service(database: Database) -> Service:
         caches=[ring.forgetting, credentials.forgetting],
         limits=limits,
         agents=for_agents,
+        site=SITE,
         loops=jobs.LOOPS,
         periodic=jobs.PERIODIC,
     )

@@ -22,6 +22,7 @@ from holdfast.kit.jobs import Job, Periodic, work
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
+from holdfast.kit.pages import Site
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.runner import Runner
 from holdfast.kit.streams import Streams
@@ -51,6 +52,7 @@ class Service:
     caches         contexts in which notifications keep the caches of this process up to date
     handlers       handlers of frequent paths, by path; they are looked up before the routes
     agents         the endpoint for agents, `/mcp`; None: there is none
+    site           its pages; None: there are none
     streams        its open event streams
     error_body     its error envelope
     loops          work that runs as long as the process does; any number of processes may run it
@@ -67,6 +69,7 @@ class Service:
     caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
     handlers: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
     agents: mcp.Agents | None = None
+    site: Site | None = None
     streams: Streams = field(default_factory=Streams)
     error_body: ErrorBody = Problem.body
     loops: Sequence[Loop] = ()
@@ -103,6 +106,7 @@ class Service:
                 return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
             return PlainTextResponse("ready\n")
 
+        unrouted = rest.unrouted(self.error_body)
         plain = Starlette(
             routes=[
                 *self.routes,
@@ -111,7 +115,7 @@ class Service:
                 _page("/metrics", lambda: Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)),
             ],
             lifespan=lifespan,
-            exception_handlers={HTTPException: rest.unrouted(self.error_body)},
+            exception_handlers={HTTPException: self.site.unrouted(unrouted) if self.site else unrouted},
         )
         plain.router.redirect_slashes = False
         return rest.Table(

@@ -57,7 +57,7 @@ async def test_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> Non
     assert sent.status_code == 303
     target = urlsplit(sent.headers["location"])
     assert (target.netloc, target.path, target.fragment) == ("shop.example", "/sale", "top")
-    assert sent.headers["referrer-policy"] == "no-referrer"
+    assert sent.headers["referrer-policy"] == "same-origin"
     assert sent.headers["cache-control"] == "no-store"
     [token] = parse_qs(target.query)["queue_token"]
     data = (await line.verify(token)).json()["data"]

@@ -147,7 +147,7 @@ async def test_what_pages_need_is_kept_for_good_under_an_address_that_changes_wi
     page = (await line.service.http.get(f"/queues/{line.id}")).text
     addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page)
 
-    assert len(addresses) == 3
+    assert len(addresses) == 2
     for address in addresses:
         response = await line.service.http.get(address)
         assert response.status_code == 200

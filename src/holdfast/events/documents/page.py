@@ -12,8 +12,9 @@ from starlette.routing import BaseRoute
 
 from holdfast.events.documents import examples
 from holdfast.events.documents.openapi import answers, in_words, resolver
-from holdfast.events.pages import site
+from holdfast.events.site import SITE
 from holdfast.kit.discovery import HTML, document
+from holdfast.kit.pages.site import secured
 
 Spec = Mapping[str, Any]
 
@@ -43,8 +44,8 @@ class Described(Struct):
 
 def routes(spec: Spec) -> list[BaseRoute]:
     """The page and its style."""
-    headers = {name.decode(): value.decode() for name, value in site.secured() if name != b"cache-control"}
-    return [document("/docs", page(spec).encode(), HTML, headers), *site.assets("documents/docs.css")]
+    headers = {name.decode(): value.decode() for name, value in secured() if name != b"cache-control"}
+    return [document("/docs", page(spec).encode(), HTML, headers), *SITE.assets("documents/docs.css")]
 
 
 def page(spec: Spec) -> str:
@@ -53,7 +54,7 @@ def page(spec: Spec) -> str:
     for path, methods in spec["paths"].items():
         for method, entry in methods.items():
             nouns.setdefault(entry["tags"][0], []).append(_described(spec, method.upper(), path, entry))
-    return site.render(
+    return SITE.render(
         "documents/docs.html",
         spec=spec,
         base_url=spec["servers"][0]["url"],

@@ -10,17 +10,18 @@ from typing import Literal, NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import site
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomVisit, estimated_wait
 from holdfast.events.queues.room import Seen
 from holdfast.events.resources import Database
+from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Header, Reply, Request, admit, encode, envelope, headers_of
 from holdfast.kit.limits import Limits
 from holdfast.kit.modes import batched
 from holdfast.kit.operation import Operation
+from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
 from holdfast.kit.runner import Runner
 from holdfast.kit.signing import PUBLISHED
@@ -76,7 +77,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
         Route(JWKS, Handler(Access("list_queue_keys"), limits, jwks, envelope(Problem.body))),
         page("/queues/{queue_id}", framed=False),
         page("/queues/{queue_id}/embed", framed=True),
-        *site.assets("queues/room.js"),
+        *SITE.assets("queues/room.js"),
     ]
 
 
@@ -127,7 +128,7 @@ class RoomPage:
         visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
             await self._take_place(caller, visitor)
-            return site.redirect(request.path, framed=self._framed)
+            return redirect(request.path, framed=self._framed)
         seen: Seen = await self._visit(caller, visitor)
         if seen.standing.where == "unknown" and request.method == "GET":
             try:
@@ -136,7 +137,7 @@ class RoomPage:
                 return self._page(*_refusal(problem, seen.queue), headers=headers_of(problem))
             seen = await self._visit(caller, visitor)
         if seen.release_token and not self._framed:
-            return site.redirect(seen.release_token.redirect_url)
+            return redirect(seen.release_token.redirect_url)
         return self._page(_shown(seen, self._settings.queue_interval))
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
@@ -168,7 +169,7 @@ class RoomPage:
         return f"{'__Host-' if self._is_secure else ''}{self.access.name}_{queue_id}"
 
     def _page(self, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
-        return site.page(f"queues/pages/{shown.state}.html", status, framed=self._framed, headers=headers, room=shown)
+        return SITE.page(f"queues/pages/{shown.state}.html", status, framed=self._framed, headers=headers, room=shown)
 
 
 def _number(text: str) -> int:

@@ -1,0 +1,76 @@
+"""Forms of pages: reading them, and refusing those that another site or a program made up.
+
+A form carries a signed token with the time at which it was shown, so it needs no cookie. A browser says which site a
+form was sent from; a form of another site is refused.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, urlsplit
+
+from holdfast.kit.handler import Request, read_body
+from holdfast.kit.problems import BAD_REQUEST, FORBIDDEN
+from holdfast.kit.secrets import Signer
+
+KIND = "application/x-www-form-urlencoded"
+
+FRESH_SECONDS = 2 * 3600
+"""How long a form may be open before it is shown again."""
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form, without the spaces around their values. A field that is given twice is refused."""
+    body = await read_body(request.headers, request.receive, KIND)
+    try:
+        text = body.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=50, encoding="utf-8", errors="strict")
+    except ValueError as error:
+        raise BAD_REQUEST("The form cannot be read.", hint="Open the page again and send its form.") from error
+    fields = {name: value.strip() for name, value in pairs}
+    if len(fields) != len(pairs):
+        raise BAD_REQUEST("A field of the form is given more than once.", hint="Open the page again.")
+    return fields
+
+
+def require_same_site(request: Request, base_url: str) -> None:
+    """Raises `forbidden` if a browser says that a form was sent from a page of another site.
+
+    A program that says neither is let through: it has no cookies of anybody, and needs a token all the same.
+    """
+    site = request.headers.get(b"sec-fetch-site")
+    origin = request.headers.get(b"origin")
+    if site is not None:
+        allowed = site in {b"same-origin", b"none"}
+    elif origin is not None:
+        host = urlsplit(origin.decode("latin-1")).netloc
+        allowed = bool(host) and host in {
+            urlsplit(base_url).netloc,
+            request.headers.get(b"host", b"").decode("latin-1"),
+        }
+    else:
+        allowed = True
+    if not allowed:
+        raise FORBIDDEN("This form was sent from another site.", hint="Open the page itself and use its form.")
+
+
+@dataclass(frozen=True)
+class FormTokens:
+    """Makes and checks the tokens of forms."""
+
+    signer: Signer
+
+    def issue(self, purpose: str, now: float | None = None) -> str:
+        """A token for a form with a purpose, such as `register for 7`."""
+        minute = int(time.time() if now is None else now) // 60
+        return f"{minute}-{self.signer.sign(f'{purpose} {minute}')[:32]}"
+
+    def check(self, purpose: str, token: str, now: float | None = None) -> Literal["good", "old", "forged"]:
+        """Whether a token was issued for a purpose, and not too long ago."""
+        minute, _, signature = token.partition("-")
+        if not (minute.isascii() and minute.isdigit() and len(minute) < 12 and len(signature) == 32):
+            return "forged"
+        if not self.signer.accepts(f"{purpose} {minute}", signature):
+            return "forged"
+        age = (time.time() if now is None else now) - 60 * int(minute)
+        return "good" if -120 < age < FRESH_SECONDS else "old"

@@ -1,0 +1,139 @@
+"""The languages of pages and mails: English and German.
+
+The English texts are the keys of the catalogues, `<folder>/translations/de.po`, which are read when they are first
+needed. Numbers, prices and dates are written as people of the language write them (Babel, data of Unicode CLDR).
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import cache, lru_cache
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+from zoneinfo import ZoneInfo
+
+from babel import Locale
+from babel.dates import format_date, format_time, get_timezone_name
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import format_currency, format_decimal, get_currency_symbol
+from babel.support import Translations
+from msgspec import Struct
+
+from holdfast.kit.handler import Request
+
+
+class Language(Struct, frozen=True):
+    """A language that pages and mails are written in.
+
+    code     its ISO 639 code
+    name     its name in itself
+    chosen   whether the address asks for it, so that links go on asking
+    """
+
+    code: str
+    name: str
+    locale: str
+    chosen: bool = False
+
+    def at(self, path: str) -> str:
+        """The address of another page of this site, in this language if the visitor has chosen it."""
+        if not self.chosen:
+            return path
+        return f"{path}{'&' if '?' in path else '?'}{urlencode({'lang': self.code})}"
+
+    def number(self, number: int) -> str:
+        return format_decimal(number, locale=self.locale)
+
+    def money(self, amount: int, currency: str, digits: int = 2) -> str:
+        """An amount in minor units of a currency, as people write it; a whole amount without its zeros.
+
+        digits    how many digits the minor unit has
+        """
+        value = Decimal(amount).scaleb(-digits)
+        shown = 0 if value == value.to_integral() else digits
+        pattern = Locale.parse(self.locale).currency_formats["standard"].pattern
+        if get_currency_symbol(currency, self.locale).isalpha():
+            pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
+        written = pattern.replace("0.00", f"0.{'0' * shown}" if shown else "0")
+        return format_currency(value, currency, written, locale=self.locale, currency_digits=False)
+
+    def date(self, moment: dt.datetime, zone: str) -> str:
+        """The day of a moment in a zone: Saturday, November 21, 2026."""
+        return format_date(_local(moment, zone), "full", locale=self.locale)
+
+    def time(self, moment: dt.datetime, zone: str) -> str:
+        """The time of a moment in a zone, with the zone: 7:30 PM EST."""
+        return f"{format_time(_local(moment, zone), 'short', locale=self.locale)} {self.zone(moment, zone)}"
+
+    def moment(self, moment: dt.datetime, zone: str) -> str:
+        """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
+        return f"{format_date(_local(moment, zone), 'long', locale=self.locale)}, {self.time(moment, zone)}"
+
+    def zone(self, moment: dt.datetime, zone: str) -> str:
+        """The short name of a zone at a moment: EST, in German MEZ, and UTC+05 where a zone has none."""
+        local = _local(moment, zone)
+        name = get_timezone_name(local, "short", locale=self.locale)
+        if name[0] in "+-":
+            name = local.tzname() or name
+        return f"UTC{name}" if name[0] in "+-" else name
+
+
+def _local(moment: dt.datetime, zone: str) -> dt.datetime:
+    return moment.astimezone(ZoneInfo(zone))
+
+
+ENGLISH = Language("en", "English", "en_US")
+GERMAN = Language("de", "Deutsch", "de_DE")
+LANGUAGES = {each.code: each for each in (ENGLISH, GERMAN)}
+
+
+def language_of(request: Request) -> Language:
+    """The language of a request: what its address asks for (`?lang=de`), or else the best its browser accepts."""
+    asked = parse_qs(request.query.decode("latin-1")).get("lang", [""])[-1] if b"lang=" in request.query else ""
+    if asked in LANGUAGES:
+        return _chosen(asked)
+    return accepted(request.headers.get(b"accept-language", b""))
+
+
+def named(code: str | None) -> Language:
+    """The language with a code; English if there is none."""
+    return LANGUAGES.get(code or "", ENGLISH)
+
+
+@cache
+def _chosen(code: str) -> Language:
+    language = LANGUAGES[code]
+    return Language(language.code, language.name, language.locale, chosen=True)
+
+
+@lru_cache(1_000)
+def accepted(header: bytes) -> Language:
+    """The first of our languages in an Accept-Language header, by preference; English if it names none of them."""
+    wanted: list[tuple[float, str]] = []
+    for part in header[:1_000].decode("latin-1").split(","):
+        tag, _, quality = part.partition(";")
+        try:
+            weight = float(quality.strip().removeprefix("q=")) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        wanted.append((weight, tag.strip().split("-")[0].lower()))
+    for weight, code in sorted(wanted, key=lambda each: -each[0]):
+        if weight > 0 and code in LANGUAGES:
+            return LANGUAGES[code]
+    return ENGLISH
+
+
+@cache
+def translations(code: str, folders: Sequence[Path]) -> Translations:
+    """The texts of some folders in a language. Folders without a catalogue of the language are left out."""
+    merged = Translations()
+    for catalogue in (folder / "translations" / f"{code}.po" for folder in folders):
+        if catalogue.exists():
+            compiled = BytesIO()
+            with catalogue.open("rb") as written:
+                write_mo(compiled, read_po(written, code))
+            compiled.seek(0)
+            merged.merge(Translations(compiled))
+    return merged

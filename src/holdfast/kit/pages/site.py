@@ -1,0 +1,173 @@
+"""The pages of a service: one layout, one style, the headers of every answer for browsers, and its error pages.
+
+Pages work without JavaScript, load nothing from other servers, and contain no inline script. The style is in the page
+itself, so that the first paint needs no second request; the policy allows exactly this style.
+"""
+
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache, cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Message
+
+from holdfast.kit.handler import Header, Reply, Request, headers_of
+from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, language_of, translations
+from holdfast.kit.problems import METHOD_NOT_ALLOWED, NOT_FOUND, Problem
+
+FRAME = Path(__file__).parent
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+HTML = b"text/html; charset=utf-8"
+
+STYLE = (FRAME / "templates/style.css").read_text(encoding="utf-8")
+_STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
+
+_POLICY = (
+    f"default-src 'none'; style-src 'self' 'sha256-{_STYLE_HASH}'; script-src 'self'; img-src 'self'{{}}; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {}"
+)
+
+
+PROGRAMS = ("/api", "/mcp", "/.well-known/", "/oauth/")
+"""The beginnings of paths where also a browser gets errors as JSON."""
+
+Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
+
+
+class Site:
+    """The pages of one service.
+
+    folder    where its templates and assets are, named by their paths in it; its folders have `translations`
+    title     the name of the service
+    """
+
+    def __init__(self, folder: Path, title: str) -> None:
+        self._folder = folder
+        self._title = title
+
+    def page(
+        self,
+        template: str,
+        status: int = 200,
+        *,
+        language: Language = ENGLISH,
+        framed: bool = False,
+        images: str = "",
+        headers: Sequence[Header] = (),
+        **values: Any,
+    ) -> Reply:
+        """A page.
+
+        framed    whether other sites may show it in a frame
+        images    the origin of images that are not of this site
+        """
+        content = self.render(template, language=language, framed=framed, **values)
+        return Reply(status, content.encode(), [*secured(language, framed=framed, images=images), *headers], HTML)
+
+    def render(self, template: str, *, language: Language = ENGLISH, **values: Any) -> str:
+        """A template in the layout of all pages, as text."""
+        environment = self._environments[language.code]
+        return environment.get_template(template).render(**{"framed": False, "language": language, **values})
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        """The page for a problem, in the language of the browser."""
+        return self.page(
+            "error.html",
+            problem.status,
+            language=language_of(request),
+            headers=headers_of(problem),
+            problem=problem,
+            request_id=problem.extra.get("request_id"),
+        )
+
+    def unrouted(self, otherwise: Unrouted) -> Unrouted:
+        """Renders what no route answers: as a page for browsers, and by `otherwise` for programs."""
+
+        async def refuse(request: StarletteRequest, error: Exception) -> Response:
+            answer = await otherwise(request, error)
+            if not _wants_page(request):
+                return answer
+            problem = METHOD_NOT_ALLOWED() if answer.status_code == 405 else NOT_FOUND()
+            page = self.refuse(
+                problem, Request(request.scope, request.receive, _nowhere, dict(request.scope["headers"]))
+            )
+            headers = {name.decode(): value.decode() for name, value in page.headers}
+            if allow := answer.headers.get("allow"):
+                headers["allow"] = allow
+            return Response(page.content, page.status, headers, page.media_type.decode())
+
+        return refuse
+
+    def assets(self, *names: str) -> list[BaseRoute]:
+        """Routes to files that pages use."""
+        return [self._route(name) for name in names]
+
+    @cache  # noqa: B019 - a site lasts as long as the process
+    def asset(self, name: str) -> str:
+        """The address of a file that pages use, such as `queues/room.js`. It changes when the content changes."""
+        return f"/assets/{sha256(self._content(name)).hexdigest()[:16]}/{name}"
+
+    def _content(self, name: str) -> bytes:
+        path = self._folder / name
+        return (path if path.exists() else FRAME / "templates" / name).read_bytes()
+
+    def _route(self, name: str) -> Route:
+        content, media_type = self._content(name), KINDS[Path(name).suffix]
+        headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+
+        async def answer(_: StarletteRequest) -> Response:
+            return Response(content, headers=headers, media_type=media_type)
+
+        return Route(self.asset(name), answer)
+
+    @cached_property
+    def _environments(self) -> dict[str, jinja2.Environment]:
+        return {code: self._environment(code) for code in LANGUAGES}
+
+    def _environment(self, code: str) -> jinja2.Environment:
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader([self._folder, FRAME / "templates"]),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+            extensions=["jinja2.ext.i18n"],
+        )
+        texts: Any = translations(code, (FRAME, *sorted({each.parents[1] for each in self._folder.rglob("*.po")})))
+        environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
+        known: dict[str, Any] = environment.globals
+        known.update(asset=self.asset, languages=LANGUAGES, site=self._title, style=Markup(STYLE))  # noqa: S704 - ours
+        return environment
+
+
+def redirect(address: str, *, framed: bool = False) -> Reply:
+    """A redirect to another address, which the browser requests with GET."""
+    return Reply(303, headers=[*secured(framed=framed), (b"location", address.encode("latin-1"))])
+
+
+def secured(language: Language | None = None, *, framed: bool = False, images: str = "") -> list[Header]:
+    """The headers of every answer for browsers. With a language, they say that the page exists in several."""
+    policy = _POLICY.format(f" {images}" if images else "", "*" if framed else "'none'")
+    headers = [
+        (b"content-security-policy", policy.encode()),
+        (b"referrer-policy", b"same-origin"),
+        (b"cache-control", b"no-store"),
+    ]
+    if language:
+        headers += [(b"content-language", language.code.encode()), (b"vary", b"accept-language")]
+    return headers if framed else [*headers, (b"x-frame-options", b"DENY")]
+
+
+def _wants_page(request: StarletteRequest) -> bool:
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(PROGRAMS)
+
+
+async def _nowhere(message: Message) -> None:
+    raise AssertionError("an error page is not sent by itself")

@@ -1,0 +1,67 @@
+"""The texts of pages and mails, and their translations.
+
+`python -m tests.translations` brings the catalogues up to date. New texts are added without a translation, and texts
+that are used no more are removed; a test fails for both.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po, write_po
+
+SOURCE = Path(__file__).parents[1] / "src" / "holdfast"
+CODE = "de"
+FOLDERS = [
+    SOURCE / "kit" / "pages",
+    *sorted(each for service in ("events", "inventory") for each in (SOURCE / service).iterdir() if each.is_dir()),
+]
+"""Each noun has a catalogue of its own."""
+
+METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
+OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}
+KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None}
+
+
+def written(folder: Path) -> Catalog:
+    """The texts in the code and the templates of a folder."""
+    catalog = Catalog()
+    found = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True)
+    for _, _, message, _, context in sorted(found, key=lambda each: (each[0], each[1])):
+        catalog.add(message, context=context)
+    return catalog
+
+
+def file_of(folder: Path) -> Path:
+    return folder / "translations" / f"{CODE}.po"
+
+
+def stored(folder: Path) -> Catalog:
+    """The catalogue of a folder; an empty one if there is none."""
+    if not file_of(folder).exists():
+        return Catalog(CODE)
+    with file_of(folder).open("rb") as file:
+        return read_po(file, CODE)
+
+
+def texts(catalog: Catalog) -> Iterator[str | tuple[str, ...]]:
+    return (tuple(each.id) if isinstance(each.id, list | tuple) else each.id for each in catalog if each.id)
+
+
+def update() -> None:
+    for folder in FOLDERS:
+        new, old = written(folder), stored(folder)
+        if not [*texts(new)]:
+            continue
+        old.update(new, no_fuzzy_matching=True)
+        old.obsolete.clear()
+        file_of(folder).parent.mkdir(exist_ok=True)
+        with file_of(folder).open("wb") as file:
+            write_po(file, old, no_location=True, omit_header=True, sort_output=True, width=118)
+        missing = [each.id for each in old if each.id and not each.string]
+        print(f"{file_of(folder).relative_to(SOURCE)}: {len(old)} texts, {len(missing)} without a translation")
+
+
+if __name__ == "__main__":
+    update()
