@@ -107,3 +107,14 @@ def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
             refused(ONE.seal("a key"))
     assert not new.signer("streams").accepts("a text", ONE.signer("streams").sign("a text"))
     assert not new.signer("streams").accepts("a text", "\u00e9")
+
+
+def test_a_shortened_signature_is_accepted_down_to_32_characters() -> None:
+    signer = ONE.signer("links")
+    signature = signer.sign("7")
+
+    assert signer.accepts("7", signature)
+    assert signer.accepts("7", signature[:32])
+    assert not signer.accepts("7", signature[:31])
+    assert not signer.accepts("7", "")
+    assert not signer.accepts("7", signature + "0")
