@@ -2,6 +2,7 @@
 
 from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
+from holdfast.events.images import sizes
 from holdfast.events.keys import retention as keys
 from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
@@ -13,7 +14,7 @@ from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 
 IDEMPOTENCY = Idempotency()
 
-LOOPS = (settlement.run, recurrence.run, release.run)
+LOOPS = (settlement.run, recurrence.run, release.run, sizes.run)
 
 PERIODIC = (
     Periodic("* * * * *", in_transaction(changes.tick)),

@@ -94,7 +94,9 @@ async def a_day_passes(service: Service) -> None:
     """Make everything a day older that is deleted once it is old enough."""
     await service.run_sql(
         """
-        update photos set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours'
+        update photos
+           set idle_since = idle_since - interval '25 hours', upload_ends = upload_ends - interval '25 hours',
+               scaling_due = scaling_due - interval '25 hours'
         """
     )
 

@@ -6,7 +6,7 @@ leaves no file without a row, and the file can be deleted later.
 
 from collections.abc import Sequence
 
-from holdfast.events.images import sandbox, sql
+from holdfast.events.images import sandbox, sizes, sql
 from holdfast.events.images.container import Unfit
 from holdfast.events.images.model import EXTENSIONS, LARGEST, PhotoRow, new_key, upload_name
 from holdfast.events.images.sandbox import Photo
@@ -40,7 +40,7 @@ async def accept(steps: Steps, caller: Caller, keys: Sequence[str], field: str =
             await store.write(row.key, photo.content, photo.content_type)
             taken.append(row.key)
     if taken:
-        await steps.transact(lambda tx: sql.accept(tx, taken))
+        await steps.transact(lambda tx: sizes.accept(tx, taken))
     if refused:
         raise invalid({field: refused})
 
@@ -70,7 +70,7 @@ async def download(steps: Steps, organizer_id: int, url: str) -> str:
     row = PhotoRow(key, organizer_id, photo.content_type, len(fetched.content))
     await steps.transact(lambda tx: expect(tx, row, upload=False))
     await steps.resources.photos.write(key, photo.content, photo.content_type)
-    await steps.transact(lambda tx: sql.accept(tx, [key]))
+    await steps.transact(lambda tx: sizes.accept(tx, [key]))
     return key
 
 

@@ -5,7 +5,7 @@ next run completes the work.
 """
 
 from holdfast.events.images import sql
-from holdfast.events.images.model import upload_name
+from holdfast.events.images.model import size_names, upload_name
 from holdfast.events.resources import Steps
 
 BATCH = 100
@@ -16,7 +16,7 @@ async def clear_photos(steps: Steps) -> int:
     store = steps.resources.photos
     total = 0
     while keys := await steps.transact(lambda tx: sql.mark_idle(tx, BATCH)):
-        await store.delete([*keys, *map(upload_name, keys)])
+        await store.delete([name for key in keys for name in (key, upload_name(key), *size_names(key))])
         await steps.transact(lambda tx, keys=keys: sql.delete_marked(tx, keys))
         total += len(keys)
     while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, BATCH)):

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import LiteralString
 
-from holdfast.events.images.model import MOST_IDLE, UPLOAD_SECONDS, PhotoRow
+from msgspec import Struct
+
+from holdfast.events.images.model import MOST_IDLE, UPLOAD_SECONDS, PhotoRow, Sizes
 from holdfast.events.resources import Reader, Tx
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
@@ -55,6 +57,61 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
         """,
         {"keys": list(keys)},
     )
+
+
+class Unscaled(Struct):
+    """A photo whose sizes are to be made; `again`: that was begun before, and may have left files."""
+
+    key: str
+    again: bool
+
+
+async def claim_unscaled(tx: Tx) -> Unscaled | None:
+    """Claim an accepted photo without sizes, the latest first. Nobody else claims it for some minutes.
+
+    It is not deleted within the next 22 hours: a photo that no event has shown for an hour is not claimed.
+    """
+    return await tx.row(
+        Unscaled,
+        """
+        update photos
+           set scaling_tried = scaling_tried + 1,
+               scaling_due = now() + interval '2 minutes' * 2 ^ least(scaling_tried, 5)
+         where key = (select key from photos
+                       where state = 'accepted' and scaling_due <= now()
+                         and (idle_since is null or idle_since > now() - interval '1 hour')
+                       order by scaling_due desc limit 1 for no key update skip locked)
+        returning key, scaling_tried > 1 as again
+        """,
+    )
+
+
+async def store_sizes(tx: Tx, key: str, width: int, height: int, widths: Sequence[int]) -> bool:
+    """Note a photo's width, height and sizes. False when it is no longer accepted."""
+    stored = await tx.value(
+        """
+        update photos set width = %(width)s, height = %(height)s, widths = %(widths)s, scaling_due = null
+         where key = %(key)s and state = 'accepted'
+        returning true
+        """,
+        {"key": key, "width": width, "height": height, "widths": list(widths)},
+    )
+    return bool(stored)
+
+
+async def leave_unscaled(tx: Tx, key: str) -> None:
+    """Note that the sizes of a photo cannot be made."""
+    await tx.run("update photos set scaling_due = null where key = %(key)s", {"key": key})
+
+
+async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, Sizes]:
+    """The sizes of those photos that have some, by key."""
+    rows = await reader.rows(
+        Sizes,
+        "select key, width, height, widths from photos where key = any(%(keys)s) and cardinality(widths) > 0",
+        {"keys": list(keys)},
+    )
+    return {each.key: each for each in rows}
 
 
 async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:

@@ -7,7 +7,7 @@ import structlog
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive
 
-from holdfast.events.images.model import content_type_of, upload_name
+from holdfast.events.images.model import content_type_of, media_type, upload_name
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CACHED, Opened, Store
 from holdfast.kit.caller import Caller
@@ -61,14 +61,14 @@ def routes(store: Store, limits: Limits) -> list[BaseRoute]:
 
 def _showing(store: Store) -> Answer:
     async def show(caller: Caller, request: Request) -> Reply:
-        key = request.path.removeprefix("/media/")
-        content_type = content_type_of(key)
+        name = request.path.removeprefix("/media/")
+        content_type = media_type(name)
         if content_type is None:
             raise NOT_FOUND("No photo has this address.")
-        etag = f'"{key}"'.encode()
+        etag = f'"{name}"'.encode()
         if etag in request.headers.get(b"if-none-match", b""):
             return Reply(304, headers=[*SEEN, (b"etag", etag)])
-        async with store.open(key) as photo:
+        async with store.open(name) as photo:
             if photo is None:
                 raise NOT_FOUND("No photo has this address.")
             about = [(b"content-type", content_type.encode()), (b"content-length", str(photo.size).encode())]

@@ -1,0 +1,182 @@
+"""Accepted photos get their sizes soon afterwards, pages find them, and they go with their photo."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from holdfast.events.images import sizes, sql
+from holdfast.events.images.model import Picture, Sizes, size_name, size_names
+from holdfast.events.images.model import sizes as picture_of
+from holdfast.events.images.retention import clear_photos
+from holdfast.events.settings import Settings
+from holdfast.kit.steps import Steps
+from tests.events.photos.pictures import TYPES, picture
+from tests.events.photos.steps import a_day_passes, accepted, add, key_of, states, stored, upload
+from tests.support import Client, Service, eventually, running
+
+MEDIA = "http://events.test/media"
+
+
+@pytest.fixture
+async def service(anywhere: Settings) -> AsyncIterator[Service]:
+    async with running(anywhere) as service:
+        yield service
+
+
+async def make_sizes(service: Service) -> int:
+    return await sizes.make_sizes(Steps(service.database))
+
+
+async def shown(service: Service, key: str) -> Picture:
+    """How a page shows a photo."""
+    found = await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
+    return picture_of(key, found.get(key), service.database.resources.settings)
+
+
+async def kept(service: Service, key: str) -> list[str]:
+    """The names of the sizes of a photo that are stored."""
+    store = service.database.resources.photos
+    return [name for name in size_names(key) if await stored(store, name) is not None]
+
+
+async def with_photo(
+    client: Client, service: Service, width: int = 1000, height: int = 10
+) -> tuple[dict[str, Any], str]:
+    """An event that shows a photo of this shape, and the key of the photo."""
+    key = await upload(service, client, picture("image/jpeg", width, height))
+    return await client.create_event(image_keys=[key]), key
+
+
+async def test_a_page_shows_the_original_until_there_are_sizes_and_then_these(service: Service) -> None:
+    _, key = await with_photo(await service.organizer(), service)
+    assert await shown(service, key) == Picture(f"{MEDIA}/{key}", "", None, None)
+
+    assert await make_sizes(service) == 1
+
+    small, usual, own = (f"{MEDIA}/{key}.w{slot}.webp" for slot in (480, 960, 1920))
+    assert await shown(service, key) == Picture(usual, f"{small} 480w, {usual} 960w, {own} 1000w", 1000, 10)
+    assert await make_sizes(service) == 0
+
+
+@pytest.mark.parametrize("content_type", TYPES)
+async def test_sizes_are_served_as_what_they_are_and_may_be_remembered_for_good(
+    service: Service, content_type: str
+) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada, picture(content_type, 500, 20), content_type)
+    await ada.create_event(image_keys=[key])
+    await make_sizes(service)
+
+    page = await shown(service, key)
+    responses = [await service.http.get(each.split()[0]) for each in page.srcset.split(", ")]
+
+    assert [response.status_code for response in responses] == [200, 200]
+    for response, shape in zip(responses, [(480, 19), (500, 20)], strict=True):
+        assert response.headers["content-type"] == "image/webp"
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        with Image.open(io.BytesIO(response.content)) as image:
+            assert (image.format, image.size) == ("WEBP", shape)
+    again = await service.http.get(page.src, headers={"If-None-Match": responses[1].headers["etag"]})
+    assert again.status_code == 304
+
+
+async def test_sizes_that_do_not_exist_are_not_found(service: Service) -> None:
+    _, key = await with_photo(await service.organizer(), service, 40, 30)
+    await make_sizes(service)
+
+    for name in (
+        *(size_name(key, 960), f"{key}.w40.webp", f"{key}.w481.webp", f"{key}.w480.jpg", f"{key}.w480.webp.w480.webp"),
+        *(f"{key}.w480.webp%0a", "x.w480.webp", "photos/x.w480.webp", f"uploads/{key}.w480.webp", f"{key}.w480"),
+    ):
+        response = await service.http.get(f"{MEDIA}/{name}")
+        assert (response.status_code, response.headers["cache-control"]) == (404, "no-store"), name
+    assert (await service.http.get(f"{MEDIA}/{size_name(key, 40)}")).status_code == 200
+
+
+async def test_nobody_waits_for_sizes_when_a_photo_is_added(service: Service) -> None:
+    ada = await service.organizer()
+    event, first = await with_photo(ada, service)
+    second = await upload(service, ada)
+
+    assert (await add(ada, event, key=second)).status_code == 201
+
+    assert [await kept(service, key) for key in (first, second)] == [[], []]
+    assert await make_sizes(service) == 2
+    assert [len(await kept(service, key)) for key in (first, second)] == [3, 1]
+
+
+async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(service: Service) -> None:
+    making = asyncio.create_task(sizes.run(service.database))
+    ada = await service.organizer()
+    for _ in range(2):
+        _, key = await with_photo(ada, service)
+
+        async def has_sizes(key: str = key) -> bool:
+            return (await shown(service, key)).srcset != ""
+
+        # Less than what passes between two checks without a notification.
+        await eventually(has_sizes, seconds=sizes.PATROL_SECONDS / 2)
+    making.cancel()
+
+
+async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -> None:
+    ada = await service.organizer()
+    keys = [key_of(ada.id, letter) for letter in "abc"]
+    await accepted(service, *keys)
+    await ada.create_event(image_keys=keys)
+    # As the migration leaves them.
+    await service.run_sql("update photos set inserted_at = now() - interval '1 year', scaling_due = now()")
+
+    assert await make_sizes(service) == 3
+
+    assert [len(await kept(service, key)) for key in keys] == [1, 1, 1]
+
+
+async def test_photos_of_an_event_are_found_in_one_statement_with_their_shape(service: Service) -> None:
+    ada = await service.organizer()
+    _, wide = await with_photo(ada, service, 1000, 10)
+    _, tall = await with_photo(ada, service, 10, 100)
+    await make_sizes(service)
+    _, late = await with_photo(ada, service)
+
+    found = await service.database.read(lambda reader: sql.find_sizes(reader, [tall, late, wide, "unknown"]))
+
+    assert found == {wide: Sizes(wide, 1000, 10, [480, 960, 1000]), tall: Sizes(tall, 10, 100, [10])}
+
+
+async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
+    ada = await service.organizer()
+    event, key = await with_photo(ada, service)
+    await make_sizes(service)
+    await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
+    await a_day_passes(service)
+
+    await clear_photos(Steps(service.database))
+
+    assert await states(service) == {}
+    assert await kept(service, key) == []
+    assert (await service.http.get(f"{MEDIA}/{key}")).status_code == 404
+
+
+async def test_an_organizer_may_have_as_many_photos_with_sizes_as_without(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"photos_per_organizer": 2})) as service:
+        ada = await service.organizer()
+        event, _ = await with_photo(ada, service)
+        await make_sizes(service)
+
+        assert (await add(ada, event, key=await upload(service, ada))).status_code == 201
+
+
+async def test_sizes_are_found_at_the_cdn_where_there_is_one(settings: Settings) -> None:
+    key = key_of(7, "a")
+    cdn = settings.model_copy(update={"cdn_base_url": "https://cdn.example.com/"})
+
+    picture = picture_of(key, Sizes(key, 4000, 3000, [480, 960, 1920]), cdn)
+
+    assert picture.src == f"https://cdn.example.com/{key}.w960.webp"
+    assert picture.srcset.endswith(f", https://cdn.example.com/{key}.w1920.webp 1920w")
