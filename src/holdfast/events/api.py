@@ -12,6 +12,7 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
+from holdfast.events.pages import routes as page_routes
 from holdfast.events.photos import operations as photos
 from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
@@ -110,7 +111,7 @@ def service(database: Database) -> Service:
         together=settings.limits_together,
         refused=settings.limits_refused,
     )
-    runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
+    runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
     credentials = Credentials(ring, database, configured(settings))
@@ -134,6 +135,7 @@ def service(database: Database) -> Service:
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
+            *page_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
         caches=[ring.forgetting, credentials.forgetting],

@@ -34,6 +34,17 @@ CURRENCIES = frozenset(
 """Presentment currencies of the payment processor (docs.stripe.com/currencies)."""
 
 
+_DIGITS = {
+    **dict.fromkeys("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),
+    **dict.fromkeys("BHD JOD KWD OMR TND".split(), 3),
+}
+
+
+def digits(currency: str) -> int:
+    """How many digits the minor unit of a currency has, as the payment processor counts: 2 for most."""
+    return _DIGITS.get(currency, 2)
+
+
 class ListPriceHistory(Command):
     event_id: EventId
 

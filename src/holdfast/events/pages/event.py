@@ -1,0 +1,130 @@
+"""The page of an event: `/organizers/<slug>/events/<event_id>`.
+
+Every request reads the version of the event, many in one statement. The page is rendered when that has changed, so a
+change that was committed is shown at the next request.
+"""
+
+import datetime as dt
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.events.recurrence import following
+from holdfast.events.images.model import urls
+from holdfast.events.pages.cache import Page, Pages, page
+from holdfast.events.pages.markdown import one_line, rendered
+from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
+from holdfast.events.pages.picture import draw
+from holdfast.events.pages.structured import structured
+from holdfast.events.pricing.model import digits
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Reply, Request
+from holdfast.kit.pages.language import LANGUAGES, Language, language_of
+from holdfast.kit.pages.site import secured
+from holdfast.kit.problems import NOT_FOUND
+from holdfast.kit.runner import Run
+
+MAP = "https://www.openstreetmap.org"
+
+
+class EventPage:
+    """Answers requests for the pages of events.
+
+    look    finds the version of an event
+    read    reads what its page shows
+    """
+
+    access = Access("event_page")
+
+    def __init__(self, settings: Settings, look: Run, read: Run) -> None:
+        self._settings = settings
+        self._look = look
+        self._read = read
+        self._pages = Pages()
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`."""
+        named = request.scope["path_params"]
+        language = language_of(request)
+        version: Version = await self._look(caller, LookAtEvent(event_id=number(named["event_id"])))
+        if version.slug != named["slug"]:
+            raise NOT_FOUND()
+        moved = version.asked != version.event_id
+        key = (version.event_id, version.version, moved, language)
+
+        async def render() -> Page:
+            content: Content = await self._read(caller, ReadEvent(event_id=version.event_id))
+            return await self._render(content, language, moved=moved)
+
+        return (await self._pages.get(key, render)).reply(request)
+
+    async def _render(self, content: Content, language: Language, *, moved: bool) -> Page:
+        settings, event = self._settings, content.event
+        body = await rendered(event.body)
+        images = urls(event.image_keys, settings)
+        organizer = f"{settings.base_url}/organizers/{event.organizer_slug}"
+        address = f"{organizer}/events/{event.id}"
+        values: dict[str, Any] = {
+            "event": event,
+            "title": one_line(event.title),
+            "organizer_name": content.organizer_name,
+            "organizer_path": language.at(f"/organizers/{event.organizer_slug}"),
+            "summary": body.summary,
+            "body": body.html,
+            "images": images,
+            "address": language.at(address),
+            "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
+            "moved": moved,
+            "zone": event.timezone or "UTC",
+            "digits": digits(event.currency),
+            "left": event.capacity - event.registered_count,
+            "room": max(0, event.waitinglist_capacity - event.waitlisted_count),
+            "interval": max(1, event.recurrence_interval),
+            "next": _next(content),
+            "map": map_link(event),
+            "picture": draw(content.prices, min(content.now, event.datetime)) if content.prices else None,
+            "structured": structured(
+                event,
+                address=address,
+                organizer=(content.organizer_name, organizer),
+                summary=body.summary,
+                images=images,
+            ),
+        }
+        headers = secured(language, images=origin(settings))
+        return page(SITE.render("pages/event.html", language=language, **values), headers)
+
+
+def number(text: str) -> int:
+    """The id in an address. Raises `not_found`."""
+    if text.isascii() and text.isdigit() and len(text) < 19 and text[0] != "0":
+        return int(text)
+    raise NOT_FOUND()
+
+
+def origin(settings: Settings) -> str:
+    """The origin of photos if it is not that of the pages."""
+    media, base = urlsplit(settings.media_url), urlsplit(settings.base_url)
+    same = (media.scheme, media.netloc) == (base.scheme, base.netloc)
+    return "" if same else f"{media.scheme}://{media.netloc}"
+
+
+def map_link(event: EventRow) -> str | None:
+    """The address of a map with the place of an event. Without a pin the map is asked for the address."""
+    if event.latitude is not None and event.longitude is not None:
+        pin = urlencode({"mlat": f"{event.latitude:.6f}", "mlon": f"{event.longitude:.6f}"})
+        return f"{MAP}/?{pin}#map=17/{event.latitude:.5f}/{event.longitude:.5f}"
+    if event.address:
+        return f"{MAP}/search?query={quote(one_line(event.address, 500), safe='')}"
+    return None
+
+
+def _next(content: Content) -> dt.datetime | None:
+    """When an event that recurs takes place again; None if it does not."""
+    event = content.event
+    if event.recurrence_frequency == "none" or event.cancelled_at or content.recurs_from is None:
+        return None
+    after = max(event.datetime, content.now)
+    return following(content.recurs_from, event.recurrence_frequency, event.recurrence_interval, after)

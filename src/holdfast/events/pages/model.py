@@ -1,0 +1,57 @@
+"""What the pages for people show: events as anybody may see them."""
+
+import datetime as dt
+
+from msgspec import Struct
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.ids import EventId
+from holdfast.kit.command import Command
+
+
+class LookAtEvent(Command):
+    """Asks which event a link to an event shows, and in which version."""
+
+    event_id: EventId
+
+
+class ReadEvent(Command):
+    """Asks for everything that the page of an event shows."""
+
+    event_id: EventId
+
+
+class Version(Struct, frozen=True):
+    """What a page of an event depends on.
+
+    event_id    the event that is shown: the one that was asked for, or the next occurrence after it
+    slug        the organizer of the event that was asked for
+    version     changes whenever something changes that the page shows
+    """
+
+    asked: int
+    event_id: int
+    slug: str
+    version: str
+
+
+class PricePoint(Struct, frozen=True):
+    """A price, from a moment on."""
+
+    timestamp: dt.datetime
+    price: int
+
+
+class Content(Struct):
+    """An event with what its page shows besides.
+
+    recurs_from    the first date of its series
+    prices         the last prices of a moving price, oldest first
+    now            the time of the database
+    """
+
+    event: EventRow
+    organizer_name: str
+    recurs_from: dt.datetime | None
+    now: dt.datetime
+    prices: list[PricePoint]

@@ -1,0 +1,28 @@
+"""What pages ask of the database. Anybody may see an event: its address is what organizers publish."""
+
+from collections.abc import Sequence
+
+from holdfast.events.events.operations import find
+from holdfast.events.pages import sql
+from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
+from holdfast.events.resources import Reader
+from holdfast.kit.caller import ADMIN, Caller
+from holdfast.kit.modes import Batch
+from holdfast.kit.problems import NOT_FOUND, Problem, refuses
+
+
+@refuses(NOT_FOUND)
+async def look(reader: Reader, batch: Batch[LookAtEvent]) -> Sequence[Version | Problem]:
+    """Find what links to events show, and in which version."""
+    wanted = [call.command.event_id for call in batch.calls]
+    found = {each.asked: each for each in await sql.find_versions(reader, [*{*wanted}])}
+    return [found.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in wanted]
+
+
+async def read(reader: Reader, caller: Caller, command: ReadEvent) -> Content:
+    """Read what the page of an event shows. `look` has found that there is such an event, and none is ever deleted."""
+    row = await find(reader, ADMIN, command.event_id)
+    besides = await sql.find_besides(reader, command.event_id)
+    assert besides
+    prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
+    return Content(row, besides.organizer_name, besides.recurs_from, besides.now, prices)

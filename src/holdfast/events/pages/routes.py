@@ -1,0 +1,35 @@
+"""The routes of the pages for people."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.pages import operations
+from holdfast.events.pages.event import EventPage
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Reply, Request
+from holdfast.kit.limits import Limits
+from holdfast.kit.modes import read, read_batched
+from holdfast.kit.operation import Operation
+from holdfast.kit.runner import Runner
+
+LOOK = Operation("look_at_event", None, read_batched(operations.look))
+READ = Operation("read_event_page", None, read(operations.read))
+OPERATIONS = (LOOK, READ)
+"""The operations of the pages. They have no routes and no tools of their own."""
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of the pages."""
+    settings = database.resources.settings
+
+    def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
+        return Route(path, Handler(access, limits, answer, SITE.refuse), methods=["GET", "HEAD"])
+
+    event = EventPage(settings, runner[LOOK], runner[READ])
+    return [
+        page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
+        *SITE.assets("pages/local_time.js"),
+    ]

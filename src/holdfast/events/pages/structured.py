@@ -1,0 +1,72 @@
+"""What the page of an event tells programs: structured data of schema.org, for search engines and calendars."""
+
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+from markupsafe import Markup
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.pages.markdown import one_line
+from holdfast.events.pricing.model import digits
+
+SCHEMA = "https://schema.org"
+
+
+def structured(event: EventRow, *, address: str, organizer: tuple[str, str], summary: str, images: list[str]) -> Markup:
+    """The event as JSON-LD, safe inside a script element.
+
+    address      the address of its page
+    organizer    the organizer's name, and the address of its page
+    """
+    data: dict[str, Any] = {
+        "@context": SCHEMA,
+        "@type": "Event",
+        "name": one_line(event.title),
+        "description": summary,
+        "url": address,
+        "startDate": event.datetime.astimezone(ZoneInfo(event.timezone or "UTC")).isoformat(),
+        "eventStatus": f"{SCHEMA}/{'EventCancelled' if event.status == 'cancelled' else 'EventScheduled'}",
+        "organizer": {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]},
+        "offers": _offer(event, address),
+        "maximumAttendeeCapacity": event.capacity,
+        "remainingAttendeeCapacity": event.capacity - event.registered_count,
+    }
+    if images:
+        data["image"] = images
+    if place := _place(event):
+        data |= {"eventAttendanceMode": f"{SCHEMA}/OfflineEventAttendanceMode", "location": place}
+    return Markup(_inside_script(msgspec.json.encode(data).decode()))  # noqa: S704 - nothing in it ends the element
+
+
+def _offer(event: EventRow, address: str) -> dict[str, Any]:
+    price = Decimal(event.current_price or 0).scaleb(-digits(event.currency))
+    return {
+        "@type": "Offer",
+        "url": address,
+        "price": f"{price:f}",
+        "priceCurrency": event.currency,
+        "availability": f"{SCHEMA}/{'InStock' if event.status == 'active' else 'SoldOut'}",
+        "validFrom": event.inserted_at.isoformat(timespec="seconds"),
+    }
+
+
+def _place(event: EventRow) -> dict[str, Any] | None:
+    """Where the event takes place; None if nobody said so."""
+    name, address = one_line(event.location_name or ""), one_line(event.address or "", 500)
+    if not name and not address and event.latitude is None:
+        return None
+    place: dict[str, Any] = {"@type": "Place", "name": name or address}
+    if address:
+        place["address"] = address
+    if event.latitude is not None and event.longitude is not None:
+        place["geo"] = {"@type": "GeoCoordinates", "latitude": event.latitude, "longitude": event.longitude}
+    return place
+
+
+def _inside_script(json: str) -> str:
+    """JSON in which nothing ends a script element or begins a comment."""
+    for character in "<>&\u2028\u2029":
+        json = json.replace(character, f"\\u{ord(character):04x}")
+    return json

@@ -1,0 +1,102 @@
+"""The page of an event tells people everything they need to decide."""
+
+import re
+from typing import Any
+
+from tests.support import Service
+
+PAGE = {"Accept": "text/html"}
+
+
+async def test_the_public_address_of_an_event_is_a_page(service: Service) -> None:
+    ada = await service.organizer("Ada Events")
+    event = await ada.create_event(title="Life drawing", body="Bring a **pencil**. https://example.com/studio")
+
+    page = await service.http.get(event["public_url"], headers=PAGE)
+
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert '<h1 dir="auto">Life drawing</h1>' in page.text
+    assert "Bring a <strong>pencil</strong>." in page.text
+    assert (
+        '<a href="https://example.com/studio" rel="noopener nofollow ugc">https://example.com/studio</a>' in page.text
+    )
+    assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
+    assert "10 places left" in text(page)
+    assert "<strong>Free</strong>" in page.text
+
+
+def text(page: Any) -> str:
+    """What people read of a page, in one line."""
+    return " ".join(re.sub(r"<style>.*?</style>|<[^>]+>", " ", page.text, flags=re.DOTALL).split())
+
+
+async def test_an_address_that_names_no_event_of_the_organizer_is_a_page_that_says_so(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    for path in (
+        f"/organizers/{ben.slug}/events/{event['id']}",
+        f"/organizers/{ada.slug}/events/{event['id'] + 1}",
+        f"/organizers/{ada.slug}/events/0{event['id']}",
+        f"/organizers/{ada.slug}/events/none",
+        f"/organizers/nobody/events/{event['id']}",
+        f"/organizers/{ada.slug}/events/{10**18}",
+        f"/organizers/{ada.slug}/events/{10**19}",
+    ):
+        page = await service.http.get(path, headers=PAGE)
+        assert (page.status_code, "There is no such page." in page.text) == (404, True), path
+        assert "noindex" in page.text
+
+
+async def test_a_cancelled_event_says_so_first(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await ada.delete(f"/api/events/{event['id']}")
+
+    page = await service.http.get(event["public_url"])
+
+    assert page.status_code == 200
+    assert "This event is cancelled." in page.text
+    assert "places left" not in page.text
+    assert "https://schema.org/EventCancelled" in page.text
+
+
+async def test_a_past_event_says_so_first(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await service.run_sql("update events set datetime = now() - interval '1 hour'")
+
+    page = await service.http.get(event["public_url"])
+
+    assert "This event is over." in page.text
+    assert "places left" not in page.text
+
+
+async def test_a_page_shows_every_change_at_the_next_request(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=2)
+    path = f"/api/events/{event['id']}"
+    seen: list[str] = []
+
+    async def look() -> None:
+        seen.append(text(await service.http.get(event["public_url"])))
+
+    await look()
+    await ada.register(event["id"], email="one@example.com")
+    await service.settle()
+    await look()
+    await ada.register(event["id"], email="two@example.com")
+    await ada.register(event["id"], email="three@example.com")
+    await service.settle()
+    await look()
+    await ada.patch(path, {"event": {"title": "Watercolours"}})
+    await look()
+    await ada.delete(path)
+    await look()
+
+    assert "2 places left" in seen[0]
+    assert "1 place left" in seen[1]
+    assert "All places are taken. The waiting list has room for 1 person. 1 person waits for a place." in seen[2]
+    assert "Watercolours" in seen[3]
+    assert "This event is cancelled." in seen[4]
