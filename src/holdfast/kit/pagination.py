@@ -14,8 +14,8 @@ T = TypeVar("T")
 class OffsetPage(Command):
     """A command that reads one page of a list, by its place in the list."""
 
-    offset: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    limit: Annotated[int, Meta(ge=1, le=500)] = 100
+    offset: Annotated[int, Meta(ge=0, le=100_000, description="Items to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=500, description="Page size.")] = 100
 
 
 SHORT = 20

@@ -20,7 +20,7 @@ SHOWN = 8
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
     """List active API keys, masked.
 
-    An organizer key sees its own, an admin key all.
+    An organizer key sees its own.
     """
     return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 

@@ -61,12 +61,12 @@ class CreateQueue(Command):
     release_rate: Rate
     target_url: TargetUrl
     token_ttl_minutes: Ttl
-    active: Annotated[bool, Meta(description="False: paused.")] = True
+    active: Annotated[bool, Meta(description="False pauses: nobody joins or is released.")] = True
     description: Description = None
     starts_at: StartsAt = None
     ends_at: EndsAt = None
     max_queue_size: MaxSize = None
-    organizer_id: Annotated[Id | None, Meta(description="Required with an admin key; else it is yours.")] = None
+    organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
 
     @rule("ends_at", "starts_at")
     def _ends_after_it_starts(self) -> str | None:
@@ -83,7 +83,7 @@ class UpdateQueue(Command):
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
     token_ttl_minutes: Annotated[Ttl | UnsetType, Meta(description="For tokens yet to be picked up.")] = UNSET
-    active: Annotated[bool | UnsetType, Meta(description="False: paused.")] = UNSET
+    active: Annotated[bool, Meta(description="False pauses: nobody joins or is released.")] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET

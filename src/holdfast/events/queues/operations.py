@@ -78,7 +78,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     """Change a queue; every field is optional. Nobody loses a place by it.
 
-    `active` false pauses: nobody is released, nobody new joins. A new rate applies from now on.
+    A new rate applies from now on.
     """
     before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))

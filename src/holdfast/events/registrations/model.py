@@ -31,7 +31,7 @@ class AcceptRegistration(Command):
         None
     )
     notify: Annotated[
-        bool | None, Meta(description="Mail the person what happens; true, unless the operator set otherwise.")
+        bool | None, Meta(description="Mail the person what happens; true unless the operator set otherwise.")
     ] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None
 

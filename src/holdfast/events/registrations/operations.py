@@ -46,7 +46,7 @@ from holdfast.kit.problems import (
 async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Page[Registration]:
     """List settled registrations in order of arrival, of all events or of one.
 
-    An organizer key sees those of its own events, an admin key all.
+    An organizer key sees those of its own events.
     """
     if command.event_id is not None:
         organizer_id = await sql.organizer_of(reader, command.event_id)
@@ -71,7 +71,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | Locked]:
-    """Register a person for an event: by public id, or by e-mail, which creates an account when there is none.
+    """Register a person for an event, by public id or by e-mail.
 
     Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registrations are settled strictly in
     order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless

@@ -158,7 +158,8 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
     }
     return {
         "name": operation.name,
-        "description": operation.description + _refusals(operation, reused),
+        # On one line: breaks are tokens too.
+        "description": " ".join((operation.description + _refusals(operation, reused)).split()),
         "inputSchema": arguments(operation.arguments),
         "outputSchema": outline(answer_type(operation)),
         "annotations": annotations,
@@ -169,7 +170,7 @@ def _refusals(operation: Operation, reused: ProblemType) -> str:
     """The codes of the problems of this tool, without those that every tool can answer with."""
     keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
     codes = sorted({each.code for each in (*operation.run.refuses, *keyed)} - {VALIDATION_FAILED.code})
-    return f"\n\nErrors: {', '.join(codes)}." if codes else ""
+    return f" Errors: {', '.join(codes)}." if codes else ""
 
 
 class Nothing(Struct, forbid_unknown_fields=True):
