@@ -1,6 +1,7 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
-Beside the contract's fields, a registration has `email` and `name`, and a user `public_id`.
+Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, and an event `timezone` and
+`cancellation_hours`.
 """
 
 from datetime import datetime
@@ -77,6 +78,8 @@ class Event(Shape):
     embed_url: str
     primary_image_url: str | None
     public_url: str
+    timezone: str | None
+    cancellation_hours: int
 
 
 class PriceChange(Shape):
