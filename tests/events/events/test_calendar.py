@@ -1,7 +1,8 @@
-"""The dates of a series are counted from its first one, however long the months are."""
+"""The dates of a series are counted from its first one, however long the months are and whatever clocks do."""
 
 import calendar
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from holdfast.events.events.model import Frequency
 from holdfast.events.events.recurrence import following
 from tests.events.events.series import EVENING, dates
 
-MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
+MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
 FREQUENCIES: list[Frequency] = ["days", "weeks", "months", "years"]
 
 
@@ -56,12 +57,18 @@ def test_a_series_ends_with_the_calendar(frequency: Frequency) -> None:
     assert following(datetime(2027, 1, 31, tzinfo=UTC), frequency, 10_000_000, EVENING) is None
 
 
-@given(start=MOMENTS, later=MOMENTS, frequency=st.sampled_from(FREQUENCIES), interval=st.integers(0, 40))
+@given(
+    start=MOMENTS,
+    later=MOMENTS,
+    frequency=st.sampled_from(FREQUENCIES),
+    interval=st.integers(0, 40),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "America/Caracas", "Australia/Lord_Howe", "Pacific/Apia"]),
+)
 def test_the_next_date_is_the_first_one_ahead_of_all_those_counted_from_the_start(
-    start: datetime, later: datetime, frequency: Frequency, interval: int
+    start: datetime, later: datetime, frequency: Frequency, interval: int, zone: str
 ) -> None:
     start, after = sorted((start, later))
-    next_date = following(start, frequency, interval, after)
+    next_date = following(start, frequency, interval, after, ZoneInfo(zone))
     assert next_date
 
     # Count along the series, which is what "counted from the first date" means.
@@ -69,19 +76,50 @@ def test_the_next_date_is_the_first_one_ahead_of_all_those_counted_from_the_star
     date, count = start, 0
     while date <= after:
         count += 1
-        date = counted(start, frequency, every * count)
-    assert next_date == (date if count else counted(start, frequency, every))
+        date = counted(start, frequency, every * count, ZoneInfo(zone))
+    assert next_date == (date if count else counted(start, frequency, every, ZoneInfo(zone)))
 
 
-def counted(start: datetime, frequency: Frequency, count: int) -> datetime:
-    """So many days, weeks, months or years after the start, the slow way."""
+def counted(start: datetime, frequency: Frequency, count: int, zone: ZoneInfo) -> datetime:
+    """So many days, weeks, months or years after the start by the clocks of a zone, the slow way."""
+    local = start.astimezone(zone).replace(tzinfo=None)
     match frequency:
         case "months" | "years":
-            year, month = start.year, start.month
+            year, month = local.year, local.month
             for _ in range(count * (12 if frequency == "years" else 1)):
                 year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-            return start.replace(year=year, month=month, day=min(start.day, calendar.monthrange(year, month)[1]))
+            there = local.replace(year=year, month=month, day=min(local.day, calendar.monthrange(year, month)[1]))
         case "weeks":
-            return start + timedelta(weeks=count)
+            there = local + timedelta(weeks=count)
         case _:
-            return start + timedelta(days=count)
+            there = local + timedelta(days=count)
+    return there.replace(tzinfo=zone, fold=0).astimezone(UTC)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("start", "after", "expected"),
+    [
+        # 19:00 in Berlin is 18:00 in UTC in winter and 17:00 in summer.
+        ("2027-03-22T18:00", "2027-03-22T18:00", "2027-03-29T17:00"),
+        ("2027-10-25T17:00", "2027-10-25T17:00", "2027-11-01T18:00"),
+        ("2027-03-22T18:00", "2028-11-01T00:00", "2028-11-06T18:00"),
+        # 02:30 does not exist there on the day on which the clocks are put forward.
+        ("2027-03-21T01:30", "2027-03-21T01:30", "2027-03-28T01:30"),
+        ("2027-03-21T01:30", "2027-03-28T01:30", "2027-04-04T00:30"),
+    ],
+)
+def test_a_weekly_event_takes_place_at_the_same_time_of_its_zone_in_summer_and_in_winter(
+    start: str, after: str, expected: str
+) -> None:
+    assert following(utc(start), "weeks", 1, utc(after), ZoneInfo("Europe/Berlin")) == utc(expected)
+
+
+def test_the_end_of_a_month_is_that_of_the_zone() -> None:
+    # The last evening of January in New York is in February in UTC.
+    assert following(
+        utc("2027-02-01T01:00"), "months", 1, utc("2027-02-01T01:00"), ZoneInfo("America/New_York")
+    ) == utc("2027-03-01T01:00")

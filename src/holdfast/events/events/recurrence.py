@@ -1,9 +1,9 @@
 """Recurring events: after an occurrence has taken place, the next is created as an event of its own with equal fields.
 
-Dates are computed from the first date: a series on the 31st takes place on February 28th, and on the 31st again in
-March. Occurrences that were due while no process ran are left out: the next one is always in the future. A cancelled
-occurrence is the last one. Any number of processes may run this. The one that locks the passed event first creates the
-next one, and a unique key prevents a second one.
+Dates are computed from the first date, by the clocks of the event's time zone: a series on the 31st takes place on
+February 28th, and on the 31st again in March. Occurrences that were due while no process ran are left out: the next one
+is always in the future. A cancelled occurrence is the last one. Any number of processes may run this. The one that
+locks the passed event first creates the next one, and a unique key prevents a second one.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
 from holdfast.events.events.model import Frequency
+from holdfast.events.events.zones import zone
 from holdfast.events.pricing.changes import begin
 from holdfast.events.resources import Database, Reader, Tx
 
@@ -44,35 +45,40 @@ async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
     passed = await lock_passed(tx, now)
     if not passed:
         return 0
-    dates = {each.id: following(each.recurs_from, each.frequency, each.interval, now) for each in passed}
+    dates = {
+        each.id: following(each.recurs_from, each.frequency, each.interval, now, zone(each.timezone)) for each in passed
+    }
     await mark_continued(tx, list(dates), now)
     await begin(tx, await insert_occurrences(tx, {id: date for id, date in dates.items() if date}, now))
     return len(passed)
 
 
-def following(start: dt.datetime, frequency: Frequency, interval: int, after: dt.datetime) -> dt.datetime | None:
+def following(
+    start: dt.datetime, frequency: Frequency, interval: int, after: dt.datetime, zone: dt.tzinfo = dt.UTC
+) -> dt.datetime | None:
     """The first date after `after` of a series that began at `start`; None if it would be after the year 9999.
 
-    An interval of 0 counts as 1. In a month without that day, the last day of the month is used.
+    The clocks of the zone show the same time at each date. An interval of 0 counts as 1. In a month without that day,
+    the last day of the month is used.
     """
     interval = max(1, interval)
     if frequency in {"days", "weeks"}:
-        step = dt.timedelta(days=interval * (7 if frequency == "weeks" else 1))
-        try:
-            return start + step * max(1, (after - start) // step + 1)
-        except OverflowError:
-            return None
-    months = interval * (12 if frequency == "years" else 1)
-    apart = (after.year - start.year) * 12 + after.month - start.month
-    steps = max(1, apart // months)
-    date = months_later(start, steps * months)
-    return date if date is None or date > after else months_later(start, (steps + 1) * months)
+        step = relativedelta(days=interval * (7 if frequency == "weeks" else 1))
+        passed = (after - start).days // step.days
+    else:
+        step = relativedelta(months=interval * (12 if frequency == "years" else 1))
+        passed = ((after.year - start.year) * 12 + after.month - start.month) // (step.years * 12 + step.months)
+    # About so many dates have passed: the day may come later in this month, and the clocks may have been changed.
+    steps = max(1, passed - 1)
+    while (date := _later(start, step * steps, zone)) and date <= after:
+        steps += 1
+    return date
 
 
-def months_later(start: dt.datetime, months: int) -> dt.datetime | None:
-    """The same day `months` months later, or the last day of that month; None after the year 9999."""
+def _later(start: dt.datetime, apart: relativedelta, zone: dt.tzinfo) -> dt.datetime | None:
+    """The time `apart` from the start by the clocks of a zone; None after the year 9999."""
     try:
-        return start + relativedelta(months=months)
+        return (start.astimezone(zone) + apart).astimezone(dt.UTC)
     except (OverflowError, ValueError):
         return None
 
@@ -84,6 +90,7 @@ class Passed(Struct):
     recurs_from: dt.datetime
     frequency: Frequency
     interval: int
+    timezone: str | None
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
@@ -94,7 +101,8 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
     return await tx.rows(
         Passed,
         """
-        select events.id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval
+        select events.id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval,
+               timezone
           from events join users as organizers on organizers.id = organizer_id
          where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and datetime <= %(now)s
          order by datetime limit %(limit)s

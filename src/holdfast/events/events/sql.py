@@ -97,10 +97,11 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                    when 'fixed' then %(price)s
                    when 'dynamic' then least(greatest(current_price, %(min_price)s), %(max_price)s) end,
                recurrence_frequency = %(recurrence_frequency)s, recurrence_interval = %(recurrence_interval)s,
-               -- With another date, frequency or interval, the dates of the series are computed from this event.
+               -- With another date, frequency, interval or time zone, the dates of the series are computed from this
+               -- event.
                recurs_from = case
-                   when (datetime, recurrence_frequency, recurrence_interval)
-                        = (%(datetime)s, %(recurrence_frequency)s, %(recurrence_interval)s)
+                   when (datetime, recurrence_frequency, recurrence_interval, timezone) is not distinct from
+                        (%(datetime)s, %(recurrence_frequency)s, %(recurrence_interval)s, %(timezone)s)
                    then recurs_from else %(datetime)s end,
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
                longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
