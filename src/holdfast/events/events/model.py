@@ -10,6 +10,7 @@ from holdfast.events.events.zones import unknown_zone
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
+from holdfast.events.pricing.payment import Payment, payment
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
 
@@ -63,7 +64,7 @@ class CreateEvent(Command):
     pricing_mode: PricingMode = "fixed"
     max_price: UpperBound = None
     min_price: LowerBound = None
-    organizer_id: Annotated[Id | None, Meta(description="Required with an admin key; else it is yours.")] = None
+    organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
     recurrence_frequency: Frequency = "none"
     recurrence_interval: Interval = 0
     waitinglist_capacity: WaitingListCapacity = 0
@@ -134,20 +135,6 @@ class UpdateEvent(Command):
     @rule("image_keys")
     def _each_photo_is_named_once(self) -> str | None:
         return None if self.image_keys is UNSET else repeated(self.image_keys)
-
-
-class Payment(Struct):
-    """Whether and how students pay. Agents never pay."""
-
-    status: Literal["not_required", "required", "unavailable"]
-    status_reason: Literal["free_event", "organizer_processor_ready", "organizer_processor_not_configured"]
-    platform_fee_percent: Annotated[int, Meta(description="Percentage charged on student payments.")]
-    agent_payment_required: Literal[False]
-    event_is_paid: bool
-    platform_fee_collection: Literal["application_fee_amount", "none"]
-    platform_fee_source: Literal["student_payment"] | None
-    student_payment_processor: Literal["connect_destination_charge"] | None
-    student_payment_required: bool
 
 
 class Deliverables(Struct):
@@ -246,23 +233,6 @@ class EventRow(Struct):
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
         return self.status == "active" or has_room
-
-
-def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int) -> Payment:
-    """The payment object: a pure function of the mode and of the organizer's payout account."""
-    if mode == "free":
-        return Payment("not_required", "free_event", 0, False, False, "none", None, None, False)
-    return Payment(
-        status="required" if payouts_ready else "unavailable",
-        status_reason="organizer_processor_ready" if payouts_ready else "organizer_processor_not_configured",
-        platform_fee_percent=fee_percent,
-        agent_payment_required=False,
-        event_is_paid=True,
-        platform_fee_collection="application_fee_amount",
-        platform_fee_source="student_payment",
-        student_payment_processor="connect_destination_charge",
-        student_payment_required=True,
-    )
 
 
 def present(row: EventRow, settings: Settings) -> Event:

@@ -38,7 +38,7 @@ FIXED = ("pricing_mode", "currency")
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
     """List events, oldest first, cancelled and past ones included.
 
-    An organizer key sees its own, an admin key all.
+    An organizer key sees its own.
     """
     page = await sql.list_events(reader, caller.tenant_id, command)
     return Page([present(row, reader.resources.settings) for row in page.data], page.pagination)
