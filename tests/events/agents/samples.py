@@ -57,7 +57,7 @@ async def furnished(service: Service) -> Client:
     ada = await service.organizer()
     await ada.create_queue()
     await accepted(service, *PHOTOS)
-    await ada.create_event(image_keys=[FIRST, SECOND])
+    await ada.create_event(image_keys=[FIRST, SECOND], timezone="Europe/Berlin", cancellation_hours=24)
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
     await ada.register(1, email="ann@example.com")

@@ -62,7 +62,15 @@ SAME = {
 
 async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: Service) -> None:
     ada = await service.organizer()
-    await past(service, ada, pricing_mode="fixed", price=5, image_keys=[await upload(service, ada)])
+    await past(
+        service,
+        ada,
+        pricing_mode="fixed",
+        price=5,
+        timezone="Asia/Tokyo",
+        cancellation_hours=9,
+        image_keys=[await upload(service, ada)],
+    )
     await goes_on(service)
 
     [(was,), (is_now,)] = await service.run_sql("select to_json(events) from events order by id")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.events.registrations import intake
 from tests.events.agents.samples import agent
 from tests.support import Client, Service
 
@@ -37,6 +38,46 @@ async def test_a_registration_says_who_it_is_of(service: Service) -> None:
 
     assert (polled["email"], polled["name"]) == ("ann@example.com", "Ann Lee")
     assert listed == [polled] == [changed]
+
+
+async def by_the_form(service: Service, event_id: int, name: str) -> None:
+    """Ann registers by the public form, and gives a name."""
+    ann = intake.Request(None, event_id, email="ann@example.com", name=name)
+    await service.database.transact(lambda tx: intake.accept(tx, [ann]))
+    await service.settle()
+
+
+async def test_the_name_written_into_the_form_is_shown_to_that_organizer_alone(service: Service) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+    one, other, of_eve = [(await client.create_event())["id"] for client in (ada, ada, eve)]
+    await by_the_form(service, one, "Ann of the studio")
+    for client, event in ((ada, other), (eve, of_eve)):
+        await client.register(event, email="ann@example.com")
+    await service.settle()
+
+    assert await names(ada) == {one: "Ann of the studio", other: None}
+    assert await names(eve) == {of_eve: None}
+    assert "Ann of the studio" not in (await ada.get("/api/users")).text + (await eve.get("/api/users")).text
+
+
+async def test_the_name_written_into_the_form_goes_before_that_of_the_account(service: Service) -> None:
+    ada, eve = await service.organizer(), await service.organizer()
+    one, of_eve = (await ada.create_event())["id"], (await eve.create_event())["id"]
+    await by_the_form(service, one, "Annie")
+    await eve.register(of_eve, email="ann@example.com")
+    await service.settle()
+    await service.run_sql("update users set name = 'Ann Lee' where email = 'ann@example.com'")
+
+    assert (await names(ada), await names(eve)) == ({one: "Annie"}, {of_eve: "Ann Lee"})
+    assert await names(await service.admin()) == {one: "Annie", of_eve: "Ann Lee"}
+
+
+async def names(client: Client) -> dict[int, str | None]:
+    """The names that a reader of registrations sees, by event: the list and each registration say the same."""
+    listed = (await client.get("/api/registrations")).json()["data"]
+    read = [(await client.get(f"/api/registrations/{each['event_id']}/{each['user_id']}")).json() for each in listed]
+    assert listed == [each["data"] for each in read]
+    return {each["event_id"]: each["name"] for each in listed}
 
 
 async def test_users_and_registrations_name_a_person_by_the_same_handle(service: Service) -> None:
