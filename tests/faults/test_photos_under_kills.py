@@ -1,4 +1,7 @@
-"""Photos come and go while the process is killed: none that was answered for is lost, and no file is forgotten."""
+"""Photos come and go while the process is killed: none that was answered for is lost, and no file is forgotten.
+
+Their sizes are made by the processes that are killed, and what these have left half done is done afterwards.
+"""
 
 import asyncio
 import contextlib
@@ -8,7 +11,9 @@ from pathlib import Path
 
 import httpx2
 
+from holdfast.events.images.model import size_name
 from holdfast.events.images.retention import clear_photos
+from holdfast.events.images.sizes import make_sizes
 from holdfast.kit.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, states
@@ -88,13 +93,17 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
     async with running(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
+        await make_sizes(Steps(service.database))
 
         shown = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
         unsure = {key for each in organizers for key in each.unsure}
         answered_for = {key for each in organizers for key in each.added - each.removed}
         assert answered_for - unsure <= shown <= answered_for | unsure
-        assert files(service) == shown
+        widths = await service.run_sql("select key, widths from photos")
+        sizes = {size_name(key, width) for key, each in widths for width in each}
+        assert len(sizes) == len(shown)
+        assert files(service) == shown | sizes
         assert files(service, "uploads") == set()
         assert await states(service) == dict.fromkeys(shown, "accepted")
-        for key in shown:
-            assert (await service.http.get(f"/media/{key}")).status_code == 200
+        for name in shown | sizes:
+            assert (await service.http.get(f"/media/{name}")).status_code == 200

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2
 
+from holdfast.events.images.model import size_names
 from holdfast.events.storage.store import Store
 from tests.events.photos.pictures import picture
 from tests.support import Client, Service
@@ -70,6 +71,20 @@ async def stored(kept_in: Store, name: str) -> bytes | None:
     """A file in a store; None when it is not there."""
     async with kept_in.open(name) as opened:
         return await opened.read() if opened else None
+
+
+async def kept_sizes(service: Service, key: str) -> list[str]:
+    """The names of the sizes of a photo that are stored."""
+    store = service.database.resources.photos
+    return [name for name in size_names(key) if await stored(store, name) is not None]
+
+
+async def with_photo(
+    client: Client, service: Service, width: int = 1000, height: int = 10
+) -> tuple[dict[str, Any], str]:
+    """An event that shows a photo of this shape, and the key of the photo."""
+    key = await upload(service, client, picture(JPEG, width, height))
+    return await client.create_event(image_keys=[key]), key
 
 
 def failing(response: httpx2.Response) -> dict[str, list[str]]:

@@ -83,3 +83,12 @@ async def test_a_key_names_whose_it_is(service: Service, key: str, organizer: st
             organizer=organizer and organizer.format(id=ada.id),
         )
     assert await states(service) == {}
+
+
+@pytest.mark.parametrize("wrong", ["widths = '{480}'", "width = 400, height = 300, widths = '{400, 480}'", "width = 0"])
+async def test_a_size_is_never_wider_than_its_photo(service: Service, wrong: str) -> None:
+    ada = await service.organizer()
+    await upload(service, ada)
+
+    with pytest.raises(errors.CheckViolation):
+        await service.run_sql(f"update photos set {wrong}")

@@ -1,7 +1,6 @@
 """Files of strangers are looked at in another process, which has little of anything; the service goes on meanwhile."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -10,10 +9,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from holdfast.events.images import sandbox
+from holdfast.events.images import image, sandbox
 from holdfast.events.images.container import Unfit
 from holdfast.events.images.sandbox import AT_ONCE, Photo, look_at
 from holdfast.kit.problems import Problem
+from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
 from tests.events.photos.steps import upload
 from tests.support import Service
@@ -52,11 +52,6 @@ def test_the_service_itself_never_loads_a_decoder() -> None:
     loads = "import sys, holdfast.cli; sys.exit(any(name.startswith('PIL') for name in sys.modules))"
 
     assert subprocess.run([sys.executable, "-c", loads], check=False).returncode == 0
-
-
-def program(lines: str) -> tuple[str, ...]:
-    """A decoder that does something else."""
-    return (sys.executable, "-c", lines)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU])
@@ -118,29 +113,9 @@ async def test_so_many_files_wait_and_more_are_put_off(monkeypatch: pytest.Monke
     assert (await look_at(small)).content_type == "image/png"
 
 
-class Gate:
-    """What decoders wait at before they begin."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        os.mkfifo(path)
-        self._held = os.open(path, os.O_RDWR)
-        self.program = program(
-            f"open({str(path)!r}).read(); import runpy; "
-            "runpy.run_module('holdfast.events.images.image', run_name='__main__')"
-        )
-
-    def open(self) -> None:
-        """Let everyone through who waits, and who comes later."""
-        passage = self.path.with_suffix(".open")
-        passage.touch()
-        passage.replace(self.path)
-        os.close(self._held)
-
-
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    gate = Gate(tmp_path / "gate")
+    gate = Gate(tmp_path / "gate", image.__name__)
     monkeypatch.setattr(sandbox, "PROGRAM", gate.program)
     return gate
 

@@ -3,20 +3,19 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from PIL import Image
 
 from holdfast.events.images import sizes, sql
-from holdfast.events.images.model import Picture, Sizes, size_name, size_names
+from holdfast.events.images.model import Picture, Sizes, size_name
 from holdfast.events.images.model import sizes as picture_of
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.steps import Steps
 from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import a_day_passes, accepted, add, key_of, states, stored, upload
-from tests.support import Client, Service, eventually, running
+from tests.events.photos.steps import a_day_passes, accepted, add, kept_sizes, key_of, states, upload, with_photo
+from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"
 
@@ -35,20 +34,6 @@ async def shown(service: Service, key: str) -> Picture:
     """How a page shows a photo."""
     found = await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
     return picture_of(key, found.get(key), service.database.resources.settings)
-
-
-async def kept(service: Service, key: str) -> list[str]:
-    """The names of the sizes of a photo that are stored."""
-    store = service.database.resources.photos
-    return [name for name in size_names(key) if await stored(store, name) is not None]
-
-
-async def with_photo(
-    client: Client, service: Service, width: int = 1000, height: int = 10
-) -> tuple[dict[str, Any], str]:
-    """An event that shows a photo of this shape, and the key of the photo."""
-    key = await upload(service, client, picture("image/jpeg", width, height))
-    return await client.create_event(image_keys=[key]), key
 
 
 async def test_a_page_shows_the_original_until_there_are_sizes_and_then_these(service: Service) -> None:
@@ -105,12 +90,16 @@ async def test_nobody_waits_for_sizes_when_a_photo_is_added(service: Service) ->
 
     assert (await add(ada, event, key=second)).status_code == 201
 
-    assert [await kept(service, key) for key in (first, second)] == [[], []]
+    assert [await kept_sizes(service, key) for key in (first, second)] == [[], []]
     assert await make_sizes(service) == 2
-    assert [len(await kept(service, key)) for key in (first, second)] == [3, 1]
+    assert [len(await kept_sizes(service, key)) for key in (first, second)] == [3, 1]
 
 
-async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(service: Service) -> None:
+async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each photo is accepted, and then locked for a moment by the event that shows it.
+    monkeypatch.setattr(sizes, "PATROL_SECONDS", 3_600)
     making = asyncio.create_task(sizes.run(service.database))
     ada = await service.organizer()
     for _ in range(2):
@@ -119,8 +108,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(service: Serv
         async def has_sizes(key: str = key) -> bool:
             return (await shown(service, key)).srcset != ""
 
-        # Less than what passes between two checks without a notification.
-        await eventually(has_sizes, seconds=sizes.PATROL_SECONDS / 2)
+        await eventually(has_sizes, seconds=60)
     making.cancel()
 
 
@@ -134,7 +122,7 @@ async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -
 
     assert await make_sizes(service) == 3
 
-    assert [len(await kept(service, key)) for key in keys] == [1, 1, 1]
+    assert [len(await kept_sizes(service, key)) for key in keys] == [1, 1, 1]
 
 
 async def test_photos_of_an_event_are_found_in_one_statement_with_their_shape(service: Service) -> None:
@@ -159,7 +147,7 @@ async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
     await clear_photos(Steps(service.database))
 
     assert await states(service) == {}
-    assert await kept(service, key) == []
+    assert await kept_sizes(service, key) == []
     assert (await service.http.get(f"{MEDIA}/{key}")).status_code == 404
 
 

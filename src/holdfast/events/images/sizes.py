@@ -24,6 +24,9 @@ CHANNEL = "photos_accepted"
 PATROL_SECONDS = 10
 """Seconds between checks without a notification: for photos that were claimed in vain, or attached again."""
 
+RETRY_SECONDS = 0.25
+"""Seconds until photos are tried again that others have locked, as they do while an event begins to show them."""
+
 log = structlog.get_logger()
 
 
@@ -34,7 +37,8 @@ async def run(database: Database) -> None:
         while True:
             accepted.clear()
             await make_sizes(steps.Steps(database))
-            await notified(accepted, PATROL_SECONDS)
+            are_locked = await database.read(sql.has_unscaled)
+            await notified(accepted, RETRY_SECONDS if are_locked else PATROL_SECONDS)
 
 
 async def accept(tx: Tx, keys: list[str]) -> None:

@@ -59,6 +59,12 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
     )
 
 
+DUE: LiteralString = """
+    state = 'accepted' and scaling_due <= now() and (idle_since is null or idle_since > now() - interval '1 hour')
+"""
+"""Of photos whose sizes are to be made."""
+
+
 class Unscaled(Struct):
     """A photo whose sizes are to be made; `again`: that was begun before, and may have left files."""
 
@@ -73,17 +79,20 @@ async def claim_unscaled(tx: Tx) -> Unscaled | None:
     """
     return await tx.row(
         Unscaled,
-        """
+        f"""
         update photos
            set scaling_tried = scaling_tried + 1,
                scaling_due = now() + interval '2 minutes' * 2 ^ least(scaling_tried, 5)
-         where key = (select key from photos
-                       where state = 'accepted' and scaling_due <= now()
-                         and (idle_since is null or idle_since > now() - interval '1 hour')
+         where key = (select key from photos where {DUE}
                        order by scaling_due desc limit 1 for no key update skip locked)
         returning key, scaling_tried > 1 as again
         """,
     )
+
+
+async def has_unscaled(reader: Reader) -> bool:
+    """Whether the sizes of a photo are to be made. Such a photo that cannot be claimed is locked."""
+    return await reader.value(f"select exists (select from photos where {DUE})")
 
 
 async def store_sizes(tx: Tx, key: str, width: int, height: int, widths: Sequence[int]) -> bool:
