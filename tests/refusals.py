@@ -31,10 +31,11 @@ def counted() -> set[Refusal]:
 def declared() -> set[Refusal]:
     """The refusals that the operations of both services declare."""
     from holdfast.events import api as events
-    from holdfast.events.queues import routes
+    from holdfast.events.pages import routes as pages
+    from holdfast.events.queues import routes as queues
     from holdfast.inventory import api as inventory
 
-    operations = (*events.OPERATIONS, *routes.OPERATIONS, *inventory.OPERATIONS)
+    operations = (*events.OPERATIONS, *queues.OPERATIONS, *pages.OPERATIONS, *inventory.OPERATIONS)
     return {(each.name, type.code) for each in operations for type in each.run.refuses}
 
 

@@ -202,6 +202,9 @@ UNLIMITED: dict[str, Any] = {
     "photos_per_organizer": 1_000_000,
     "joins_per_minute": 1_000_000,
     "room_joins_per_minute": 1_000_000,
+    "forms_per_minute": 1_000_000,
+    "forms_per_event": 1_000_000,
+    "wrong_links_per_minute": 1_000_000,
 }
 """Settings of the events service that put rate limits and quotas out of the way."""
 

@@ -29,6 +29,13 @@ EVENT_FULL = ProblemType(
     "Raise `capacity` or `waitinglist_capacity` with PATCH /api/events/<event_id>, or free a place first.",
     "event_id",
 )
+PAYMENT_UNAVAILABLE = ProblemType(
+    "payment_unavailable",
+    422,
+    "The event has a price, and nobody can pay it here yet.",
+    "Ask the organizer for a place; an API key of theirs registers people without a payment.",
+    "event_id",
+)
 REGISTRATION_PENDING = ProblemType(
     "registration_pending",
     404,
@@ -94,6 +101,7 @@ ALL: tuple[ProblemType, ...] = (
     EVENT_FULL,
     IDEMPOTENCY_KEY_REUSED,
     INVALID_TOKEN,
+    PAYMENT_UNAVAILABLE,
     QUEUE_ENDED,
     QUEUE_FULL,
     QUEUE_INACTIVE,

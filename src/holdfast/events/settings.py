@@ -119,6 +119,24 @@ class Settings(kit.Settings):
         validation_alias="QUEUE_PAGE_JOIN_RATE_LIMIT",
         description="Places that waiting-room pages give per client address and minute.",
     )
+    forms_per_minute: int = Field(
+        20,
+        ge=1,
+        validation_alias="FORM_RATE_LIMIT",
+        description="Registration forms that one client address may send per minute.",
+    )
+    forms_per_event: int = Field(
+        3_000,
+        ge=1,
+        validation_alias="FORM_EVENT_RATE_LIMIT",
+        description="Registration forms that are taken per event and minute.",
+    )
+    wrong_links_per_minute: int = Field(
+        30,
+        ge=1,
+        validation_alias="WRONG_LINK_RATE_LIMIT",
+        description="Links to registrations that were never made, per client address and minute; more are refused.",
+    )
     queue_interval: int = Field(
         60,
         ge=1,
@@ -189,6 +207,9 @@ class Settings(kit.Settings):
             "keys": RateLimitItemPerHour(self.keys_per_hour),
             "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
             "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),
+            "forms": RateLimitItemPerMinute(self.forms_per_minute),
+            "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
+            "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
         }
 
     @property

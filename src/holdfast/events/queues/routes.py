@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
+from holdfast.events.ids import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomVisit, estimated_wait
@@ -121,7 +122,7 @@ class RoomPage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the place of the visitor with this cookie. A new visitor gets a place first."""
-        queue_id = _number(request.scope["path_params"]["queue_id"])
+        queue_id = id_of(request.scope["path_params"]["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not room.is_secret(secret):
             return await self._arriving(caller, queue_id)
@@ -170,13 +171,6 @@ class RoomPage:
 
     def _page(self, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
         return SITE.page(f"queues/pages/{shown.state}.html", status, framed=self._framed, headers=headers, room=shown)
-
-
-def _number(text: str) -> int:
-    """The id in an address. Raises `not_found`."""
-    if text.isascii() and text.isdigit() and len(text) < 19 and text[0] != "0":
-        return int(text)
-    raise NOT_FOUND()
 
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, int]:

@@ -187,26 +187,31 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
 
 
 def _outcome(command: AcceptRegistration, outcome: intake.Outcome) -> Accepted | Problem | Locked:
+    return refusal(command.event_id, outcome) or _accepted(command.event_id, str(outcome.user_id))
+
+
+def refusal(event_id: int, outcome: intake.Outcome) -> Problem | Locked | None:
+    """Why a registration was not accepted; None if it was."""
     if outcome.problem is None:
-        return _accepted(command.event_id, str(outcome.user_id))
+        return None
     if outcome.problem == "event_locked":
-        return Locked(command.event_id, outcome.organizer_id)
+        return Locked(event_id, outcome.organizer_id)
     if outcome.problem == "person_locked":
         return Locked(outcome.user_id, outcome.organizer_id)
-    return REFUSALS[outcome.problem](command)
+    return REFUSALS[outcome.problem](event_id)
 
 
 def _accepted(event_id: int, public_id: str) -> Accepted:
     return Accepted(Next(f"/api/registrations/{event_id}/{public_id}"))
 
 
-REFUSALS: Mapping[str, Callable[[AcceptRegistration], Problem]] = {
-    "not_found": lambda command: _no_event(command.event_id),
-    "forbidden": lambda command: _of_another(command.event_id),
-    "event_cancelled": lambda command: EVENT_CANCELLED(f"Event {command.event_id} has been cancelled."),
-    "event_expired": lambda command: EVENT_EXPIRED(f"Event {command.event_id} has already taken place."),
-    "event_full": lambda command: EVENT_FULL(
-        f"Every seat of event {command.event_id} is taken and its waiting list has no room."
+REFUSALS: Mapping[str, Callable[[int], Problem]] = {
+    "not_found": _no_event,
+    "forbidden": _of_another,
+    "event_cancelled": lambda event_id: EVENT_CANCELLED(f"Event {event_id} has been cancelled."),
+    "event_expired": lambda event_id: EVENT_EXPIRED(f"Event {event_id} has already taken place."),
+    "event_full": lambda event_id: EVENT_FULL(
+        f"Every seat of event {event_id} is taken and its waiting list has no room."
     ),
     "no_such_user": lambda _: invalid(
         {"user_id": ["nobody known to you has this public id; register by email instead"]}

@@ -76,12 +76,13 @@ class Site:
         environment = self._environments[language.code]
         return environment.get_template(template).render(**{"framed": False, "language": language, **values})
 
-    def refuse(self, problem: Problem, request: Request) -> Reply:
+    def refuse(self, problem: Problem, request: Request, *, framed: bool = False) -> Reply:
         """The page for a problem, in the language of the browser."""
         return self.page(
             "error.html",
             problem.status,
             language=language_of(request),
+            framed=framed,
             headers=headers_of(problem),
             problem=problem,
             request_id=problem.extra.get("request_id"),

@@ -1,0 +1,79 @@
+"""The page that tells the visitor of a form how it went. It looks again by itself until that is known.
+
+It shows neither the address nor a way to cancel: whoever typed the address may not own it.
+"""
+
+import random
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.pages import linked
+from holdfast.events.registrations.links import OUTCOME
+from holdfast.events.registrations.own import LookAtOwn, Own
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Reply, Request
+from holdfast.kit.limits import Limits
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.problems import NOT_FOUND, Problem
+from holdfast.kit.runner import Runner
+
+SHOWN_SECONDS = 86_400
+"""How long after the form was sent its visitor can see how it went."""
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of the page."""
+
+    def page(path: str, *, framed: bool) -> Route:
+        page = OutcomePage(database, runner, limits, framed=framed)
+        return Route(path, Handler(page.access, limits, page.answer, page.refuse), methods=("GET", "HEAD"))
+
+    return [
+        page("/registrations/{link}/outcome", framed=False),
+        page("/registrations/{link}/outcome/embed", framed=True),
+        *SITE.assets("pages/outcome.js"),
+    ]
+
+
+class OutcomePage:
+    """The page of an outcome, by itself or in a frame."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+        self._secret = database.resources.secret
+        self._look = runner[linked.LOOK]
+        self._limits = limits
+        self._framed = framed
+        self.access = Access("framed_outcome" if framed else "outcome")
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show how the registration stands. Raises `not_found`."""
+        language = language_of(request)
+        link = await linked.opened(OUTCOME, request, self._secret, self._limits, caller)
+        try:
+            own: Own = await self._look(caller, LookAtOwn(**link._asdict()))
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return linked.gone(language, framed=self._framed)
+        if own.age > SHOWN_SECONDS:
+            return linked.gone(language, framed=self._framed)
+        return SITE.page(
+            "pages/outcome.html",
+            language=language,
+            framed=self._framed,
+            own=own,
+            zone=own.timezone or "UTC",
+            refresh=seconds_to_look_again(own.age) if own.status == "pending" else None,
+            event_address=language.at(f"/organizers/{own.organizer_slug}/events/{own.event_id}"),
+        )
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return SITE.refuse(problem, request, framed=self._framed)
+
+
+def seconds_to_look_again(age: int) -> int:
+    """Seconds after which the page looks again: more for a longer wait, and varied so that not all look together."""
+    least, most = next(((least, most) for until, least, most in ((5, 1, 1), (60, 2, 4)) if age < until), (5, 10))
+    return random.randint(least, most)  # noqa: S311 - no secret

@@ -1,0 +1,141 @@
+"""The pages with the registration form alone: `/events/<event_id>/embed`, and what the form of an event page leads to.
+
+A form that is taken leads to the page with its outcome. One that is not is shown again with what was typed, and with
+one sentence that says why.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.events.ids import id_of
+from holdfast.events.pages import form, opening
+from holdfast.events.pages.opening import FindOpening, Opening
+from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.registrations import links, sign_up
+from holdfast.events.registrations.sign_up import SignedUp, SignUp
+from holdfast.events.resources import Database
+from holdfast.events.site import SITE
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Reply, Request, admit, headers_of
+from holdfast.kit.limits import Limits
+from holdfast.kit.modes import batched, read_batched
+from holdfast.kit.operation import Operation
+from holdfast.kit.pages.forms import read_form, require_same_site
+from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.runner import Runner
+
+OPENING = Operation("find_opening", None, read_batched(opening.find))
+SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
+OPERATIONS = (OPENING, SIGN_UP)
+"""The operations of the pages. They have no routes and no tools of their own."""
+
+_ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE}
+"""Refusals that the form says itself when it is shown again."""
+
+
+def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
+    """The routes of the form."""
+
+    def page(path: str, *, framed: bool) -> Route:
+        page = FormPage(database, runner, limits, framed=framed)
+        methods = ("GET", "HEAD", "POST")
+        return Route(path, Handler(page.access, limits, page.answer, page.refuse, methods=methods), methods=methods)
+
+    return [
+        page("/events/{event_id}/registrations", framed=False),
+        page("/events/{event_id}/embed", framed=True),
+        *SITE.assets("pages/embed.js"),
+    ]
+
+
+class Refused(Exception):
+    """The form is shown again. The rest is as in `Form`."""
+
+    def __init__(self, status: int, *, problem: Problem | None = None, **shown: Any) -> None:
+        self.status = status
+        self.problem = problem
+        self.shown = shown
+
+
+class FormPage:
+    """The page with the form of an event, by itself or in a frame."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._opening, self._sign_up = runner[OPENING], runner[SIGN_UP]
+        self._limits = limits
+        self._framed = framed
+        self.access = Access("framed_form" if framed else "form")
+        self._sending = Access(SIGN_UP.name, None, SIGN_UP.limit)
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the form, or take what was sent with it."""
+        language = language_of(request)
+        asked = FindOpening(event_id=id_of(request.scope["path_params"]["event_id"]))
+        event: Opening = await self._opening(caller, asked)
+        if request.method != "POST":
+            if self._framed:
+                return self._page(event, language)
+            return redirect(language.at(f"/organizers/{event.organizer_slug}/events/{event.id}"))
+        require_same_site(request, self._settings.base_url)
+        fields = await read_form(request)
+        try:
+            done = await self._take(caller, event, fields, language)
+        except Refused as refused:
+            if refused.problem and refused.problem.type in _ABOUT_THE_EVENT:
+                event = await self._opening(caller, asked)  # it has changed
+            headers = headers_of(refused.problem) if refused.problem else ()
+            return self._page(event, language, refused.status, headers, values=fields, **refused.shown)
+        if not done.is_new:
+            return SITE.page("pages/known.html", language=language, framed=self._framed, event=event)
+        path = links.outcome_path(self._secret, done.link, framed=self._framed)
+        return redirect(language.at(path), framed=self._framed)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        return SITE.refuse(problem, request, framed=self._framed)
+
+    async def _take(self, caller: Caller, event: Opening, fields: Mapping[str, str], language: Language) -> SignedUp:
+        """Store the registration that a form asks for. Raises `Refused`, and problems that have no form."""
+        try:
+            await admit(self._sending, self._limits, caller)
+            wanted = self._checked(event, fields, language)
+            await self._limits.hit("forms of an event", f"event {event.id}")
+            return await self._sign_up(caller, wanted)
+        except Problem as problem:
+            if problem.type is RATE_LIMITED:
+                raise Refused(429, problem=problem, notice="crowded", retry_after=problem.retry_after) from problem
+            if problem.type is SERVICE_UNAVAILABLE:
+                raise Refused(503, problem=problem, notice="busy") from problem
+            if problem.type in _ABOUT_THE_EVENT:
+                raise Refused(problem.status, problem=problem) from problem
+            raise
+
+    def _checked(self, event: Opening, fields: Mapping[str, str], language: Language) -> SignUp:
+        if event.id != event.asked:
+            raise Refused(422, notice="moved")
+        found = form.tokens(self._secret).check(form.purpose(event.id), fields.get(form.TOKEN, ""))
+        if found != "good":
+            raise Refused(422 if found == "old" else 403, notice="old")
+        if fields.get(form.DECOY):
+            raise Refused(422, notice="unseen")
+        wanted = form.checked(event.id, fields, language)
+        if isinstance(wanted, dict):
+            raise Refused(422, errors=wanted)
+        return wanted
+
+    def _page(self, event: Opening, language: Language, status: int = 200, headers: Any = (), **shown: Any) -> Reply:
+        return SITE.page(
+            "pages/register.html",
+            status,
+            language=language,
+            framed=self._framed,
+            headers=headers,
+            event=event,
+            zone=event.timezone or "UTC",
+            address=language.at(f"/organizers/{event.organizer_slug}/events/{event.id}"),
+            form=form.form_of(event, self._secret, language, framed=self._framed, **shown),
+        )

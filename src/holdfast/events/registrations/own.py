@@ -1,0 +1,156 @@
+"""One's own registration, behind a signed link: looking at it, handing it back, and stopping its mails.
+
+Whoever has the link may do all of this. Looking changes nothing, since programs that check mails follow their links.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Literal, LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.registrations import seating, sql
+from holdfast.events.registrations.cancellation import cancels_until
+from holdfast.events.registrations.links import Link
+from holdfast.events.resources import Reader, Tx
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Command, Id
+from holdfast.kit.modes import Batch
+from holdfast.kit.problems import NOT_FOUND, Problem, refuses
+
+Standing = Literal["pending", "registered", "waitlisted", "rejected"]
+
+
+class OwnCommand(Command):
+    """Names a registration as its link does."""
+
+    event_id: Id
+    user_id: str
+    arrival: Id
+
+
+class LookAtOwn(OwnCommand):
+    """Asks how a registration stands."""
+
+
+class CancelOwn(OwnCommand):
+    """Asks to hand a registration back."""
+
+
+class StopMails(OwnCommand):
+    """Asks to send no more mails about a registration."""
+
+
+class Own(Struct, frozen=True):
+    """A registration and its event, as the person may see them.
+
+    age         seconds since it was received
+    position    the place on the waiting list: 1 is the first; 0 without one
+    waiting     how many are on the waiting list
+    now         the time of the database
+    """
+
+    event_id: int
+    user_id: str
+    arrival: int
+    status: Standing
+    reason: str | None
+    notify: bool
+    promoted_at: dt.datetime | None
+    age: int
+    position: int
+    title: str
+    datetime: dt.datetime
+    timezone: str | None
+    location_name: str | None
+    address: str | None
+    cancellation_hours: int
+    cancelled_at: dt.datetime | None
+    waiting: int
+    organizer_name: str | None
+    organizer_slug: str
+    now: dt.datetime
+
+    @property
+    def until(self) -> dt.datetime:
+        """Until when it can be handed back. A place on the waiting list can be until the event begins."""
+        hours = self.cancellation_hours if self.status == "registered" else 0
+        return cancels_until(self.datetime, hours, self.promoted_at)
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        return self.status != "rejected" and self.cancelled_at is None and self.now < self.until
+
+
+class Cancelled(Struct, frozen=True):
+    """The registration as it was; and whether it was removed, or else it was too late."""
+
+    own: Own
+    done: bool
+
+
+@refuses(NOT_FOUND)
+async def look(reader: Reader, batch: Batch[LookAtOwn]) -> Sequence[Own | Problem]:
+    """Read how registrations stand. One that was removed, or replaced by a newer one, is not found."""
+    found = await find_own(reader, [call.command for call in batch.calls])
+    return [each or NOT_FOUND("There is no such registration any more.") for each in found]
+
+
+@refuses(NOT_FOUND)
+async def cancel(tx: Tx, caller: Caller, command: CancelOwn) -> Cancelled:
+    """Remove a registration, unless it is too late. A seat it held goes to the first on the waiting list."""
+    await sql.lock_event_of(tx, command.event_id)
+    [own] = await find_own(tx, [command])
+    if own is None:
+        raise NOT_FOUND("There is no such registration any more.")
+    if not own.can_be_cancelled:
+        return Cancelled(own, done=False)
+    await sql.delete_registration(tx, own.event_id, own.user_id)
+    if own.status == "registered":
+        await seating.pass_on(tx, own.event_id)
+    return Cancelled(own, done=True)
+
+
+async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
+    """Send no more mails about a registration. There is nothing to stop for one that was removed."""
+    await tx.run(
+        """
+        update registrations set notify = false from users
+         where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+           and arrival = %(arrival)s and notify
+        """,
+        msgspec.structs.asdict(command),
+    )
+
+
+OWN: LiteralString = """
+    select registrations.event_id, own.user_id, registrations.arrival, registrations.status::text,
+           registrations.reason, registrations.notify, registrations.promoted_at,
+           extract(epoch from clock_timestamp() - registrations.received_at)::integer as age,
+           case when registrations.status = 'waitlisted'
+                then (select count(*) from registrations as others
+                       where others.event_id = registrations.event_id and others.status = 'waitlisted'
+                         and (others.received_at, others.arrival)
+                             <= (registrations.received_at, registrations.arrival))
+                else 0 end as position,
+           events.title, events.datetime, events.timezone, events.location_name, events.address,
+           events.cancellation_hours, events.cancelled_at, events.waitlisted_count as waiting,
+           organizers.name as organizer_name, organizers.slug as organizer_slug, clock_timestamp() as now
+      from json_to_recordset(%(own)s::json) as own (event_id bigint, user_id text, arrival bigint)
+     cross join lateral (select id from users where public_id = own.user_id limit 1) as users
+     cross join lateral (select * from registrations
+                          where event_id = own.event_id and user_id = users.id limit 1) as registrations
+     cross join lateral (select * from events where id = own.event_id limit 1) as events
+     cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizers
+     where registrations.arrival = own.arrival
+"""
+
+
+async def find_own(reader: Reader, commands: Sequence[OwnCommand]) -> list[Own | None]:
+    """The registrations that links name, in the order given; None for one that was removed or is a newer one."""
+    links = [Link(each.event_id, each.user_id, each.arrival) for each in commands]
+    asked = [link._asdict() for link in {*links}]
+    rows = await reader.rows(Own, OWN, {"own": msgspec.json.encode(asked).decode()})
+    found = {Link(each.event_id, each.user_id, each.arrival): each for each in rows}
+    return [found.get(link) for link in links]

@@ -1,0 +1,28 @@
+"""People register on a form, without a key, and see how it went."""
+
+import pytest
+
+from tests.events.pages.visitor import Visitor, said, state
+from tests.support import Service
+
+
+@pytest.mark.parametrize("framed", [True, False], ids=["in a frame", "on the page of the event"])
+async def test_a_form_leads_to_the_outcome(service: Service, framed: bool) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service, framed=framed)
+
+    path = await visitor.register(event["id"], "Ann@Example.com", name="Ann Lee")
+    waiting = await visitor.http.get(path)
+    assert await service.settle() == 1
+    seated = await visitor.http.get(path)
+
+    assert path.endswith("/outcome/embed" if framed else "/outcome")
+    assert (waiting.status_code, state(waiting)) == (200, "pending")
+    assert "We have received your registration." in said(waiting)
+    assert state(seated) == "registered"
+    assert "You have a seat." in said(seated)
+    [registration] = (await ada.get("/api/registrations")).json()["data"]
+    assert (registration["email"], registration["name"]) == ("ann@example.com", "Ann Lee")
+    assert registration["status"] == "registered"
+    assert "ann@example.com" not in seated.text.lower()

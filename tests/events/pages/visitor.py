@@ -1,0 +1,69 @@
+"""Somebody at a browser who fills in the registration form of an event."""
+
+import re
+from html import unescape
+from typing import Any
+
+import httpx2
+
+from tests.support import Service
+
+
+class Visitor:
+    """A browser without cookies. It fills in what it is shown, as people do.
+
+    framed    whether the form is in a frame of another site
+    """
+
+    def __init__(
+        self, service: Service, *, framed: bool = True, address: str = "127.0.0.1", language: str = "en"
+    ) -> None:
+        self.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(service.app, client=(address, 1)),
+            base_url="http://events.test",
+            headers={"Accept": "text/html", "Accept-Language": language},
+        )
+        self.framed = framed
+
+    async def open(self, event_id: int) -> httpx2.Response:
+        """The page with the form."""
+        return await self.http.get(f"/events/{event_id}/embed")
+
+    async def send(self, event_id: int, **fields: str) -> httpx2.Response:
+        """Open the form, fill it in, and send it."""
+        token = value(await self.open(event_id), "token")
+        return await self.post(event_id, **{"token": token, **fields})
+
+    async def post(self, event_id: int, content: Any = None, **fields: str) -> httpx2.Response:
+        """Send a form that was not shown to this visitor."""
+        path = f"/events/{event_id}/{'embed' if self.framed else 'registrations'}"
+        if content is not None:
+            kind = {"Content-Type": "application/x-www-form-urlencoded"}
+            return await self.http.post(path, content=content, headers=kind)
+        return await self.http.post(path, data=fields)
+
+    async def register(self, event_id: int, email: str, **fields: str) -> str:
+        """Send the form, and return the path of the outcome."""
+        answer = await self.send(event_id, email=email, **fields)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+
+def state(page: httpx2.Response) -> str:
+    """The state that a page shows."""
+    found = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
+    assert found, page.text
+    return found[1]
+
+
+def value(page: httpx2.Response, field: str) -> str:
+    """The value of a field of the form in a page."""
+    found = re.search(rf'<input[^>]* name="{field}"[^>]* value="([^"]*)"', page.text)
+    assert found, page.text
+    return unescape(found[1])
+
+
+def said(page: httpx2.Response) -> str:
+    """The text of a page, as people read it."""
+    [main] = re.findall(r"<main.*</main>", page.text, re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
