@@ -56,6 +56,15 @@ def test_every_command_explains_itself(command: str) -> None:
     assert "Usage" in explained.stdout
 
 
+@pytest.mark.parametrize("command", ["", "events", "events serve", "inventory serve"])
+def test_what_only_pages_need_is_not_loaded_to_explain_a_command(command: str) -> None:
+    explained = holdfast(*command.split(), "--help", PYTHONPROFILEIMPORTTIME="1")
+
+    assert explained.returncode == 0
+    assert "holdfast.cli" in explained.stderr
+    assert not re.search(r"\b(babel|jinja2|holdfast\.kit\.pages)\b", explained.stderr)
+
+
 def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value() -> None:
     refused = holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
 

@@ -1,7 +1,8 @@
 """Forms of pages: reading them, and refusing those that another site or a program made up.
 
-A form carries a signed token with the time at which it was shown, so it needs no cookie. A browser says which site a
-form was sent from; a form of another site is refused.
+A form carries a signed token with the time at which it was shown, so it needs no cookie. The time is that of the
+process: it decides only whether the form is shown again. A browser says which site a form was sent from; a form of
+another site is refused.
 """
 
 import time
@@ -43,11 +44,9 @@ def require_same_site(request: Request, base_url: str) -> None:
     if site is not None:
         allowed = site in {b"same-origin", b"none"}
     elif origin is not None:
-        host = urlsplit(origin.decode("latin-1")).netloc
-        allowed = bool(host) and host in {
-            urlsplit(base_url).netloc,
-            request.headers.get(b"host", b"").decode("latin-1"),
-        }
+        # A proxy may ask for the page under another name than the browser did.
+        named = {urlsplit(base_url).netloc.lower(), request.headers.get(b"host", b"").decode("latin-1").lower()}
+        allowed = origin.decode("latin-1").lower().partition("://")[2] in named - {""}
     else:
         allowed = True
     if not allowed:

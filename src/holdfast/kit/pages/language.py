@@ -5,6 +5,7 @@ needed. Numbers, prices and dates are written as people of the language write th
 """
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -22,6 +23,8 @@ from babel.support import Translations
 from msgspec import Struct
 
 from holdfast.kit.handler import Request
+
+_WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
 
 
 class Language(Struct, frozen=True):
@@ -54,7 +57,7 @@ class Language(Struct, frozen=True):
         value = Decimal(amount).scaleb(-digits)
         shown = 0 if value == value.to_integral() else digits
         pattern = Locale.parse(self.locale).currency_formats["standard"].pattern
-        if get_currency_symbol(currency, self.locale).isalpha():
+        if get_currency_symbol(currency, self.locale)[-1].isalpha():
             pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
         written = pattern.replace("0.00", f"0.{'0' * shown}" if shown else "0")
         return format_currency(value, currency, written, locale=self.locale, currency_digits=False)
@@ -63,21 +66,25 @@ class Language(Struct, frozen=True):
         """The day of a moment in a zone: Saturday, November 21, 2026."""
         return format_date(_local(moment, zone), "full", locale=self.locale)
 
-    def time(self, moment: dt.datetime, zone: str) -> str:
-        """The time of a moment in a zone, with the zone: 7:30 PM EST."""
-        return f"{format_time(_local(moment, zone), 'short', locale=self.locale)} {self.zone(moment, zone)}"
+    def time(self, moment: dt.datetime, zone: str, *, seconds: bool = False) -> str:
+        """The time of a moment in a zone, with the zone: 7:30 PM EST, with seconds 7:30:05 PM EST."""
+        width = "medium" if seconds else "short"
+        return f"{format_time(_local(moment, zone), width, locale=self.locale)} {self.zone(moment, zone)}"
 
     def moment(self, moment: dt.datetime, zone: str) -> str:
         """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
         return f"{format_date(_local(moment, zone), 'long', locale=self.locale)}, {self.time(moment, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
-        """The short name of a zone at a moment: EST, in German MEZ, and UTC+05 where a zone has none."""
+        """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 where a zone has none."""
         local = _local(moment, zone)
         name = get_timezone_name(local, "short", locale=self.locale)
-        if name[0] in "+-":
+        # Ireland's standard time is in summer. CLDR would call it GMT.
+        if name[0] in "+-" or (name == "GMT" and local.utcoffset()):
             name = local.tzname() or name
-        return f"UTC{name}" if name[0] in "+-" else name
+        if name[0] not in "+-":
+            return name
+        return f"UTC{name[:3]}:{name[3:]}" if name[3:] else f"UTC{name}"
 
 
 def _local(moment: dt.datetime, zone: str) -> dt.datetime:
@@ -91,10 +98,17 @@ LANGUAGES = {each.code: each for each in (ENGLISH, GERMAN)}
 
 def language_of(request: Request) -> Language:
     """The language of a request: what its address asks for (`?lang=de`), or else the best its browser accepts."""
-    asked = parse_qs(request.query.decode("latin-1")).get("lang", [""])[-1] if b"lang=" in request.query else ""
+    asked = _asked(request.query) if b"lang=" in request.query else ""
     if asked in LANGUAGES:
         return _chosen(asked)
     return accepted(request.headers.get(b"accept-language", b""))
+
+
+def _asked(query: bytes) -> str:
+    try:
+        return parse_qs(query.decode("latin-1"), max_num_fields=50).get("lang", [""])[-1]
+    except ValueError:
+        return ""
 
 
 def named(code: str | None) -> Language:
@@ -108,21 +122,21 @@ def _chosen(code: str) -> Language:
     return Language(language.code, language.name, language.locale, chosen=True)
 
 
-@lru_cache(1_000)
 def accepted(header: bytes) -> Language:
     """The first of our languages in an Accept-Language header, by preference; English if it names none of them."""
-    wanted: list[tuple[float, str]] = []
-    for part in header[:1_000].decode("latin-1").split(","):
+    return _preferred(header[:1_000])
+
+
+@lru_cache(1_000)
+def _preferred(header: bytes) -> Language:
+    best, most = ENGLISH, 0.0
+    for part in header.decode("latin-1").lower().split(","):
         tag, _, quality = part.partition(";")
-        try:
-            weight = float(quality.strip().removeprefix("q=")) if quality else 1.0
-        except ValueError:
-            weight = 0.0
-        wanted.append((weight, tag.strip().split("-")[0].lower()))
-    for weight, code in sorted(wanted, key=lambda each: -each[0]):
-        if weight > 0 and code in LANGUAGES:
-            return LANGUAGES[code]
-    return ENGLISH
+        language = LANGUAGES.get(tag.strip().partition("-")[0])
+        weight = _WEIGHT.fullmatch(quality or "q=1")
+        if language and weight and float(weight[1]) > most:
+            best, most = language, float(weight[1])
+    return best
 
 
 @cache

@@ -10,15 +10,17 @@ from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
+from babel.support import Translations
 from markupsafe import Markup
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message
 
-from holdfast.kit.handler import Header, Reply, Request, headers_of
+from holdfast.kit.handler import NOSNIFF, Header, Reply, Request, headers_of
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, language_of, translations
 from holdfast.kit.problems import METHOD_NOT_ALLOWED, NOT_FOUND, Problem
 
@@ -35,7 +37,7 @@ _POLICY = (
 )
 
 
-PROGRAMS = ("/api", "/mcp", "/.well-known/", "/oauth/")
+PROGRAMS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 """The beginnings of paths where also a browser gets errors as JSON."""
 
 Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
@@ -96,12 +98,11 @@ class Site:
             if not _wants_page(request):
                 return answer
             problem = METHOD_NOT_ALLOWED() if answer.status_code == 405 else NOT_FOUND()
+            problem.allow = answer.headers.get("allow", "")
             page = self.refuse(
                 problem, Request(request.scope, request.receive, _nowhere, dict(request.scope["headers"]))
             )
-            headers = {name.decode(): value.decode() for name, value in page.headers}
-            if allow := answer.headers.get("allow"):
-                headers["allow"] = allow
+            headers = {name.decode(): value.decode() for name, value in (NOSNIFF, *page.headers)}
             return Response(page.content, page.status, headers, page.media_type.decode())
 
         return refuse
@@ -128,11 +129,20 @@ class Site:
 
         return Route(self.asset(name), answer)
 
+    def texts(self, language: Language) -> Translations:
+        """The translations of the texts that are not in templates: `gettext` and `ngettext`."""
+        return translations(language.code, self._translated)
+
+    @cached_property
+    def _translated(self) -> tuple[Path, ...]:
+        """The folders with translations."""
+        return FRAME, *sorted(each.parents[1] for each in self._folder.rglob("*.po"))
+
     @cached_property
     def _environments(self) -> dict[str, jinja2.Environment]:
-        return {code: self._environment(code) for code in LANGUAGES}
+        return {code: self._environment(language) for code, language in LANGUAGES.items()}
 
-    def _environment(self, code: str) -> jinja2.Environment:
+    def _environment(self, language: Language) -> jinja2.Environment:
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader([self._folder, FRAME / "templates"]),
             autoescape=True,
@@ -140,8 +150,10 @@ class Site:
             lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
             extensions=["jinja2.ext.i18n"],
+            auto_reload=False,
         )
-        texts: Any = translations(code, (FRAME, *sorted({each.parents[1] for each in self._folder.rglob("*.po")})))
+        environment.policies["ext.i18n.trimmed"] = True
+        texts: Any = self.texts(language)
         environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
         known: dict[str, Any] = environment.globals
         known.update(asset=self.asset, languages=LANGUAGES, site=self._title, style=Markup(STYLE))  # noqa: S704 - ours
@@ -150,7 +162,12 @@ class Site:
 
 def redirect(address: str, *, framed: bool = False) -> Reply:
     """A redirect to another address, which the browser requests with GET."""
-    return Reply(303, headers=[*secured(framed=framed), (b"location", address.encode("latin-1"))])
+    return Reply(303, headers=[*secured(framed=framed), (b"location", _encoded(address))])
+
+
+def _encoded(address: str) -> bytes:
+    """An address as a header may contain it. What is encoded already stays as it is."""
+    return quote(address, safe="!#$%&'()*+,/:;=?@[]").encode("ascii")
 
 
 def secured(language: Language | None = None, *, framed: bool = False, images: str = "") -> list[Header]:
@@ -167,7 +184,7 @@ def secured(language: Language | None = None, *, framed: bool = False, images: s
 
 
 def _wants_page(request: StarletteRequest) -> bool:
-    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(PROGRAMS)
+    return "text/html" in request.headers.get("accept", "") and not f"{request.url.path}/".startswith(PROGRAMS)
 
 
 async def _nowhere(message: Message) -> None:

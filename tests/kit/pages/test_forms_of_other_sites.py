@@ -1,0 +1,100 @@
+"""A form that a page of another site sent is refused; one of our own pages, and a program's, is let through."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.pages.forms import require_same_site
+from holdfast.kit.problems import FORBIDDEN, Problem
+from tests.kit.pages.asking import request
+
+BASE_URL = "https://events.example"
+EVIL = b"https://evil.example"
+
+
+def is_let_through(*headers: tuple[bytes, bytes], base_url: str = BASE_URL) -> bool:
+    refused: Problem | None = None
+    try:
+        require_same_site(request(*headers, method="POST"), base_url)
+    except Problem as problem:
+        refused = problem
+
+    assert refused is None or refused.type is FORBIDDEN
+    return refused is None
+
+
+@pytest.mark.parametrize("origin", [None, b"https://events.example", EVIL, b"null"])
+@pytest.mark.parametrize(
+    ("site", "let_through"),
+    [
+        (b"same-origin", True),
+        (b"none", True),
+        (b"same-site", False),
+        (b"cross-site", False),
+        (b"", False),
+        (b"x", False),
+    ],
+)
+def test_what_a_browser_says_about_the_site_of_the_form_decides(
+    site: bytes, let_through: bool, origin: bytes | None
+) -> None:
+    headers = [(b"sec-fetch-site", site), (b"host", b"events.example")]
+    if origin is not None:
+        headers.append((b"origin", origin))
+
+    assert is_let_through(*headers) == let_through
+
+
+@pytest.mark.parametrize(
+    ("origin", "let_through"),
+    [
+        (b"https://events.example", True),
+        (b"https://EVENTS.example", True),
+        (b"http://10.0.0.7:8000", True),
+        (EVIL, False),
+        (b"https://events.example:8443", False),
+        (b"https://events.example.evil.example", False),
+        (b"https://xevents.example", False),
+        (b"https://events.example@evil.example", False),
+        (b"https://evil.example/https://events.example", False),
+        (b"events.example", False),
+        (b"null", False),
+        (b"", False),
+        (b"https://", False),
+        (b"http://[::1", False),
+    ],
+)
+def test_an_older_browser_says_the_origin_which_is_ours_or_that_of_the_request(
+    origin: bytes, let_through: bool
+) -> None:
+    # Behind a proxy, the request names an inner host, and the browser the public one.
+    assert is_let_through((b"origin", origin), (b"host", b"10.0.0.7:8000")) == let_through
+
+
+def test_without_a_host_or_a_base_address_no_origin_is_ours() -> None:
+    assert is_let_through((b"origin", b"https://events.example"))
+    assert not is_let_through((b"origin", EVIL), (b"host", b""))
+    assert not is_let_through((b"origin", b"https://"), (b"host", b""), base_url="")
+
+
+def test_a_base_address_may_be_written_in_capitals() -> None:
+    assert is_let_through((b"origin", b"https://events.example"), base_url="https://Events.Example")
+
+
+def test_a_program_that_says_neither_is_let_through() -> None:
+    assert is_let_through((b"host", b"events.example"))
+    assert is_let_through()
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.none() | st.binary(max_size=20))
+def test_whatever_the_headers_are_the_form_is_let_through_or_forbidden(
+    origin: bytes, host: bytes, site: bytes | None
+) -> None:
+    headers = [(b"origin", origin), (b"host", host)]
+    if site is not None:
+        headers.append((b"sec-fetch-site", site))
+
+    let_through = is_let_through(*headers)
+
+    if site is None and let_through:
+        assert origin.partition(b"://")[2].lower() in {host.lower(), b"events.example"}
