@@ -9,7 +9,14 @@ from tests.test_cli import holdfast, holdfast_in
 
 LOOKING = [
     *("events jobs", "events jobs --retry 1", "events migrate --dry-run", "events key list", "events organizer list"),
-    *("events organizer subjects ada-events", "inventory jobs", "inventory migrate --dry-run", "inventory shop list"),
+    *(
+        "events mail list",
+        "events mail retry 1",
+        "events organizer subjects ada-events",
+        "inventory jobs",
+        "inventory migrate --dry-run",
+        "inventory shop list",
+    ),
     *("inventory shop key ada.myshopify.com", "inventory check", "inventory sign-proxy-url ada.myshopify.com"),
 ]
 
@@ -52,6 +59,7 @@ def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_a
     [
         ("organizer list", ""),
         ("key list", ""),
+        ("mail list", ""),
         ("jobs", "No job has failed for good.\n"),
         ("migrate --dry-run", "The schema is up to date.\n"),
     ],

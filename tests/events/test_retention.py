@@ -9,7 +9,7 @@ from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.keys import retention as keys
 from holdfast.events.registrations import intake, retention
 from holdfast.events.resources import Tx
-from holdfast.kit import idempotency
+from holdfast.kit import idempotency, outbox
 from holdfast.kit.jobs import in_portions
 from holdfast.kit.steps import Steps
 from tests.support import Service, eventually
@@ -166,3 +166,30 @@ async def test_whoever_was_forgotten_may_come_again(service: Service) -> None:
 
     assert again != first
     assert (await ada.get(again)).json()["data"]["email"] == "ann@example.com"
+
+
+# Mails
+
+
+async def test_mails_are_deleted_a_month_after_they_ended(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "PORTION", 3)
+    await service.run_sql(
+        """
+        insert into mails (kind, thread, recipient, arguments, inserted_at, ended_at, outcome, error)
+        select 'seat', n::text, 'ann@example.com', '{}', now() - interval '40 days',
+               now() - case when n <= 8 then interval '31 days' else interval '29 days' end,
+               case when n %% 2 = 0 then 'sent' else 'failed' end, '550 nobody'
+          from generate_series(1, 10) as n
+        """
+    )
+    await service.run_sql(
+        """
+        insert into mails (kind, thread, recipient, arguments, inserted_at)
+        values ('seat', 'waits', 'ann@example.com', '{}', now() - interval '40 days')
+        """
+    )
+
+    assert await service.database.transact(outbox.forget_mails) == 3
+    assert await run(service, outbox.forget_mails) == 5
+
+    assert await service.run_sql("select thread from mails order by id") == [("9",), ("10",), ("waits",)]

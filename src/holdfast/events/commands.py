@@ -17,6 +17,7 @@ Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub`
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys of the events service.")
 organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Organizers of the events service.")
+mails = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Mails of the events service.")
 
 
 @keys.command("create")
@@ -166,3 +167,31 @@ def _issuer() -> str:
     if not issuer:
         raise CannotStart("Set OAUTH_ISSUER to the authorization server that the subject is of.")
     return issuer
+
+
+@mails.command("list")
+def list_mails() -> None:
+    """List the mails that failed, newest first, and then those that wait; at most 100 of each.
+
+    A line each, with tabs between: id, failed or waiting, kind, address, attempts, since when, due when, and what the
+    mail server said last.
+    """
+    from holdfast.events.product import EVENTS
+    from holdfast.kit import outbox
+
+    found, place = EVENTS.look(outbox.unsent)
+    for each in found:
+        due = _time(each.due_at) if each.state == "waiting" else None
+        since = _time(each.inserted_at)
+        typer.echo(_row(each.id, each.state, each.kind, each.recipient, each.attempts, since, due, each.error))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@mails.command("retry")
+def retry_mail(id: Annotated[int, typer.Argument(metavar="ID", help="Id of the mail, as `list` shows it.")]) -> None:
+    """Try a mail again at once that failed, or that the mail server put off."""
+    from holdfast.events.product import EVENTS
+    from holdfast.kit import outbox
+
+    EVENTS.look(lambda tx: outbox.retry(tx, id))
+    typer.echo(f"Mail {id} is tried again.")

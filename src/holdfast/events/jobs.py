@@ -9,6 +9,7 @@ from holdfast.events.pricing import retention as prices
 from holdfast.events.queues import release, release_tokens
 from holdfast.events.queues import retention as queue_retention
 from holdfast.events.registrations import retention, settlement
+from holdfast.kit import outbox
 from holdfast.kit.idempotency import Idempotency
 from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 
@@ -24,6 +25,7 @@ PERIODIC = (
     Periodic("37 3 * * *", retention.forget_registrants),
     Periodic("47 3 * * *", in_portions(keys.forget_keys)),
     Periodic("57 3 * * *", in_portions(prices.thin_histories)),
+    Periodic("7 4 * * *", in_portions(outbox.forget_mails)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
 )

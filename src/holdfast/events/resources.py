@@ -7,6 +7,7 @@ from holdfast.events.outbound import Outbound
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import NotInstalled, Store
 from holdfast.kit import database, resources, steps
+from holdfast.kit.mailer import mailer_of
 from holdfast.kit.secrets import Signer
 
 
@@ -26,7 +27,7 @@ def build(settings: Settings) -> Resources:
     """Build the resources from the settings. Raises `NotInstalled`."""
     secret = resources.secret_of(settings)
     photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
-    return Resources(settings, secret, Outbound(), photos)
+    return Resources(settings, secret, mailer_of(settings), Outbound(), photos)
 
 
 def _bucket(settings: Settings) -> Store:

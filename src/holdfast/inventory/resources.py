@@ -5,6 +5,7 @@ from typing import LiteralString, TypeAlias
 
 from holdfast.inventory.settings import Settings
 from holdfast.kit import database, resources
+from holdfast.kit.mailer import mailer_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ def build(settings: Settings) -> Resources:
     derived = [each.hex() for each in secret.derive_each("client secret")]
     present = [settings.client_secret] if settings.client_secret else derived
     client_secrets = tuple(each.encode() for each in (*present, settings.old_client_secret) if each)
-    return Resources(settings, secret, client_secrets)
+    return Resources(settings, secret, mailer_of(settings), client_secrets)
 
 
 Reader: TypeAlias = database.Reader[Resources]

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from holdfast.kit import embedded, jobs, logs, migrate
+from holdfast.kit import embedded, jobs, logs, migrate, outbox
 from holdfast.kit.bounds import Bounds, files_for_connections
 from holdfast.kit.connection import Connection
 from holdfast.kit.database import Database, Tx, first_line
@@ -154,7 +154,7 @@ class Product(Generic[S, R]):
             )
 
     def schema(self) -> list[migrate.Migration]:
-        return [*jobs.schema(), *migrate.read(self.migrations)]
+        return [*jobs.schema(), *outbox.schema(), *migrate.read(self.migrations)]
 
     def pending(self, url: str) -> list[str]:
         return migrate.pending(url, self.schema())

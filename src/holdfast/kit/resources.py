@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from holdfast.kit.mailer import Mailer
 from holdfast.kit.secrets import Secret, secret
 from holdfast.kit.settings import Settings
 
@@ -15,10 +16,12 @@ class Resources(Generic[S]):
     """Base of a service's resources.
 
     secret    the secret from which all other secrets of the service are derived
+    mailer    sends mails
     """
 
     settings: S
     secret: Secret
+    mailer: Mailer
 
 
 def secret_of(settings: Settings) -> Secret:

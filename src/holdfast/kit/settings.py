@@ -1,5 +1,6 @@
 """Settings every service has; each adds its own. Read once, at start, from the environment and `.env`."""
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,16 +11,20 @@ import psycopg
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 from psycopg.conninfo import conninfo_to_dict
-from pydantic import Field, PrivateAttr, ValidationError, field_validator
+from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, SettingsConfigDict
 
 from holdfast.kit.addresses import is_web_address
+from holdfast.kit.mail import NoAddress, sender_address
 from holdfast.kit.problems import CannotStart
 from holdfast.kit.secrets import SHORTEST
 
 DATABASE_URL = "PostgreSQL to use; empty starts the embedded server in the data directory."
 OLD_KEY = "The secret key before it was rotated: what was encrypted or signed with it is accepted too. See running it."
 BASE_URL = "Public address of the service, without a slash at the end; empty means the address served."
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9a-f:]*:[0-9a-f:.]*")
+_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
 
 
 class Settings(BaseSettings):
@@ -84,6 +89,36 @@ class Settings(BaseSettings):
         description="Database connections one process may hold for requests.",
     )
 
+    smtp_host: str = Field(
+        "",
+        validation_alias="SMTP_HOST",
+        description="Server that sends mails; empty writes them to `mail` in the data directory.",
+    )
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls",
+        validation_alias="SMTP_SECURITY",
+        description="How the connection to it is encrypted: starttls, tls, or none.",
+    )
+    smtp_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        validation_alias="SMTP_PORT",
+        description="Its port; 0 means 587 for starttls, 465 for tls, 25 for none.",
+    )
+    smtp_username: str = Field(
+        "", validation_alias="SMTP_USERNAME", description="Who logs in there; empty logs nobody in."
+    )
+    smtp_password: str = Field(
+        "", validate_default=True, validation_alias="SMTP_PASSWORD", description="The password for it."
+    )
+    mail_from: str = Field(
+        "",
+        validate_default=True,
+        validation_alias="MAIL_FROM",
+        description="Sender of mails, as `Name <address>` or a bare address. Required with `SMTP_HOST`.",
+    )
+
     _own_address: bool = PrivateAttr(default=False)
 
     def served_at(self, address: str) -> Self:
@@ -121,6 +156,36 @@ class Settings(BaseSettings):
     @classmethod
     def _is_base_address(cls, url: str) -> str:
         return base_address(url)
+
+    @field_validator("smtp_host")
+    @classmethod
+    def _is_host(cls, host: str) -> str:
+        if host and not _HOST.fullmatch(host):
+            raise ValueError("must be the name or address of a mail server alone, such as smtp.example.com")
+        return host
+
+    @field_validator("smtp_password")
+    @classmethod
+    def _fits_the_login(cls, password: str, info: ValidationInfo) -> str:
+        host, username = info.data.get("smtp_host", ""), info.data.get("smtp_username", "")
+        if bool(password) != bool(username):
+            raise ValueError("and SMTP_USERNAME are set together, or neither")
+        if password and info.data.get("smtp_security") == "none" and host not in _THIS_MACHINE:
+            raise ValueError("would cross the network unencrypted: set SMTP_SECURITY to starttls or tls")
+        return password
+
+    @field_validator("mail_from")
+    @classmethod
+    def _is_sender(cls, sender: str, info: ValidationInfo) -> str:
+        if not sender:
+            if info.data.get("smtp_host"):
+                raise ValueError("is required with SMTP_HOST, and must look like Tickets <tickets@example.com>")
+            return sender
+        try:
+            sender_address(sender)
+        except NoAddress as error:
+            raise ValueError("must look like Tickets <tickets@example.com>, or tickets@example.com") from error
+        return sender
 
     @field_validator("secret_key", "old_secret_key")
     @classmethod
@@ -165,7 +230,7 @@ def read(kind: type[S]) -> S:
         return kind()  # pyright: ignore[reportCallIssue] - it reads the environment
     except ValidationError as error:
         # The values are left out: they may be secrets.
-        wrong = [f"{each['loc'][0]} {_in_words(each)}" for each in error.errors(include_input=False)]
+        wrong = [f"{_variable(kind, each['loc'][0])} {_in_words(each)}" for each in error.errors(include_input=False)]
         raise CannotStart(f"{'; '.join(wrong)}. docs/settings.md lists the settings.") from error
 
 
@@ -177,6 +242,12 @@ def _unknown(name: str, variables: Collection[str], service: str) -> str | None:
     if near := get_close_matches(name, related, 1, 0.75):
         return f"{name} (did you mean {near[0]}?)"
     return name if name.startswith(("HOLDFAST_", f"{service.upper()}_")) else None
+
+
+def _variable(kind: type[Settings], place: int | str) -> str:
+    """The variable of a setting that is not acceptable. A default has the name of its field for a place."""
+    field = kind.model_fields.get(str(place))
+    return str(field.validation_alias if field else place)
 
 
 def _in_words(error: Any) -> str:

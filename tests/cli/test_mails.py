@@ -1,0 +1,35 @@
+"""Mails that were not sent, on the command line."""
+
+from tests.cli.test_keys import on
+from tests.support import Service
+
+WAITS = "insert into mails (kind, thread, recipient, arguments) values (%(kind)s, 'a', %(to)s, '{}') returning id"
+
+
+async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Service) -> None:
+    [(waiting,)] = await service.run_sql(WAITS, kind="seat", to="ann@example.com")
+    [(failed,)] = await service.run_sql(WAITS, kind="seat", to="bob@example.com")
+    await service.run_sql(
+        "update mails set outcome = 'failed', ended_at = now(), attempts = 2, error = '550 no\tsuch person'"
+        " where id = %(id)s",
+        id=failed,
+    )
+
+    before = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
+    retried = await on(service, "mail", "retry", str(failed))
+    after = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
+
+    assert [each[:5] for each in before] == [
+        [str(failed), "failed", "seat", "bob@example.com", "2"],
+        [str(waiting), "waiting", "seat", "ann@example.com", "0"],
+    ]
+    assert [each[-1] for each in before] == ["550 no such person", "-"]
+    assert retried.stdout == f"Mail {failed} is tried again.\n"
+    assert [each[:2] for each in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
+
+
+async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -> None:
+    refused = await on(service, "mail", "retry", "7")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("No mail with the id 7 waits or has failed. This was looked for in ")

@@ -1,0 +1,73 @@
+"""Mails in the outbox of a service that sends by a mail server of the test's own."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from holdfast.kit import sender
+from holdfast.kit.database import Database
+from holdfast.kit.mail import Message
+from holdfast.kit.outbox import Mail
+from tests.smtp import Server
+from tests.support import Service, eventually
+
+PEOPLE = [f"{number}@example.com" for number in range(40)]
+
+
+async def post(service: Service, *recipients: str, kind: str = "hello", **fields: Any) -> list[int]:
+    """Mails to people, each in a thread of its own unless told otherwise."""
+    rows = [{"kind": kind, "thread": to, "recipient": to, **fields} for to in recipients]
+    inserted = await service.run_sql(
+        """
+        insert into mails (kind, thread, bulk, recipient, arguments)
+        select kind, thread, coalesce(bulk, false), recipient, '{}'
+          from json_to_recordset(%(rows)s::json) as row (kind text, thread text, recipient text, bulk boolean)
+        returning id
+        """,
+        rows=json.dumps(rows),
+    )
+    return [id for (id,) in inserted]
+
+
+async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Message | None]:
+    """What a service does: `stale` mails are no longer true, and `bad` ones cannot be written."""
+    if any(each.kind == "bad" for each in mails):
+        raise KeyError("arguments")
+    return [None if each.kind == "stale" else _message(each) for each in mails]
+
+
+def _message(mail: Mail) -> Message:
+    id = mail.message_id("events.example")
+    return Message(mail.recipient, f"{mail.kind} {mail.id}", "Hello.", "<p>Hello.</p>", id, mail.inserted_at)
+
+
+@contextlib.asynccontextmanager
+async def sending(*services: Service) -> AsyncGenerator[None]:
+    """The loop of each service runs."""
+    loops = [asyncio.create_task(sender.run(each.database, render)) for each in services]
+    try:
+        yield
+    finally:
+        for each in loops:
+            each.cancel()
+        for ended in await asyncio.gather(*loops, return_exceptions=True):
+            assert isinstance(ended, asyncio.CancelledError), ended
+
+
+async def states(service: Service) -> dict[str, tuple[str | None, int]]:
+    rows = await service.run_sql("select recipient, outcome, attempts from mails order by id")
+    return {recipient: (outcome, attempts) for recipient, outcome, attempts in rows}
+
+
+async def all_ended(service: Service, seconds: float = 10) -> None:
+    async def ended() -> bool:
+        return not await service.run_sql("select from mails where ended_at is null limit 1")
+
+    await eventually(ended, seconds)
+
+
+async def reached(server: Server, count: int) -> bool:
+    """Whether the mail server has got so many mails."""
+    return len(server.received) >= count

@@ -1,0 +1,247 @@
+"""How mails leave: over SMTP, with every fault a mail server can have, or as files."""
+
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import Awaitable, Callable
+from email import message_from_bytes, policy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from holdfast.events.settings import Settings
+from holdfast.kit import mailer
+from holdfast.kit.mail import Message
+from holdfast.kit.mailer import Broken, FileMailer, Mailer, PutOff, Refused, mailer_of
+from holdfast.kit.problems import CannotStart
+from holdfast.kit.settings import read
+from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
+
+
+def message(recipient: str, number: int = 1) -> Message:
+    now = dt.datetime.now(dt.UTC)
+    return Message(recipient, "Seat", "A seat.\n.\nEnd", "<p>A seat.</p>", f"{number}.5@events.example", now)
+
+
+def mailer_for(server: Server, tmp_path: Path, **settings: Any) -> Mailer:
+    return mailer_of(Settings(data_dir=tmp_path, **{**server.settings, **settings}))  # pyright: ignore[reportCallIssue]
+
+
+async def at_once() -> None:
+    pass
+
+
+async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]] = at_once) -> list[str]:
+    """Send a mail to each over one connection. Returns how each went."""
+    went: list[str] = []
+    async with by.carrier() as carrier:
+        for recipient in recipients:
+            try:
+                await carrier.carry(message(recipient), last)
+                went.append("sent")
+            except (Refused, PutOff, Broken) as error:
+                went.append(type(error).__name__)
+    return went
+
+
+async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: Server, tmp_path: Path) -> None:
+    went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com")
+
+    assert went == ["sent", "sent"]
+    assert server.recipients() == ["ann@example.com", "bob@example.com"]
+    assert server.connections() == 1
+    body = server.received[0].mail.get_body(("plain",))
+    assert body
+    assert body.get_content().splitlines() == ["A seat.", ".", "End"]
+    assert server.received[0].message_id == "<1.5@events.example>"
+    assert [command for _, command, _ in server.commands][-1] == "QUIT"
+
+
+async def test_nothing_is_sent_after_a_mail_was_accepted_until_the_next_one(server: Server, tmp_path: Path) -> None:
+    async with mailer_for(server, tmp_path).carrier() as carrier:
+        await carrier.carry(message("ann@example.com"), at_once)
+        assert not server.received[0].is_proved
+        await carrier.carry(message("bob@example.com"), at_once)
+        assert server.received[0].is_proved
+        assert not server.received[1].is_proved
+
+
+@pytest.mark.parametrize("command", ["RCPT", "DATA"])
+@pytest.mark.parametrize(("said", "kind"), [("550 5.1.1 nobody", "Refused"), ("451 4.7.1 later", "PutOff")])
+async def test_a_refused_mail_leaves_the_connection_good_for_the_next(
+    command: str, said: str, kind: str, server: Server, tmp_path: Path
+) -> None:
+    server.answers[f"{command} bob@example.com"] = [said]
+
+    went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com", "cy@example.com")
+
+    assert went == ["sent", kind, "sent"]
+    assert server.connections() == 1
+
+
+async def test_a_refusal_repeats_the_words_of_the_server(server: Server, tmp_path: Path) -> None:
+    server.answers["RCPT"] = ["550 5.1.1 no such person"]
+    async with mailer_for(server, tmp_path).carrier() as carrier:
+        with pytest.raises(Refused, match=r"^550 5\.1\.1 no such person$"):
+            await carrier.carry(message("ann@example.com"), at_once)
+
+
+async def test_a_text_that_is_no_address_is_refused_before_anything_is_said(server: Server, tmp_path: Path) -> None:
+    assert await carry(mailer_for(server, tmp_path), "ann@example.com>\r\nQUIT") == ["Refused"]
+    assert server.commands == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "kind"),
+    [
+        ("MAIL", "550 not from you", "Broken"),
+        ("MAIL", NEVER, "Broken"),
+        ("MAIL", BREAK, "Broken"),
+        ("RCPT", NEVER, "BrokenAtContent"),
+        ("RCPT", BREAK, "BrokenAtContent"),
+        ("DATA", NEVER, "BrokenAtContent"),
+        ("DATA", BREAK, "BrokenAtContent"),
+    ],
+)
+async def test_a_connection_that_breaks_is_replaced_by_a_new_one(
+    command: str, said: str, kind: str, server: Server, tmp_path: Path
+) -> None:
+    server.answers[command] = [said, ""]
+
+    assert await carry(mailer_for(server, tmp_path), "ann@example.com", "ann@example.com") == [kind, "sent"]
+    assert server.recipients() == ["ann@example.com"]
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once(
+    server: Server, tmp_path: Path
+) -> None:
+    async with mailer_for(server, tmp_path).carrier() as carrier:
+        await carrier.carry(message("ann@example.com"), at_once)
+        server.stop()
+        server.start()
+        await carrier.carry(message("bob@example.com"), at_once)
+
+    assert server.recipients() == ["ann@example.com", "bob@example.com"]
+
+
+async def test_without_a_server_nothing_is_to_blame_but_the_server(server: Server, tmp_path: Path) -> None:
+    server.stop()
+    assert await carry(mailer_for(server, tmp_path), "ann@example.com") == ["Broken"]
+
+
+async def test_a_mail_that_is_called_back_in_the_last_moment_is_not_sent(server: Server, tmp_path: Path) -> None:
+    async def stop() -> None:
+        raise RuntimeError("no longer")
+
+    async with mailer_for(server, tmp_path).carrier() as carrier:
+        with pytest.raises(RuntimeError, match="no longer"):
+            await carrier.carry(message("ann@example.com"), stop)
+        await carrier.carry(message("bob@example.com"), at_once)
+
+    assert server.recipients() == ["bob@example.com"]
+
+
+# Encryption and login
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate of this machine that nobody trusts yet, and the server's side of it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    until = now + dt.timedelta(days=1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, until)
+    signed = made.add_extension(address, False).sign(key, hashes.SHA256())
+    path, secret = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(path, secret)
+    return path, context
+
+
+async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
+    certificate: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, context = certificate
+    known = {"smtp_security": "starttls", "smtp_username": "ada", "smtp_password": "secret"}
+    monkeypatch.setattr(mailer, "CONNECT_SECONDS", 5)
+    with mail_server(**encrypted(context), **login("ada", "secret")) as server:
+        assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["Broken"]
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["sent"]
+        wrong = {**known, "smtp_password": "wrong"}
+        assert await carry(mailer_for(server, tmp_path, **wrong), "ann@example.com") == ["Broken"]
+        assert len(server.received) == 1
+
+
+async def test_a_server_without_encryption_gets_no_mail_if_it_is_asked_for(server: Server, tmp_path: Path) -> None:
+    assert await carry(mailer_for(server, tmp_path, smtp_security="starttls"), "ann@example.com") == ["Broken"]
+    assert await carry(mailer_for(server, tmp_path, smtp_security="tls"), "ann@example.com") == ["Broken"]
+    assert server.received == []
+
+
+# Files
+
+
+async def test_without_a_server_mails_are_files_and_a_second_copy_replaces_the_first(tmp_path: Path) -> None:
+    by = mailer_of(Settings(data_dir=tmp_path))  # pyright: ignore[reportCallIssue]
+
+    assert await carry(by, "ann@example.com", "ann@example.com", "no address") == ["sent", "sent", "Refused"]
+
+    [file] = (tmp_path / "mail").iterdir()
+    assert file.name == "1.5.eml"
+    assert message_from_bytes(file.read_bytes(), policy=policy.default)["To"] == "ann@example.com"
+
+
+async def test_a_directory_that_cannot_be_written_to_loses_no_mail(tmp_path: Path) -> None:
+    (tmp_path / "mail").write_text("not a directory")
+    assert await carry(FileMailer(tmp_path / "mail", "a@b.example"), "ann@example.com") == ["Broken"]
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"SMTP_HOST": "smtp://mail.example"}, "SMTP_HOST must be the name"),
+        ({"SMTP_HOST": "mail.example:25"}, "SMTP_HOST must be the name"),
+        ({"SMTP_HOST": "mail.example"}, "MAIL_FROM is required with SMTP_HOST"),
+        ({"SMTP_PORT": "70000"}, "SMTP_PORT must be at most 65535"),
+        ({"SMTP_SECURITY": "ssl"}, "SMTP_SECURITY must be one of 'starttls', 'tls' or 'none'"),
+        ({"SMTP_USERNAME": "ada"}, "SMTP_PASSWORD and SMTP_USERNAME are set together"),
+        ({"SMTP_PASSWORD": "secret"}, "SMTP_PASSWORD and SMTP_USERNAME are set together"),
+        (
+            {"SMTP_HOST": "mail.example", "SMTP_SECURITY": "none", "SMTP_USERNAME": "a", "SMTP_PASSWORD": "secret"},
+            "SMTP_PASSWORD would cross the network unencrypted",
+        ),
+        ({"MAIL_FROM": "Tickets"}, "MAIL_FROM must look like Tickets <tickets@example.com>"),
+        ({"MAIL_FROM": "a@b.example\nBcc: c@d.example"}, "MAIL_FROM must look like"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_in_plain_words(
+    variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CannotStart) as refused:
+        read(Settings)
+    assert said in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_good_settings_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = {"SMTP_HOST": "mail.example", "MAIL_FROM": "Tickets <tickets@example.com>", "SMTP_PORT": "2525"}
+    for name, value in {**good, "SMTP_USERNAME": "ada", "SMTP_PASSWORD": "secret"}.items():
+        monkeypatch.setenv(name, value)
+    assert read(Settings).smtp_security == "starttls"
+    assert mailer_of(read(Settings)).domain == "example.com"

@@ -1,0 +1,166 @@
+"""Each mail is sent once, by one process, whatever the mail server does."""
+
+import pytest
+
+from holdfast.events.settings import Settings
+from holdfast.kit import outbox, sender
+from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
+from tests.smtp import BREAK, NEVER, Server
+from tests.support import Service, eventually, running
+
+
+async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, server: Server) -> None:
+    async with sending(service):
+        await post(service, *PEOPLE)
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+    assert server.connections() <= sender.CONNECTIONS
+    assert {*(await states(service)).values()} == {("sent", 1)}
+    assert len({each.message_id for each in server.received}) == 40
+
+
+async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
+    async with sending(service):
+        await post(service, "first@example.com")
+        await all_ended(service)
+        await post(service, "second@example.com")
+        await all_ended(service, sender.PATROL_SECONDS / 2)
+
+    assert server.recipients() == ["first@example.com", "second@example.com"]
+
+
+async def test_a_refused_address_fails_with_the_servers_words_and_delays_nobody(
+    service: Service, server: Server
+) -> None:
+    server.answers["RCPT 0@example.com"] = ["550 5.1.1 no such person"]
+    server.answers["DATA 1@example.com"] = ["554 5.7.1 spam"]
+
+    async with sending(service):
+        await post(service, *PEOPLE)
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE[2:])
+    errors = await service.run_sql("select recipient, outcome, error from mails where outcome <> 'sent' order by id")
+    assert errors == [
+        ("0@example.com", "failed", "550 5.1.1 no such person"),
+        ("1@example.com", "failed", "554 5.7.1 spam"),
+    ]
+
+
+async def test_a_mail_that_is_put_off_for_days_fails(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "ATTEMPTS", 3)
+    server.answers["RCPT"] = ["451 greylisted"]
+
+    async with sending(service):
+        await post(service, "ann@example.com")
+        await all_ended(service)
+
+    assert await states(service) == {"ann@example.com": ("failed", 3)}
+
+
+async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_is_sent(
+    service: Service, server: Server
+) -> None:
+    server.stop()
+    async with sending(service):
+        await post(service, *PEOPLE)
+        assert {*(await states(service)).values()} == {(None, 0)}
+        server.start()
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+    assert {*(await states(service)).values()} == {("sent", 1)}
+
+
+@pytest.mark.parametrize("said", ["550 not from you", "421 too many mails", NEVER, BREAK])
+async def test_a_server_that_takes_nothing_from_us_is_nobodys_fault(
+    said: str, service: Service, server: Server
+) -> None:
+    server.answers["MAIL"] = [said, said, said, said, said, said, ""]
+    async with sending(service):
+        await post(service, *PEOPLE)
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+    assert {*(await states(service)).values()} == {("sent", 1)}
+
+
+async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
+    service: Service, server: Server
+) -> None:
+    server.answers["DATA poison@example.com"] = [BREAK]
+    async with sending(service):
+        await post(service, "poison@example.com", *PEOPLE)
+        await eventually(lambda: reached(server, 40))
+
+        async def put_off() -> bool:
+            return bool(await service.run_sql("select from mails where attempts > 0 and outcome is null"))
+
+        await eventually(put_off)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+
+
+async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: Server) -> None:
+    async with running(settings.model_copy(update=server.settings)) as another, sending(service, another):
+        await post(service, *PEOPLE)
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+
+
+async def test_who_waits_to_be_the_sender_holds_no_snapshot_and_takes_over(
+    settings: Settings, service: Service, server: Server
+) -> None:
+    async def waits() -> bool:
+        rows = await service.run_sql(
+            "select backend_xmin is null from pg_stat_activity where wait_event_type = 'Lock'"
+            " and query like 'lock table mail_sender%%' and datname = current_database()"
+        )
+        return rows == [(True,)]
+
+    async with running(settings.model_copy(update=server.settings)) as another, sending(another):
+        async with sending(service):
+            await eventually(waits)
+        await post(service, "ann@example.com")
+        await all_ended(service)
+
+    assert server.recipients() == ["ann@example.com"]
+
+
+async def test_a_sender_whose_session_ends_sends_nothing_before_it_is_the_sender_again(
+    service: Service, server: Server
+) -> None:
+    async with sending(service):
+        await post(service, "ann@example.com")
+        await all_ended(service)
+        await service.run_sql(
+            "select pg_terminate_backend(pid) from pg_locks"
+            " where relation = 'mail_sender'::regclass and database = (select oid from pg_database"
+            " where datname = current_database())"
+        )
+        await post(service, *PEOPLE)
+        await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(["ann@example.com", *PEOPLE])
+
+
+async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_connection(
+    service: Service, server: Server
+) -> None:
+    # As long as the row of the first mail is locked, it cannot be stored as sent.
+    await post(service, *PEOPLE)
+    async with service.database.pool.connection() as connection, connection.transaction():
+        await connection.execute("select from mails for no key update")
+        async with sending(service):
+            await eventually(lambda: reached(server, sender.CONNECTIONS))
+            assert not any(each.is_proved for each in server.received)
+            assert len(server.received) == sender.CONNECTIONS
+            await connection.execute("commit")
+            await connection.execute("begin")
+            await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)

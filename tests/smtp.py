@@ -1,0 +1,204 @@
+"""A real mail server for tests. It does what a test tells it, and notes every command of every connection."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Generator, Sequence
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
+
+from tests.serving import listener
+
+NEVER = "never"
+"""The server takes the command, and never answers."""
+
+BREAK = "break"
+"""The server takes the command, and closes the connection."""
+
+
+class Received:
+    """A mail that the server has accepted.
+
+    connection    the number of its connection
+    is_proved     whether the client has sent anything on this connection after it knew that the mail was accepted
+    """
+
+    def __init__(self, connection: int, recipient: str, content: bytes) -> None:
+        self.connection = connection
+        self.recipient = recipient
+        self.content = content
+        self.is_proved = False
+
+    @property
+    def mail(self) -> EmailMessage:
+        mail = message_from_bytes(self.content, policy=policy.default)
+        assert isinstance(mail, EmailMessage)
+        return mail
+
+    @property
+    def message_id(self) -> str:
+        return str(self.mail["Message-ID"])
+
+
+class Server:
+    """A mail server in a thread of its own, on a port that it keeps.
+
+    answers     what it says instead of 250: by command (`MAIL`, `RCPT`, `DATA`), or by command and address
+                (`RCPT ann@example.com`); each answer once, and the last one from then on unless it is empty
+    received    the mails it has accepted, in order
+    commands    (connection, command, argument) of everything it was told, in order
+    """
+
+    def __init__(self, **options: Any) -> None:
+        with listener() as free:
+            self.port: int = free.getsockname()[1]
+        self.answers: dict[str, list[str]] = {}
+        self.received: list[Received] = []
+        self.commands: list[tuple[int, str, str]] = []
+        self.options = options
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Session] = []
+        self._controller: Controller | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a service that uses it, without encryption."""
+        return {
+            "smtp_host": "127.0.0.1",
+            "smtp_port": self.port,
+            "smtp_security": "none",
+            "mail_from": "Holdfast <tickets@events.example>",
+        }
+
+    def start(self) -> None:
+        self._controller = _Controller(self, hostname="127.0.0.1", port=self.port, **self.options)
+        self._controller.start()
+
+    def stop(self) -> None:
+        """Close the port and every connection."""
+        if self._controller:
+            self._controller.stop()
+        self._controller = None
+
+    def recipients(self) -> list[str]:
+        return [each.recipient for each in self.received]
+
+    def connections(self) -> int:
+        """How many connections have begun a mail."""
+        return len({number for number, command, _ in self.commands if command == "MAIL"})
+
+    def note(self, session: Session, command: str, argument: str = "") -> int:
+        if id(session) not in self._numbers:
+            self._numbers[id(session)] = len(self._numbers)
+            self._kept.append(session)  # so that no other session gets its id
+        number = self._numbers[id(session)]
+        for each in reversed(self.received):
+            if each.connection == number:
+                each.is_proved = True
+                break
+        self.commands.append((number, command, argument))
+        return number
+
+    async def answer(self, server: SMTP, command: str, address: str = "") -> str | None:
+        """What a test wants to be said; None: 250."""
+        for key in (f"{command} {address}", command):
+            answers = self.answers.get(key)
+            if answers:
+                said = answers.pop(0) if len(answers) > 1 else answers[0]
+                if said == NEVER:
+                    await asyncio.Event().wait()
+                if said == BREAK:
+                    _abort(server)
+                    return "421 closed"
+                return said or None
+        return None
+
+
+class _Handler:
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def handle_MAIL(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[str]
+    ) -> str:
+        self._server.note(session, "MAIL", address)
+        if said := await self._server.answer(server, "MAIL", address):
+            return said
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 go on"
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[str]
+    ) -> str:
+        self._server.note(session, "RCPT", address)
+        if said := await self._server.answer(server, "RCPT", address):
+            return said
+        envelope.rcpt_tos.append(address)
+        envelope.rcpt_options.extend(options)
+        return "250 go on"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        number = self._server.note(session, "DATA", envelope.rcpt_tos[0])
+        if said := await self._server.answer(server, "DATA", envelope.rcpt_tos[0]):
+            return said
+        assert isinstance(envelope.content, bytes)
+        self._server.received.append(Received(number, envelope.rcpt_tos[0], envelope.content))
+        return "250 taken"
+
+    async def handle_RSET(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        self._server.note(session, "RSET")
+        return "250 forgotten"
+
+    async def handle_QUIT(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        self._server.note(session, "QUIT")
+        return "221 goodbye"
+
+
+class _Controller(Controller):
+    def __init__(self, server: Server, **options: Any) -> None:
+        self._smtp: list[SMTP] = []
+        super().__init__(_Handler(server), **options)  # pyright: ignore[reportUnknownMemberType]
+
+    def factory(self) -> SMTP:
+        self._smtp.append(super().factory())
+        return self._smtp[-1]
+
+    def cancel_tasks(self, stop_loop: bool = True) -> None:
+        for each in self._smtp:
+            _abort(each)
+        super().cancel_tasks(stop_loop)
+
+
+def _abort(server: SMTP) -> None:
+    if isinstance(server.transport, asyncio.Transport):
+        server.transport.abort()
+
+
+@contextlib.contextmanager
+def mail_server(**options: Any) -> Generator[Server]:
+    """A mail server that runs, for as long as the block lasts."""
+    server = Server(**options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def login(username: str, password: str) -> dict[str, Any]:
+    """Options of a server that wants a login, whatever the encryption."""
+
+    def authenticate(_: SMTP, __: Session, ___: Envelope, ____: str, data: Any) -> AuthResult:
+        return AuthResult(success=(data.login, data.password) == (username.encode(), password.encode()))
+
+    return {"authenticator": authenticate, "auth_required": True}
+
+
+def encrypted(context: ssl.SSLContext) -> dict[str, Any]:
+    """Options of a server that wants STARTTLS."""
+    return {"tls_context": context, "require_starttls": True}
