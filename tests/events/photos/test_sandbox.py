@@ -11,7 +11,7 @@ from PIL import Image
 
 from holdfast.events.images import image, sandbox
 from holdfast.events.images.container import Unfit
-from holdfast.events.images.sandbox import AT_ONCE, Photo, look_at
+from holdfast.events.images.sandbox import AT_ONCE, Photo, look_at, scale
 from holdfast.kit.problems import Problem
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
@@ -45,7 +45,10 @@ async def test_the_memory_it_has_is_enough_for_the_largest_photo(content_type: s
     large = Image.new("RGBA", (8000, 5000))
     fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
 
-    assert (await look_at(encoded(large, content_type, **fast))).content_type == content_type
+    photo = await look_at(encoded(large, content_type, **fast))
+
+    assert photo.content_type == content_type
+    assert [*(await scale(photo.content)).files] == [480, 960, 1920]
 
 
 def test_the_service_itself_never_loads_a_decoder() -> None:
