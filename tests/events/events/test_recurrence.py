@@ -120,6 +120,33 @@ async def test_another_rhythm_starts_the_count_anew_and_nothing_else_does(
     assert (await all_events(ada))[-1]["datetime"] == f"{then}T18:30:00Z"
 
 
+async def test_a_series_keeps_to_the_clocks_of_its_time_zone_when_they_change(service: Service) -> None:
+    ada = await service.organizer()
+    await ada.create_event(datetime="2027-03-22T18:00:00Z", recurrence_frequency="weeks", timezone="Europe/Berlin")
+
+    for day in (22, 29):
+        await goes_on(service, datetime(2027, 3, day, 18, tzinfo=UTC))
+
+    # 19:00 in Berlin.
+    assert [each["datetime"] for each in await all_events(ada)] == [
+        *("2027-03-22T18:00:00Z", "2027-03-29T17:00:00Z", "2027-04-05T17:00:00Z"),
+    ]
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+async def test_another_time_zone_starts_the_count_anew(service: Service, zone: str | None) -> None:
+    ada = await service.organizer()
+    await ada.create_event(datetime="2027-03-22T19:00:00Z", recurrence_frequency="weeks", timezone="Europe/London")
+    await goes_on(service, datetime(2027, 3, 22, 19, tzinfo=UTC))
+    [_, second] = await all_events(ada)
+    assert second["datetime"] == "2027-03-29T18:00:00Z"
+
+    await ada.patch(f"/api/events/{second['id']}", {"event": {"timezone": zone}})
+    await goes_on(service, datetime(2027, 3, 29, 18, tzinfo=UTC))
+
+    assert (await all_events(ada))[-1]["datetime"] == "2027-04-05T18:00:00Z"
+
+
 async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_again(service: Service) -> None:
     ada = await service.organizer()
     event = await past(service, ada)
