@@ -82,14 +82,16 @@ class UpdateQueue(Command):
     title: Title | UnsetType = UNSET
     release_rate: Rate | UnsetType = UNSET
     target_url: TargetUrl | UnsetType = UNSET
-    token_ttl_minutes: Annotated[Ttl | UnsetType, Meta(description="For tokens yet to be picked up.")] = UNSET
+    token_ttl_minutes: (
+        Annotated[Ttl, Meta(description="Applies to tokens that are picked up from now on.")] | UnsetType
+    ) = UNSET
     active: Annotated[bool, Meta(description="False pauses: nobody joins or is released.")] | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     starts_at: StartsAt | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
-    max_queue_size: Annotated[
-        MaxSize | UnsetType, Meta(description="Lowering it sends nobody away. null: no limit.")
-    ] = UNSET
+    max_queue_size: (
+        Annotated[MaxSize, Meta(description="Lowering it sends nobody away. null: no limit.")] | UnsetType
+    ) = UNSET
 
     @rule("target_url")
     def _leads_somewhere(self) -> str | None:
