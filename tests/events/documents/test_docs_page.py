@@ -2,6 +2,8 @@
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 
 import pytest
 
@@ -57,7 +59,11 @@ async def test_the_page_may_not_be_framed_and_loads_only_its_style(service: Serv
     assert "frame-ancestors 'none'" in policy
     assert answer.headers["x-frame-options"] == "DENY"
     assert answer.headers["cache-control"].startswith("public")
-    assert "<style" not in answer.text
+    assert "unsafe" not in policy
     assert "<script" not in answer.text
+    styles = re.findall(r"<style[^>]*>(.*?)</style>", answer.text, re.DOTALL)
+    assert len(styles) == answer.text.count("<style")
+    for style in styles:
+        assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
     for address in re.findall(r'<link[^>]* href="([^"]+)"', answer.text):
         assert (await service.http.get(address)).status_code == 200
