@@ -25,6 +25,6 @@ async def opened(kind: Kind, request: Request, secret: Secret, limits: Limits, c
     return link
 
 
-def gone(language: Language, *, framed: bool = False) -> Reply:
+def gone(language: Language, status: int = 410, *, framed: bool = False) -> Reply:
     """The page behind a link to a registration that was removed, or replaced by a newer one."""
-    return SITE.page("pages/gone.html", 410, language=language, framed=framed)
+    return SITE.page("pages/gone.html", status, language=language, framed=framed)

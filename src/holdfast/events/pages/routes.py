@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import linked, operations, outcome, registering
+from holdfast.events.pages import linked, operations, outcome, own, registering
 from holdfast.events.pages.event import EventPage
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
@@ -17,7 +17,7 @@ from holdfast.kit.runner import Runner
 
 LOOK = Operation("look_at_event", None, read_batched(operations.look))
 READ = Operation("read_event_page", None, read(operations.read))
-OPERATIONS = (LOOK, READ, *registering.OPERATIONS, linked.LOOK)
+OPERATIONS = (LOOK, READ, *registering.OPERATIONS, linked.LOOK, *own.OPERATIONS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 
@@ -33,5 +33,6 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         *registering.routes(database, runner, limits),
         *outcome.routes(database, runner, limits),
+        *own.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js"),
     ]

@@ -1,0 +1,244 @@
+"""The form says in plain words what came of it, and shows itself again with what was typed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast.events.events.recurrence import continue_series
+from holdfast.events.pages.form import purpose, tokens
+from tests.events.pages.visitor import Visitor, said, state, value
+from tests.support import Service
+
+
+async def count(service: Service) -> int:
+    [(count,)] = await service.run_sql("select count(*) from registrations")
+    return count
+
+
+async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=1)
+    visitor = Visitor(service)
+
+    async def register(email: str) -> str:
+        path = await visitor.register(event["id"], email)
+        await service.settle()
+        return said(await visitor.http.get(path))
+
+    assert "Register" in said(await visitor.open(event["id"]))
+    assert "You have a seat." in await register("ann@example.com")
+    waiting = await visitor.open(event["id"])
+    assert state(waiting) == "waiting_list"
+    assert "Join the waiting list" in said(waiting)
+    assert "You are on the waiting list, place 1 of 1." in await register("ben@example.com")
+    full = await visitor.open(event["id"])
+    assert state(full) == "full"
+    assert "<form" not in full.text
+    # Somebody had opened the form before.
+    late = await visitor.post(event["id"], token=value(waiting, "token"), email="cal@example.com")
+    assert (late.status_code, state(late)) == (422, "full")
+
+
+async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    visitor = Visitor(service)
+    first = await visitor.register(event["id"], "ann@example.com")
+    second = await visitor.register(event["id"], "ben@example.com")
+    await service.settle()
+
+    assert state(await visitor.http.get(first)) == "registered"
+    page = await visitor.http.get(second)
+    assert state(page) == "rejected"
+    assert "There was no place left." in said(page)
+
+
+async def test_a_new_try_after_a_rejection_has_an_outcome_of_its_own(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    visitor = Visitor(service)
+    await visitor.register(event["id"], "ann@example.com")
+    refused = await visitor.register(event["id"], "ben@example.com")
+    await service.settle()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
+
+    again = await visitor.register(event["id"], "ben@example.com")
+    await service.settle()
+
+    assert again != refused
+    assert state(await visitor.http.get(again)) == "registered"
+    assert (await visitor.http.get(refused)).status_code == 410
+
+
+@pytest.mark.parametrize("framed", [True, False])
+async def test_an_event_with_a_price_stores_nothing(service: Service, framed: bool) -> None:
+    ada = await service.organizer()
+    free = await ada.create_event()
+    event = await ada.create_event(price=500, pricing_mode="fixed")
+    visitor = Visitor(service, framed=framed)
+
+    page = await visitor.open(event["id"])
+    # A program can make itself a token for the form of another event only; this one was free when it was opened.
+    await service.run_sql(
+        "update events set pricing_mode = 'free', price = 0, current_price = null where id = %(id)s", id=event["id"]
+    )
+    token = value(await visitor.open(event["id"]), "token")
+    await service.run_sql(
+        "update events set pricing_mode = 'fixed', price = 500, current_price = 500 where id = %(id)s", id=event["id"]
+    )
+    refused = await visitor.post(event["id"], token=token, email="ann@example.com")
+
+    assert state(page) == "paid"
+    assert "cannot be paid here yet" in said(page)
+    assert (refused.status_code, state(refused)) == (422, "paid")
+    assert await count(service) == 0
+    assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(0,)]
+    assert state(await visitor.open(free["id"])) == "open"
+
+
+async def test_a_cancelled_event_and_one_that_is_over_take_nobody(service: Service) -> None:
+    ada = await service.organizer()
+    cancelled, over = await ada.create_event(), await ada.create_event()
+    visitor = Visitor(service)
+    tokens = [value(await visitor.open(each["id"]), "token") for each in (cancelled, over)]
+    await ada.delete(f"/api/events/{cancelled['id']}")
+    await service.run_sql("update events set datetime = now() - interval '1 second' where id = %(id)s", id=over["id"])
+
+    for event, token, expected in zip((cancelled, over), tokens, ("cancelled", "expired"), strict=True):
+        assert state(await visitor.open(event["id"])) == expected
+        page = await visitor.post(event["id"], token=token, email="ann@example.com")
+        assert (page.status_code, state(page)) == (422, expected)
+    assert await count(service) == 0
+
+
+async def test_after_a_date_of_a_series_the_form_is_for_the_next(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(recurrence_frequency="weeks", recurrence_interval=1)
+    visitor = Visitor(service)
+    opened = await visitor.open(event["id"])
+    await service.run_sql(
+        "update events set datetime = now() - interval '1 second', recurs_from = now() - interval '1 second'"
+    )
+    await service.database.transact(continue_series)
+    [(next_id,)] = await service.run_sql("select id from events where follows_id is not null")
+
+    page = await visitor.open(event["id"])
+    late = await visitor.post(event["id"], token=value(opened, "token"), email="ann@example.com", name="Ann")
+
+    assert f'action="/events/{next_id}/embed"' in page.text
+    assert (late.status_code, state(late)) == (422, "open")
+    assert "The date you had chosen has passed." in said(late)
+    assert (value(late, "email"), value(late, "name")) == ("ann@example.com", "Ann")
+    assert await count(service) == 0
+    sent = await visitor.post(next_id, token=value(late, "token"), email="ann@example.com")
+    assert sent.status_code == 303
+    hosted = await Visitor(service).http.get(f"/events/{event['id']}/registrations")
+    assert hosted.headers["location"] == f"/organizers/{ada.slug}/events/{next_id}"
+
+
+async def test_sending_a_form_twice_registers_once_and_shows_the_same_outcome(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    token = value(await visitor.open(event["id"]), "token")
+
+    answers = [
+        await visitor.post(event["id"], token=token, email=email) for email in ("ann@example.com", " Ann@Example.COM ")
+    ]
+    await service.settle()
+    answers.append(await visitor.post(event["id"], token=token, email="ann@example.com"))
+
+    assert len({each.headers["location"] for each in answers}) == 1
+    assert await count(service) == 1
+
+
+async def test_about_an_older_registration_the_page_tells_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    await visitor.register(event["id"], "ann@example.com", name="Ann")
+    await service.settle()
+    await service.run_sql("update registrations set received_at = received_at - interval '16 minutes'")
+
+    page = await visitor.send(event["id"], email="ann@example.com", name="Mallory")
+
+    assert (page.status_code, state(page)) == (200, "known")
+    assert "This address was registered before." in said(page)
+    for secret in ("Ann", "ann@", "seat", "/registrations/"):
+        assert secret not in said(page)
+    assert await service.run_sql("select name from registrations") == [("Ann",)]
+
+
+async def test_the_outcome_is_shown_for_a_day(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    path = await visitor.register(event["id"], "ann@example.com")
+    await service.settle()
+
+    for hours, status in ((23, 200), (25, 410)):
+        await service.run_sql(
+            "update registrations set received_at = now() - %(hours)s * interval '1 hour'", hours=hours
+        )
+        assert (await visitor.http.get(path)).status_code == status
+
+
+async def test_an_outcome_page_looks_again_by_itself_until_it_is_settled(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    path = await visitor.register(event["id"], "ann@example.com")
+
+    assert '<noscript><meta http-equiv="refresh" content="1"></noscript>' in (await visitor.http.get(path)).text
+    await service.settle()
+    assert "refresh" not in (await visitor.http.get(path)).text.replace('data-refresh=""', "")
+
+
+async def test_the_language_goes_on_from_page_to_page(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    http = Visitor(service).http
+
+    page = await http.get(f"/events/{event['id']}/embed?lang=de")
+    wrong = await http.post(f"/events/{event['id']}/embed?lang=de", data={"token": value(page, "token"), "email": "x"})
+    sent = await http.post(
+        f"/events/{event['id']}/embed?lang=de", data={"token": value(page, "token"), "email": "ann@example.com"}
+    )
+
+    assert f'action="/events/{event["id"]}/embed?lang=de"' in page.text
+    assert "Das ist keine E-Mail-Adresse." in said(wrong)
+    assert sent.headers["location"].endswith("/outcome/embed?lang=de")
+    assert "Ihre Anmeldung ist eingegangen." in said(await http.get(sent.headers["location"]))
+    assert await service.run_sql("select language from registrations") == [("de",)]
+
+
+async def test_only_the_form_in_a_frame_may_be_framed(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    framed, hosted = Visitor(service), Visitor(service, framed=False)
+    path = await framed.register(event["id"], "ann@example.com")
+
+    for page in (await framed.open(event["id"]), await framed.http.get(path), await framed.open(4711)):
+        assert "frame-ancestors *" in page.headers["content-security-policy"]
+        assert "x-frame-options" not in page.headers
+    for page in (await hosted.http.get(path.removesuffix("/embed")), await hosted.post(event["id"], email="x")):
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert page.headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize("age", [timedelta(hours=3), timedelta(days=400)])
+async def test_an_old_form_is_shown_again_with_what_was_typed(service: Service, age: timedelta) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    then = (datetime.now(UTC) - age).timestamp()
+    old = tokens(service.database.resources.secret).issue(purpose(event["id"]), then)
+
+    page = await visitor.post(event["id"], token=old, email="ann@example.com", name="Ann")
+    again: dict[str, Any] = {name: value(page, name) for name in ("token", "email", "name")}
+
+    assert page.status_code == 422
+    assert "open for too long" in said(page)
+    assert (again["email"], again["name"]) == ("ann@example.com", "Ann")
+    assert (await visitor.post(event["id"], **again)).status_code == 303

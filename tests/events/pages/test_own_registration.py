@@ -1,0 +1,258 @@
+"""A person looks at the own registration by the link of its mails, and hands it back."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.registrations.links import OUTCOME, OWN, Link, own_url, write
+from tests.events.pages.visitor import Visitor, said, state, value
+from tests.support import Client, Service
+
+
+async def settled(service: Service, ada: Client, event: dict[str, Any], *people: str) -> list[str]:
+    """Register people on the form, settle them, and return the addresses of their own pages, as mails have them."""
+    visitor = Visitor(service)
+    for each in people:
+        await visitor.register(event["id"], f"{each}@example.com", name=each.title())
+    await service.settle()
+    return [await own(service, event["id"], f"{each}@example.com") for each in people]
+
+
+async def own(service: Service, event_id: int, email: str) -> str:
+    [(user_id, arrival)] = await service.run_sql(
+        """
+        select public_id, arrival from registrations join users on users.id = user_id
+         where event_id = %(event_id)s and email = %(email)s
+        """,
+        event_id=event_id,
+        email=email,
+    )
+    resources = service.database.resources
+    return own_url(resources.settings, resources.secret, event_id, user_id, arrival)
+
+
+async def statuses(ada: Client) -> dict[str, str]:
+    return {each["email"][:3]: each["status"] for each in (await ada.get("/api/registrations")).json()["data"]}
+
+
+async def cancel(service: Service, address: str, **fields: str) -> httpx2.Response:
+    """Press the button on the page."""
+    http = Visitor(service).http
+    page = await http.get(address)
+    return await http.post(f"{address}/cancel", data={"token": value(page, "token"), **fields})
+
+
+async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
+    ada = await service.organizer("Ada & Sons")
+    event = await ada.create_event(
+        title="Life <drawing>",
+        datetime="2031-07-01T18:00:00Z",
+        timezone="Europe/Berlin",
+        location_name="Studio 7",
+        address="Main Street 1",
+        cancellation_hours=24,
+    )
+    [address] = await settled(service, ada, event, "ann")
+
+    page = await Visitor(service).http.get(address)
+
+    assert (page.status_code, state(page)) == (200, "registered")
+    text = said(page)
+    for part in ("Life <drawing>", "July 1, 2031, 8:00", "Studio 7", "Main Street 1", "Ada & Sons", "You have a seat."):
+        assert part in text
+    assert "You can cancel until June 30, 2031, 8:00" in text
+    assert '<svg viewBox="0 0' in page.text
+    assert f'href="/events/{event["id"]}/calendar.ics"' in page.text
+    assert "noindex" in page.text
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert page.headers["cache-control"] == "no-store"
+    assert "set-cookie" not in page.headers
+
+
+async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    ann, ben, _ = await settled(service, ada, event, "ann", "ben", "cal")
+    http = Visitor(service).http
+    before = await http.get(ben)
+
+    gone = await cancel(service, ann)
+
+    assert "place 1 of 2" in said(before)
+    assert (gone.status_code, state(gone)) == (200, "cancelled")
+    assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
+    assert state(await http.get(ben)) == "registered"
+
+
+async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    _, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+
+    await cancel(service, ben)
+
+    assert await statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
+    assert "place 1 of 1" in said(await Visitor(service).http.get(cal))
+
+
+async def test_looking_changes_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+
+    for method in ("GET", "HEAD"):
+        for path in ("", "/cancel", "/unsubscribe"):
+            await http.request(method, address + path)
+
+    assert await statuses(ada) == {"ann": "registered"}
+    assert await service.run_sql("select notify from registrations") == [(True,)]
+    assert (await http.get(f"{address}/cancel")).headers["location"] == httpx2.URL(address).path
+
+
+async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    ann, ben = await settled(service, ada, event, "ann", "ben")
+    http = Visitor(service).http
+    token_of_another = value(await http.get(ben), "token")
+
+    for fields in ({}, {"token": "x"}, {"token": token_of_another}):
+        page = await http.post(f"{ann}/cancel", data=fields)
+        assert (page.status_code, state(page)) == (422, "registered")
+        assert "Nothing was cancelled" in said(page)
+    foreign = await http.post(
+        f"{ann}/cancel", data={"token": value(await http.get(ann), "token")}, headers={"Origin": "https://evil.example"}
+    )
+    assert foreign.status_code == 403
+    assert await statuses(ada) == {"ann": "registered", "ben": "registered"}
+
+
+async def test_after_the_deadline_the_page_says_whom_to_ask(service: Service) -> None:
+    ada = await service.organizer("Ada Events")
+    soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
+    event = await ada.create_event(datetime=soon, cancellation_hours=6)
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+
+    page = await http.get(address)
+    await service.run_sql("update events set cancellation_hours = 0")
+    token = value(await http.get(address), "token")
+    await service.run_sql("update events set cancellation_hours = 6")
+    late = await http.post(f"{address}/cancel", data={"token": token})
+
+    assert "please ask the organizer: Ada Events" in said(page)
+    assert "<button" not in page.text
+    assert (late.status_code, state(late)) == (422, "registered")
+    assert "too late" in said(late)
+    assert await statuses(ada) == {"ann": "registered"}
+
+
+async def test_who_moved_up_after_the_deadline_can_still_hand_the_place_back(service: Service) -> None:
+    ada = await service.organizer()
+    soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
+    event = await ada.create_event(datetime=soon, cancellation_hours=6, capacity=1, waitinglist_capacity=5)
+    _, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    [(first, _)] = await service.run_sql(
+        "select public_id, arrival from registrations join users on users.id = user_id where email like 'ann%%'"
+    )
+    await ada.delete(f"/api/registrations/{event['id']}/{first}")
+
+    gone = await cancel(service, ben)
+
+    assert state(gone) == "cancelled"
+    assert state(await Visitor(service).http.get(cal)) == "registered"
+
+
+async def test_a_stale_link_leads_to_a_plain_page(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+    token = value(await http.get(address), "token")
+    await cancel(service, address)
+
+    async def is_gone() -> None:
+        for page in (
+            await http.get(address),
+            await http.get(f"{address}/unsubscribe"),
+            await http.post(f"{address}/cancel", data={"token": token}),
+        ):
+            assert (page.status_code, state(page)) == (410, "gone")
+
+    await is_gone()
+    await settled(service, ada, event, "ann")
+    await is_gone()
+    assert await statuses(ada) == {"ann": "registered"}
+
+
+async def test_guessed_links_lead_nowhere(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    event_id, user_id, arrival, _ = address.rsplit("/", 1)[1].split("-")
+    link = Link(int(event_id), user_id, int(arrival))
+    secret = service.database.resources.secret
+    http = Visitor(service).http
+
+    for guess in (
+        "x",
+        write(secret, OUTCOME, link),
+        f"{address.rsplit('/', 1)[1][:-1]}g",
+        "%00",
+        "1-aaaaaaaa-1-" + "0" * 32,
+    ):
+        for path in ("", "/cancel", "/unsubscribe"):
+            page = await http.get(f"/registrations/{guess}{path}")
+            assert page.status_code == 404
+            assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert (await http.get(f"/registrations/{write(secret, OWN, link)}/outcome")).status_code == 404
+
+
+async def test_mails_are_stopped_by_one_button(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+
+    asked = await http.get(f"{address}/unsubscribe")
+    done = await http.post(f"{address}/unsubscribe")
+
+    assert state(asked) == "subscribed"
+    assert re.search(r"<form[^>]*>\s*<button", asked.text)
+    assert (done.status_code, state(done)) == (200, "unsubscribed")
+    assert await service.run_sql("select notify from registrations") == [(False,)]
+    assert "You get no mails" in said(await http.get(address))
+    assert await statuses(ada) == {"ann": "registered"}
+
+
+@pytest.mark.parametrize(
+    "kind", [{"data": {"List-Unsubscribe": "One-Click"}}, {"files": {"List-Unsubscribe": (None, "One-Click")}}]
+)
+async def test_a_mail_program_can_stop_the_mails_by_itself(service: Service, kind: dict[str, Any]) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+
+    assert (await http.post(f"{address}/unsubscribe", **kind)).status_code == 200
+    assert await service.run_sql("select notify from registrations") == [(False,)]
+    await cancel(service, address)
+    assert (await http.post(f"{address}/unsubscribe", **kind)).status_code == 200
+
+
+async def test_pages_are_in_the_language_of_the_browser(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+
+    german = await Visitor(service, language="de-AT,de;q=0.9,en;q=0.5").http.get(address)
+    chosen = await Visitor(service).http.get(f"{address}?lang=de")
+
+    assert "Sie haben einen Platz." in said(german)
+    assert '<html lang="de">' in german.text
+    assert "Meine Anmeldung absagen" in said(chosen)
+    assert "/cancel?lang=de" in chosen.text
