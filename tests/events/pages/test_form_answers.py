@@ -170,6 +170,31 @@ async def test_about_an_older_registration_the_page_tells_nothing(service: Servi
     assert await service.run_sql("select name from registrations") == [("Ann",)]
 
 
+async def test_the_details_of_an_older_registration_are_sent_to_its_address_once_an_hour(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    await visitor.register(event["id"], "ann@example.com")
+    await service.settle()
+    await service.run_sql("update registrations set received_at = received_at - interval '16 minutes'")
+
+    async def details() -> int:
+        sent = await service.run_sql("select recipient from mails where kind = 'details'")
+        assert {*sent} <= {("ann@example.com",)}
+        return len(sent)
+
+    for _ in range(3):
+        await visitor.send(event["id"], email="ann@example.com")
+    assert await details() == 1
+    await service.run_sql("update registrations set details_at = details_at - interval '61 minutes'")
+    await visitor.send(event["id"], email="ann@example.com")
+    assert await details() == 2
+    await service.run_sql("update registrations set details_at = null, notify = false")
+    page = await visitor.send(event["id"], email="ann@example.com")
+    assert state(page) == "known"
+    assert await details() == 2
+
+
 async def test_the_outcome_is_shown_for_a_day(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()

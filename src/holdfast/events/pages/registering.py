@@ -13,14 +13,15 @@ from holdfast.events.ids import id_of
 from holdfast.events.pages import form, opening
 from holdfast.events.pages.opening import FindOpening, Opening
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
-from holdfast.events.registrations import links, sign_up
+from holdfast.events.registrations import details, links, sign_up
+from holdfast.events.registrations.details import SendDetails
 from holdfast.events.registrations.sign_up import SignedUp, SignUp
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched, read_batched
+from holdfast.kit.modes import batched, read_batched, single
 from holdfast.kit.operation import Operation
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
@@ -30,7 +31,8 @@ from holdfast.kit.runner import Runner
 
 OPENING = Operation("find_opening", None, read_batched(opening.find))
 SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
-OPERATIONS = (OPENING, SIGN_UP)
+SEND_DETAILS = Operation("send_details", None, single(details.send_again))
+OPERATIONS = (OPENING, SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE}
@@ -66,7 +68,7 @@ class FormPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._opening, self._sign_up = runner[OPENING], runner[SIGN_UP]
+        self._opening, self._sign_up, self._send_details = runner[OPENING], runner[SIGN_UP], runner[SEND_DETAILS]
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_form" if framed else "form")
@@ -91,6 +93,7 @@ class FormPage:
             headers = headers_of(refused.problem) if refused.problem else ()
             return self._page(event, language, refused.status, headers, values=fields, **refused.shown)
         if not done.is_new:
+            await self._send_details(caller, SendDetails(**done.link._asdict()))
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event)
         path = links.outcome_path(self._secret, done.link, framed=self._framed)
         return redirect(language.at(path), framed=self._framed)

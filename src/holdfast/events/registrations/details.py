@@ -1,0 +1,35 @@
+"""Sending the details of a registration again, to the address that was registered.
+
+Anybody can type an address into a form. So its owner gets at most one such mail an hour for a registration, and none
+after the mails about it were stopped.
+"""
+
+import msgspec
+
+from holdfast.events.registrations.own import OwnCommand
+from holdfast.events.resources import Tx
+from holdfast.kit.caller import Caller
+
+
+class SendDetails(OwnCommand):
+    """Asks to send the details of a registration again."""
+
+
+async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
+    """Put a mail into the outbox, unless one was sent in the last hour or the mails were stopped."""
+    await tx.run(
+        """
+        with due as (
+            update registrations set details_at = now() from users
+             where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+               and arrival = %(arrival)s and notify
+               and (details_at is null or details_at < now() - interval '1 hour')
+         returning event_id, users.public_id as user_id, users.email, arrival, registrations.name, language)
+        insert into mails (kind, thread, recipient, arguments)
+        select 'details', 'registration ' || event_id || ' ' || user_id, email,
+               jsonb_build_object('event_id', event_id, 'user_id', user_id, 'arrival', arrival, 'name', name,
+                                  'language', language)
+          from due
+        """,
+        msgspec.structs.asdict(command),
+    )

@@ -1,0 +1,88 @@
+"""A crowd at the form, or a program: what is too much is refused with a page, and stores nothing."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.events.pages.visitor import Visitor, said, state, value
+from tests.support import Service, running
+
+
+@pytest.fixture
+async def limited(settings: Settings) -> AsyncIterator[Service]:
+    limits = {"forms_per_minute": 20, "forms_per_event": 50, "wrong_links_per_minute": 5}
+    async with running(settings.model_copy(update=limits)) as service:
+        yield service
+
+
+async def test_a_thousand_forms_from_one_address_are_refused_and_others_are_not(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event(capacity=2_000)
+    program, person = Visitor(limited, address="203.0.113.7"), Visitor(limited, address="203.0.113.8")
+    token = value(await program.open(event["id"]), "token")
+
+    answers = [
+        await program.post(event["id"], token=token, email=f"x{number}@example.com", name="X")
+        for number in range(1_000)
+    ]
+
+    assert [each.status_code for each in answers] == [303] * 20 + [429] * 980
+    last = answers[-1]
+    assert 1 <= int(last.headers["retry-after"]) <= 60
+    assert f"please send it again in {last.headers['retry-after']} second" in said(last)
+    assert (value(last, "email"), value(last, "name")) == ("x999@example.com", "X")
+    assert (await person.send(event["id"], email="ann@example.com")).status_code == 303
+    assert await limited.run_sql("select count(*) from registrations") == [(21,)]
+
+
+async def test_forms_that_are_refused_count_too(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event()
+    visitor = Visitor(limited)
+
+    statuses = [(await visitor.post(event["id"], email="x")).status_code for _ in range(25)]
+
+    assert statuses == [403] * 20 + [429] * 5
+
+
+async def test_looking_at_the_form_is_not_limited(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event()
+    visitor = Visitor(limited)
+
+    assert {(await visitor.open(event["id"])).status_code for _ in range(60)} == {200}
+
+
+async def test_one_event_takes_so_many_forms_a_minute_and_another_its_own(limited: Service) -> None:
+    ada = await limited.organizer()
+    crowded, quiet = await ada.create_event(capacity=500), await ada.create_event()
+
+    answers = [
+        await Visitor(limited, address=f"203.0.113.{number}").send(crowded["id"], email=f"x{number}@example.com")
+        for number in range(60)
+    ]
+
+    assert [each.status_code for each in answers] == [303] * 50 + [429] * 10
+    assert state(answers[-1]) == "open"
+    assert "Too many forms are being sent." in said(answers[-1])
+    assert (await Visitor(limited).send(quiet["id"], email="ann@example.com")).status_code == 303
+
+
+@pytest.mark.parametrize("path", ["", "/outcome", "/outcome/embed", "/cancel", "/unsubscribe"])
+async def test_who_guesses_links_is_soon_refused(limited: Service, path: str) -> None:
+    http = Visitor(limited).http
+
+    pages = [await http.get(f"/registrations/1-abcdefgh-1-{'0' * 31}{number}{path}") for number in range(8)]
+
+    assert [each.status_code for each in pages] == [404] * 5 + [429] * 3
+    assert {each.headers["content-type"] for each in pages} == {"text/html; charset=utf-8"}
+
+
+async def test_without_its_database_the_form_asks_for_patience(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event()
+    visitor = Visitor(limited)
+    token = value(await visitor.open(event["id"]), "token")
+    await limited.database.pool.close()
+
+    page = await visitor.post(event["id"], token=token, email="ann@example.com")
+
+    assert page.status_code == 503
+    assert "Traceback" not in page.text
