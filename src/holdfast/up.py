@@ -64,7 +64,7 @@ def _present_events(settings: "EventsSettings") -> None:
     if planted:
         typer.echo(f"  admin key      {planted.admin_key}")
         typer.echo(f"  organizer key  {planted.organizer_key}")
-        typer.echo(f"  demo event     {settings.base_url}/api/events/{planted.event_id}")
+        typer.echo(f"  demo event     {settings.base_url}/organizers/{planted.slug}/events/{planted.event_id}")
         typer.echo(f"  waiting room   {settings.base_url}/queues/{planted.queue_id}")
         typer.echo("  Keep these two keys: they are not shown again. If you lose one, make a new one:")
     else:

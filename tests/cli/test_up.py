@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from holdfast import __version__
@@ -49,10 +51,12 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
     assert (alone.returncode, alone.stderr) == (1, f"{of_events} {advice}\n")
 
 
-def test_the_first_start_shows_keys_and_each_start_says_how_to_get_others() -> None:
+def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
     directory = embedded.scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
-        pass
+        demo = re.search(r"^  demo event +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
+        assert demo
+        assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo[1]).text
     with running(directory, "--inventory-port=0", "--events-port=0") as second:
         pass
 

@@ -16,6 +16,7 @@ from holdfast.kit.caller import NOBODY, api_key
 class Planted(NamedTuple):
     admin_key: str
     organizer_key: str
+    slug: str
     event_id: int
     queue_id: int
 
@@ -42,6 +43,7 @@ async def plant(tx: Tx) -> Planted | None:
             pricing_mode="free",
             waitinglist_capacity=10,
             location_name="Studio 4",
+            timezone="Europe/Berlin",
         ),
     )
     queue = await queues.create(
@@ -55,4 +57,4 @@ async def plant(tx: Tx) -> Planted | None:
             token_ttl_minutes=10,
         ),
     )
-    return Planted(admin.key, demo.api_key.key, event.id, queue.id)
+    return Planted(admin.key, demo.api_key.key, demo.organizer.slug, event.id, queue.id)

@@ -12,12 +12,14 @@ from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.live import Live
 from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.idempotency import IDEMPOTENCY
+from holdfast.inventory.pages import routes as page_routes
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.resources import Database
 from holdfast.inventory.sales import operations as sales
 from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.site import SITE
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.kit import keys, mcp
@@ -114,12 +116,14 @@ def service(database: Database) -> Service:
         routes=[
             *agent_routes.routes(database, limits, credentials),
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
+            *page_routes.routes(settings.base_url, limits),
         ],
         authenticate=credentials.caller,
         limits=limits,
         caches=[ring.forgetting, live.listening, lambda: database.listen(keys.CHANNEL, lambda _: streams.wake())],
         handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,
+        site=SITE,
         streams=streams,
         error_body=error_body,
         loops=jobs.LOOPS,

@@ -1,8 +1,6 @@
 """The page of an event tells people everything they need to decide."""
 
-import re
-from typing import Any
-
+from tests.events.pages.reading import text
 from tests.support import Service
 
 PAGE = {"Accept": "text/html"}
@@ -24,11 +22,6 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
     assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
     assert "10 places left" in text(page)
     assert "<strong>Free</strong>" in page.text
-
-
-def text(page: Any) -> str:
-    """What people read of a page, in one line."""
-    return " ".join(re.sub(r"<style>.*?</style>|<[^>]+>", " ", page.text, flags=re.DOTALL).split())
 
 
 async def test_an_address_that_names_no_event_of_the_organizer_is_a_page_that_says_so(service: Service) -> None:

@@ -113,7 +113,7 @@ def media_type(name: str) -> str | None:
 
 
 def sizes(key: str, found: Sizes | None, settings: Settings) -> Picture:
-    """How a page shows a photo: in its sizes (`sql.find_sizes`), or as the original while there are none."""
+    """How a page shows a photo: in its sizes (`sizes.find_sizes`), or as the original while there are none."""
     if found is None:
         return Picture(urls([key], settings)[0], "", None, None)
     names = [size_name(key, width) for width in found.widths]

@@ -29,6 +29,8 @@ RETRY_SECONDS = 0.25
 
 log = structlog.get_logger()
 
+find_sizes = sql.find_sizes
+
 
 async def run(database: Database) -> None:
     """Make the sizes of accepted photos, until cancelled."""

@@ -5,16 +5,18 @@ change that was committed is shown at the next request.
 """
 
 import datetime as dt
+import time
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import following
-from holdfast.events.images.model import urls
-from holdfast.events.pages.cache import Page, Pages, page
+from holdfast.events.events.zones import zone
+from holdfast.events.images.model import sizes, urls
+from holdfast.events.pages.form import form_of
 from holdfast.events.pages.markdown import one_line, rendered
 from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
-from holdfast.events.pages.picture import draw
+from holdfast.events.pages.price_line import draw
 from holdfast.events.pages.structured import structured
 from holdfast.events.pricing.model import digits
 from holdfast.events.settings import Settings
@@ -22,9 +24,14 @@ from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
+from holdfast.kit.pages.rendered import Page, Pages, page
 from holdfast.kit.pages.site import secured
 from holdfast.kit.problems import NOT_FOUND
 from holdfast.kit.runner import Run
+from holdfast.kit.secrets import Secret
+
+FRESH_SECONDS = 1800
+"""How long a page is kept though nothing changes: its form is good for two hours."""
 
 MAP = "https://www.openstreetmap.org"
 
@@ -38,8 +45,9 @@ class EventPage:
 
     access = Access("event_page")
 
-    def __init__(self, settings: Settings, look: Run, read: Run) -> None:
+    def __init__(self, settings: Settings, secret: Secret, look: Run, read: Run) -> None:
         self._settings = settings
+        self._secret = secret
         self._look = look
         self._read = read
         self._pages = Pages()
@@ -52,7 +60,7 @@ class EventPage:
         if version.slug != named["slug"]:
             raise NOT_FOUND()
         moved = version.asked != version.event_id
-        key = (version.event_id, version.version, moved, language)
+        key = (version.event_id, version.version, moved, language, int(time.time()) // FRESH_SECONDS)
 
         async def render() -> Page:
             content: Content = await self._read(caller, ReadEvent(event_id=version.event_id))
@@ -73,10 +81,12 @@ class EventPage:
             "organizer_path": language.at(f"/organizers/{event.organizer_slug}"),
             "summary": body.summary,
             "body": body.html,
-            "images": images,
+            "photos": [sizes(key, content.sizes.get(key), settings) for key in event.image_keys],
+            "originals": images,
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "moved": moved,
+            "form": form_of(event, self._secret, language),
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,
@@ -84,7 +94,7 @@ class EventPage:
             "interval": max(1, event.recurrence_interval),
             "next": _next(content),
             "map": map_link(event),
-            "picture": draw(content.prices, min(content.now, event.datetime)) if content.prices else None,
+            "history": draw(content.prices, min(content.now, event.datetime)) if content.prices else None,
             "structured": structured(
                 event,
                 address=address,
@@ -127,4 +137,5 @@ def _next(content: Content) -> dt.datetime | None:
     if event.recurrence_frequency == "none" or event.cancelled_at or content.recurs_from is None:
         return None
     after = max(event.datetime, content.now)
-    return following(content.recurs_from, event.recurrence_frequency, event.recurrence_interval, after)
+    frequency, interval = event.recurrence_frequency, event.recurrence_interval
+    return following(content.recurs_from, frequency, interval, after, zone(event.timezone))

@@ -6,19 +6,26 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked, operations, outcome, own, registering
 from holdfast.events.pages.event import EventPage
+from holdfast.events.pages.organizer import OrganizerPage
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
+from holdfast.kit.discovery import document
 from holdfast.kit.handler import Access, Handler, Reply, Request
 from holdfast.kit.limits import Limits
 from holdfast.kit.modes import read, read_batched
 from holdfast.kit.operation import Operation
+from holdfast.kit.pages.rendered import constant
 from holdfast.kit.runner import Runner
 
 LOOK = Operation("look_at_event", None, read_batched(operations.look))
 READ = Operation("read_event_page", None, read(operations.read))
-OPERATIONS = (LOOK, READ, *registering.OPERATIONS, linked.LOOK, *own.OPERATIONS)
+READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))
+OPERATIONS = (LOOK, READ, READ_ORGANIZER, *registering.OPERATIONS, linked.LOOK, *own.OPERATIONS)
 """The operations of the pages. They have no routes and no tools of their own."""
+
+ROBOTS = b"User-agent: *\nDisallow: /registrations/\n"
+"""Search engines may show every page except those about one person's registration."""
 
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
@@ -26,11 +33,15 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     settings = database.resources.settings
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
-        return Route(path, Handler(access, limits, answer, SITE.refuse), methods=["GET", "HEAD"])
+        return Route(path, Handler(access, limits, answer, SITE.refuse))
 
-    event = EventPage(settings, runner[LOOK], runner[READ])
+    event = EventPage(settings, database.resources.secret, runner[LOOK], runner[READ])
+    organizer = OrganizerPage(settings, runner[READ_ORGANIZER])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
+        page("/organizers/{slug}", organizer.access, organizer.answer),
+        constant(SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url),
+        document("/robots.txt", ROBOTS, "text/plain"),
         *registering.routes(database, runner, limits),
         *outcome.routes(database, runner, limits),
         *own.routes(database, runner, limits),

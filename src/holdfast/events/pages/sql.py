@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.events.pages.model import PricePoint, Version
+from holdfast.events.pages.model import Card, PricePoint, Version
 from holdfast.events.resources import Reader
 
 MOST_PRICES = 1_000
@@ -29,7 +29,9 @@ async def find_versions(reader: Reader, event_ids: Sequence[int]) -> list[Versio
               from line join events as next on next.follows_id = line.id
              where line.passed)
         select distinct on (asked) asked, shown.id as event_id, askeds.slug,
-               concat_ws('.', shown.xmin, organizers.xmin, shown.datetime <= now()) as version
+               concat_ws('.', shown.xmin, organizers.xmin, shown.datetime <= now(),
+                         (select string_agg(photos.xmin::text, '.' order by key)
+                            from photos where key = any(shown.image_keys))) as version
           from line
           join events as shown on shown.id = line.id
           join users as organizers on organizers.id = shown.organizer_id
@@ -71,4 +73,35 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
          order by id
         """,
         {"event_id": event_id, "limit": MOST_PRICES},
+    )
+
+
+class Found(Struct):
+    """An organizer."""
+
+    id: int
+    name: str
+
+
+async def find_organizer(reader: Reader, slug: str) -> Found | None:
+    return await reader.row(Found, "select id, name from users where slug = %(slug)s", {"slug": slug})
+
+
+async def list_upcoming(
+    reader: Reader, organizer_id: int, after: tuple[dt.datetime, int] | None, limit: int
+) -> list[Card]:
+    """Events of an organizer that are neither over nor cancelled, soonest first, after one with this date and id."""
+    date, id = after or (None, 0)
+    return await reader.rows(
+        Card,
+        """
+        select id, title, datetime, timezone, location_name, address, pricing_mode, currency, current_price,
+               capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+               image_keys[1] as photo
+          from events
+         where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()
+           and (datetime, id) > (coalesce(%(date)s::timestamptz, '-infinity'), %(id)s)
+         order by datetime, id limit %(limit)s
+        """,
+        {"organizer_id": organizer_id, "date": date, "id": id, "limit": limit},
     )

@@ -3,12 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from hashlib import sha256
+from typing import Any
 
 from cachetools import LRUCache
 from msgspec import Struct
+from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.handler import Header, Reply, Request
-from holdfast.kit.pages.site import HTML
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Handler, Header, Reply, Request
+from holdfast.kit.limits import Limits
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.site import HTML, Site, secured
 
 KEPT = 32_000_000
 """The most bytes of pages that a process keeps."""
@@ -71,3 +76,21 @@ def _seen(task: asyncio.Task[Page]) -> None:
     """An error that nobody waits for any more is not reported as one that nobody looked at."""
     if not task.cancelled():
         task.exception()
+
+
+def constant(site: Site, path: str, template: str, limits: Limits, name: str, **values: Any) -> BaseRoute:
+    """The route of a page that says the same to everybody, in each language.
+
+    name    its name in logs and metrics
+    """
+    pages = Pages()
+
+    async def answer(_: Caller, request: Request) -> Reply:
+        language = language_of(request)
+
+        async def render() -> Page:
+            return page(site.render(template, language=language, **values), secured(language))
+
+        return (await pages.get(language, render)).reply(request)
+
+    return Route(path, Handler(Access(name), limits, answer, site.refuse))

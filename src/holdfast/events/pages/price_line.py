@@ -12,7 +12,7 @@ STEPS = 100
 """The most steps of the line: more would be finer than anybody sees."""
 
 
-class Picture(NamedTuple):
+class History(NamedTuple):
     """A line in a box of WIDTH by HEIGHT, as the path of an SVG; and what it shows, in figures."""
 
     line: str
@@ -23,7 +23,7 @@ class Picture(NamedTuple):
     last: int
 
 
-def draw(prices: Sequence[PricePoint], until: dt.datetime) -> Picture | None:
+def draw(prices: Sequence[PricePoint], until: dt.datetime) -> History | None:
     """The picture of a price, whose changes are given oldest first. None if it has never changed."""
     if len({each.price for each in prices}) < 2:
         return None
@@ -43,4 +43,4 @@ def draw(prices: Sequence[PricePoint], until: dt.datetime) -> Picture | None:
     steps = [*heights.items()]
     line = [f"M0 {down(prices[0].price)}V{down(steps[0][1])}"]
     line += [f"H{across(step)}V{down(price)}" for step, price in steps[1:]]
-    return Picture("".join([*line, f"H{WIDTH}"]), start, amounts[0], lowest, highest, amounts[-1])
+    return History("".join([*line, f"H{WIDTH}"]), start, amounts[0], lowest, highest, amounts[-1])

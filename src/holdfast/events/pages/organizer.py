@@ -1,0 +1,73 @@
+"""The page of an organizer, `/organizers/<slug>`: its events that are to come, soonest first."""
+
+import datetime as dt
+import re
+from functools import partial
+
+from holdfast.events.images.model import Picture, sizes
+from holdfast.events.pages.event import origin
+from holdfast.events.pages.markdown import one_line
+from holdfast.events.pages.model import Card, Organizer, ReadOrganizer
+from holdfast.events.pricing.model import digits
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Reply, Request
+from holdfast.kit.pages.language import LANGUAGES, language_of
+from holdfast.kit.pages.rendered import page
+from holdfast.kit.pages.site import secured
+from holdfast.kit.problems import NOT_FOUND
+from holdfast.kit.runner import Run
+
+_SLUG = re.compile("[a-z0-9-]{3,100}")
+_PLACE = re.compile(rb"(?:^|&)after=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class OrganizerPage:
+    """Answers requests for the pages of organizers. `read` reads what they show."""
+
+    access = Access("organizer_page")
+
+    def __init__(self, settings: Settings, read: Run) -> None:
+        self._settings = settings
+        self._read = read
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """The page of the organizer in the address. Raises `not_found`."""
+        language = language_of(request)
+        slug = request.scope["path_params"]["slug"]
+        if not _SLUG.fullmatch(slug):
+            raise NOT_FOUND()
+        organizer: Organizer = await self._read(caller, ReadOrganizer(slug=slug, after=place(request.query)))
+        address = f"{self._settings.base_url}/organizers/{slug}"
+        content = SITE.render(
+            "pages/organizer.html",
+            language=language,
+            organizer=organizer,
+            name=one_line(organizer.name),
+            address=language.at(address),
+            alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
+            later=later(organizer.events[-1]) if organizer.more else None,
+            photo=partial(self._photo, organizer),
+            digits=digits,
+        )
+        return page(content, secured(language, images=origin(self._settings))).reply(request)
+
+    def _photo(self, organizer: Organizer, card: Card) -> Picture | None:
+        return sizes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None
+
+
+def later(card: Card) -> str:
+    """Where a list goes on after an event, for an address."""
+    return f"{(card.datetime - _EPOCH) // _MICROSECOND}-{card.id}"
+
+
+def place(query: bytes) -> tuple[dt.datetime, int] | None:
+    """The place in a list that an address names; None, the beginning, if it names none."""
+    match = _PLACE.search(query)
+    try:
+        return (_EPOCH + int(match[1]) * _MICROSECOND, int(match[2])) if match else None
+    except OverflowError:
+        return None

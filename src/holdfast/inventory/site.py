@@ -1,0 +1,7 @@
+"""The pages of the inventory service: the frame of the kit, filled with the templates of this folder."""
+
+from pathlib import Path
+
+from holdfast.kit.pages import Site
+
+SITE = Site(Path(__file__).parent, "Holdfast Inventory")

@@ -1,0 +1,55 @@
+"""The start page says what the service is, and where people and agents begin."""
+
+import json
+import re
+
+from tests.support import Service
+
+
+async def test_the_start_page_leads_people_and_agents_on(service: Service) -> None:
+    page = await service.http.get("/")
+
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    links = re.findall(r'href="(/[\w.]+)"', page.text)
+    assert {"/agents.md", "/llms.txt", "/docs", "/api"} <= {*links}
+    for link in links:
+        assert (await service.http.get(link)).status_code == 200
+    assert "http://events.test/mcp" in page.text
+
+
+async def test_the_request_on_the_start_page_makes_an_organizer(service: Service) -> None:
+    page = await service.http.get("/")
+    (body,) = re.findall(r"-d '([^']+)'</code>", page.text)
+
+    answer = await service.anonymous.post("/api/organizers/register", json.loads(body))
+
+    assert answer.status_code == 201
+
+
+async def test_the_start_page_speaks_the_language_of_the_browser(service: Service) -> None:
+    german = await service.http.get("/", headers={"Accept-Language": "fr, de;q=0.8, en;q=0.5"})
+    english = await service.http.get("/?lang=en", headers={"Accept-Language": "de"})
+
+    assert '<html lang="de">' in german.text
+    assert "Sie veranstalten etwas" in german.text
+    assert '<html lang="en">' in english.text
+    assert german.headers["vary"] == "accept-language"
+
+
+async def test_search_engines_may_show_pages_but_no_registrations(service: Service) -> None:
+    robots = await service.http.get("/robots.txt")
+
+    assert robots.headers["content-type"].startswith("text/plain")
+    assert robots.text == "User-agent: *\nDisallow: /registrations/\n"
+    assert 'name="robots"' not in (await service.http.get("/")).text
+
+
+async def test_a_browser_that_has_the_page_gets_a_short_answer(service: Service) -> None:
+    page = await service.http.get("/")
+
+    again = await service.http.get("/", headers={"If-None-Match": f'"other", {page.headers["etag"]}'})
+
+    assert page.headers["cache-control"] == "no-cache"
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["content-security-policy"] == page.headers["content-security-policy"]

@@ -1,0 +1,102 @@
+"""The page of an organizer lists its events that are to come, soonest first."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import httpx2
+import pytest
+
+from tests.events.pages.reading import text
+from tests.support import Client, Service
+
+
+def titles(page: httpx2.Response) -> list[str]:
+    return re.findall(r'<h3 dir="auto"><a [^>]*>([^<]*)</a></h3>', page.text)
+
+
+async def create(organizer: Client, title: str, days: int, **fields: object) -> dict[str, object]:
+    date = datetime.now(UTC) + timedelta(days=days)
+    return await organizer.create_event(title=title, datetime=date.isoformat(), **fields)
+
+
+async def test_events_that_are_to_come_are_listed_soonest_first(service: Service) -> None:
+    ada, ben = await service.organizer("Ada Events"), await service.organizer()
+    await create(ada, "Third", 30)
+    await create(ada, "First", 10)
+    await create(ada, "Second", 20)
+    cancelled = await create(ada, "Cancelled", 15)
+    await ada.delete(f"/api/events/{cancelled['id']}")
+    past = await create(ada, "Past", 5)
+    await service.run_sql("update events set datetime = now() where id = %(id)s", id=past["id"])
+    await create(ben, "Of somebody else", 12)
+
+    page = await service.http.get(f"/organizers/{ada.slug}")
+
+    assert titles(page) == ["First", "Second", "Third"]
+    assert '<h1 dir="auto">Ada Events</h1>' in page.text
+    assert 'content="noindex"' not in page.text
+
+
+async def test_an_organizer_without_plans_says_so(service: Service) -> None:
+    ada = await service.organizer()
+
+    page = await service.http.get(f"/organizers/{ada.slug}")
+
+    assert "Nothing is planned at the moment." in page.text
+
+
+async def test_a_long_list_goes_on_without_leaving_out_or_repeating_an_event(service: Service) -> None:
+    ada = await service.organizer()
+    # Events of the same date are told apart by their ids.
+    wanted = [f"Event {number}" for number in range(45)]
+    for number, title in enumerate(wanted):
+        await ada.create_event(title=title, datetime=f"2040-01-{number // 9 + 1:02}T18:00:00.123456Z")
+
+    found: list[str] = []
+    pages = 0
+    path = f"/organizers/{ada.slug}?lang=de"
+    while path:
+        page = await service.http.get(path)
+        found += titles(page)
+        pages += 1
+        following = re.search(r'<a href="([^"]+)" rel="next">Spätere', page.text)
+        path = following[1].replace("&amp;", "&") if following else ""
+
+    assert found == wanted
+    assert pages == 3
+
+
+async def test_a_card_says_what_a_place_costs_and_whether_there_is_one(service: Service) -> None:
+    ada = await service.organizer()
+    for number, seats in enumerate([{"capacity": 2}, {"capacity": 1, "waitinglist_capacity": 1}, {"capacity": 1}]):
+        fields = {"price": 1250, "pricing_mode": "fixed", "currency": "EUR", "location_name": "Studio 4"}
+        event = await ada.create_event(title=f"Event {number}", **fields, **seats)
+        await ada.register(event["id"], email="one@example.com")
+        await service.settle()
+
+    page = text(await service.http.get(f"/organizers/{ada.slug}"))
+
+    assert "Studio 4 €12.50 · 1 place left" in page
+    assert "Studio 4 €12.50 · Full; there is room on the waiting list." in page
+    assert "Studio 4 €12.50 · All places are taken." in page
+
+
+@pytest.mark.parametrize("place", ["0-0", "x", "1", "99999999999999999999-1", "999999999999999999-1", "-1-1", "1-1-1"])
+async def test_a_place_in_the_list_that_nobody_gave_out_is_the_beginning_or_the_end(
+    service: Service, place: str
+) -> None:
+    ada = await service.organizer()
+    await ada.create_event(title="Life drawing")
+
+    page = await service.http.get(f"/organizers/{ada.slug}", params={"after": place})
+
+    assert page.status_code == 200
+    assert titles(page) == ["Life drawing"]
+
+
+@pytest.mark.parametrize("slug", ["nobody", "a", "A" * 200, "a%00b", "...", "%F0%9F%8E%A8", "demo%2Fevents"])
+async def test_an_unknown_organizer_is_a_page_that_says_so(service: Service, slug: str) -> None:
+    page = await service.http.get(f"/organizers/{slug}", headers={"Accept": "text/html"})
+
+    assert page.status_code == 404
+    assert "There is no such page." in page.text

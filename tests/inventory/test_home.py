@@ -1,0 +1,36 @@
+"""The start page of the inventory service says what it is, and where people and agents begin."""
+
+import re
+
+from tests.inventory.support import Inventory
+
+
+async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -> None:
+    page = await inventory.http.get("/")
+
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    links = re.findall(r'href="(/[\w.]+)"', page.text)
+    assert {"/auth.md", "/llms.txt"} <= {*links}
+    for link in links:
+        assert (await inventory.http.get(link)).status_code == 200
+    assert "/mcp</code>" in page.text
+
+
+async def test_the_start_page_speaks_the_language_of_the_browser(inventory: Inventory) -> None:
+    german = await inventory.http.get("/", headers={"Accept-Language": "de"})
+
+    assert "Sie betreiben einen Shop" in german.text
+    assert german.headers["content-language"] == "de"
+
+
+async def test_browsers_get_errors_as_pages_and_programs_as_json(inventory: Inventory) -> None:
+    browser = await inventory.http.get("/nothing", headers={"Accept": "text/html"})
+    program = await inventory.http.get("/nothing")
+
+    assert (browser.status_code, "There is no such page." in browser.text) == (404, True)
+    assert (program.status_code, program.headers["content-type"]) == (404, "application/json")
+
+
+async def test_search_engines_may_show_every_page(inventory: Inventory) -> None:
+    assert (await inventory.http.get("/robots.txt")).text == "User-agent: *\nDisallow:\n"
