@@ -4,6 +4,7 @@ from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
 from holdfast.events.keys import retention as keys
+from holdfast.events.mails import announcements, sending
 from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
 from holdfast.events.queues import release, release_tokens
@@ -15,7 +16,7 @@ from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 
 IDEMPOTENCY = Idempotency()
 
-LOOPS = (settlement.run, recurrence.run, release.run, sizes.run)
+LOOPS = (settlement.run, recurrence.run, release.run, announcements.run, sending.run, sizes.run)
 
 PERIODIC = (
     Periodic("* * * * *", in_transaction(changes.tick)),

@@ -1,0 +1,87 @@
+"""Mails about registrations: their kinds, what is stored of each, and whether it is still true when it is written."""
+
+import datetime as dt
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.events.registrations.cancellation import cancels_until
+
+Kind = Literal["seat", "waitlisted", "promoted", "refused", "removed", "event_changed", "event_cancelled"]
+
+STANDING: dict[Kind, tuple[str, ...]] = {
+    "seat": ("registered",),
+    "promoted": ("registered",),
+    "waitlisted": ("waitlisted",),
+    "refused": ("rejected",),
+    "event_changed": ("registered", "waitlisted"),
+    "event_cancelled": ("registered", "waitlisted"),
+}
+"""How a registration must stand for a mail about it to be true."""
+
+
+class Arguments(Struct):
+    """What a mail was caused with.
+
+    user_id    the public id of the person
+    arrival    of the registration: who registers anew has another one
+    """
+
+    event_id: int
+    user_id: str
+    arrival: int
+    name: str | None = None
+    language: str | None = None
+    reason: str | None = None
+
+
+class Known(Struct):
+    """What a mail says of its event and registration, as they are when it is written.
+
+    standing    how the registration stands; None: there is none
+    is_newest   whether no later mail of its kind waits in its thread
+    now         the time of the database
+    """
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    timezone: str | None
+    location_name: str | None
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    currency: str
+    cancellation_hours: int
+    calendar_sequence: int
+    cancelled_at: dt.datetime | None
+    organizer_name: str
+    organizer_slug: str
+    standing: str | None
+    arrival: int | None
+    notify: bool | None
+    amount_paid: int | None
+    promoted_at: dt.datetime | None
+    is_newest: bool
+    now: dt.datetime
+
+    @property
+    def until(self) -> dt.datetime:
+        """Until when the person can cancel. A place on the waiting list can be cancelled until the event begins."""
+        hours = self.cancellation_hours if self.standing == "registered" else 0
+        return cancels_until(self.datetime, hours, self.promoted_at)
+
+
+def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:
+    """Whether a mail is still true, and wanted."""
+    if kind == "removed":
+        return known.standing is None and known.cancelled_at is None
+    if (known.arrival, known.notify) != (caused.arrival, True) or known.standing not in STANDING[kind]:
+        return False
+    if kind == "event_cancelled":
+        return known.cancelled_at is not None
+    if kind == "refused":
+        return True
+    if kind == "event_changed" and not (known.is_newest and known.now < known.datetime):
+        return False
+    return known.cancelled_at is None

@@ -1,0 +1,95 @@
+"""Statements for mails."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.mails.model import Known
+from holdfast.events.resources import Reader, Tx
+
+
+class Asked(Struct):
+    """A mail, as the statement reads it."""
+
+    place: int
+    mail_id: int
+    kind: str
+    thread: str
+    event_id: int
+    user_id: str
+
+
+async def find(reader: Reader, asked: Sequence[Asked]) -> dict[int, Known]:
+    """What is known now of the event and the registration of each mail, by its place."""
+    rows = await reader.tuples(
+        """
+        select asked.place, events.id, events.title, events.datetime, events.timezone, events.location_name,
+               events.address, events.latitude, events.longitude, events.currency, events.cancellation_hours,
+               events.calendar_sequence, events.cancelled_at, organizer.name, organizer.slug,
+               registration.status::text, registration.arrival, registration.notify, registration.amount_paid,
+               registration.promoted_at,
+               newer.id is null, now()
+          from json_to_recordset(%(asked)s::json)
+               as asked (place integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text)
+         cross join lateral (select * from events where id = asked.event_id limit 1) as events
+         cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizer
+          left join lateral (select id from users where public_id = asked.user_id limit 1) as person on true
+          left join lateral (select * from registrations
+                              where event_id = events.id and user_id = person.id limit 1) as registration on true
+          left join lateral (select id from mails
+                              where thread = asked.thread and ended_at is null and kind = asked.kind
+                                and id > asked.mail_id
+                              limit 1) as newer on true
+        """,
+        {"asked": msgspec.json.encode(asked).decode()},
+    )
+    return {place: Known(*known) for place, *known in rows}
+
+
+async def tell_a_portion(tx: Tx, limit: int) -> bool:
+    """Turn the next registrations of the oldest announcement into mails. Returns whether there was an announcement.
+
+    A later announcement of the same event takes the place of an earlier one.
+    """
+    announcement = await tx.tuples(
+        """
+        select id, event_id, kind, announced_at, last_user_id, exists (
+                   select from mail_announcements as later
+                    where later.event_id = mail_announcements.event_id and later.id > mail_announcements.id)
+          from mail_announcements order by id limit 1 for update skip locked
+        """
+    )
+    if not announcement:
+        return False
+    [(id, event_id, kind, announced_at, last_user_id, is_outdated)] = announcement
+    last = None if is_outdated else await _tell(tx, event_id, kind, announced_at, last_user_id, limit)
+    if last is None:
+        await tx.run("delete from mail_announcements where id = %(id)s", {"id": id})
+    else:
+        await tx.run(
+            "update mail_announcements set last_user_id = %(last)s where id = %(id)s", {"id": id, "last": last}
+        )
+    return True
+
+
+async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: int, limit: int) -> int | None:
+    """Mail the next people. Returns the last of them, None when there was nobody left."""
+    return await tx.value(
+        """
+        with portion as (
+            select event_id, user_id, arrival, name, language, status, settled_at, notify from registrations
+             where event_id = %(event_id)s and user_id > %(after)s order by user_id limit %(limit)s),
+        told as (
+            insert into mails (kind, thread, bulk, recipient, arguments)
+            select %(kind)s, 'registration ' || event_id || ' ' || person.public_id, true, person.email,
+                   jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'arrival', arrival,
+                                      'name', name, 'language', language)
+              from portion
+             cross join lateral (select public_id, email from users where users.id = portion.user_id limit 1) as person
+             where status in ('registered', 'waitlisted') and settled_at <= %(announced_at)s and notify
+             order by user_id)
+        select max(user_id) from portion
+        """,
+        {"event_id": event_id, "kind": kind, "announced_at": announced_at, "after": after, "limit": limit},
+    )

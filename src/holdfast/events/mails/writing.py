@@ -1,0 +1,161 @@
+"""Writes a mail: its text, its HTML, and the files that come with it."""
+
+from io import BytesIO
+
+import segno
+from markupsafe import Markup
+from msgspec import Struct
+
+from holdfast.events.events.calendar import calendar
+from holdfast.events.mails.model import Arguments, Kind, Known
+from holdfast.events.mails.texts import said
+from holdfast.events.pricing.model import digits
+from holdfast.events.registrations.links import own_url
+from holdfast.events.resources import Resources
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.mail import Attachment, Message, plain
+from holdfast.kit.outbox import Mail
+from holdfast.kit.pages.language import Language, named
+
+CODE = "code"
+"""The name of the picture with the code, inside the mail."""
+
+WITH_CODE = {"seat", "promoted"}
+WITH_CALENDAR = {"seat", "promoted", "event_changed"}
+TAKES_OUT = {"removed", "event_cancelled"}
+STANDS = {"seat", "promoted", "waitlisted", "event_changed"}
+"""After these mails there is a registration, which can be looked at and cancelled."""
+
+UNASKED = {"waitlisted", "event_changed"}
+"""Whoever does not want such mails can stop them with one click in the mail program (RFC 8058)."""
+
+
+class Fact(Struct):
+    """A line such as `Date: November 21, 2026`. `is_foreign`: a stranger wrote the value."""
+
+    label: str
+    value: str
+    is_foreign: bool = False
+
+
+class Letter(Struct):
+    """A mail as its text and its HTML say it. Texts of strangers are in `title`, and in facts that say so."""
+
+    language: Language
+    first: str
+    rest: str
+    title: str
+    greeting: str
+    facts: list[Fact]
+    own: str
+    page: str
+    until: str
+    organizer: str
+
+
+def write(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Resources) -> Message:
+    """The message for a mail that is true."""
+    settings = resources.settings
+    language = named(caused.language)
+    sentences = said(kind, caused.reason, SITE.texts(language))
+    title = plain(known.title)
+    own = own_url(settings, resources.secret, caused.event_id, caused.user_id, caused.arrival)
+    page = f"{settings.base_url}/organizers/{known.organizer_slug}/events/{known.id}"
+    zone = known.timezone or "UTC"
+    letter = Letter(
+        language=language,
+        first=sentences.first,
+        rest=sentences.rest,
+        title=title,
+        greeting=plain(caused.name or ""),
+        facts=_facts(kind, known, language),
+        own=_in_language(own, language) if kind in STANDS else "",
+        page=_in_language(page, language),
+        until=language.moment(known.until, zone) if kind in STANDS and known.now < known.until else "",
+        organizer=plain(known.organizer_name),
+    )
+    has_code = kind in WITH_CODE
+    return Message(
+        recipient=mail.recipient,
+        subject=sentences.subject % {"title": title},
+        text=_text(letter),
+        html=SITE.render(
+            "mails/mail.html",
+            language=language,
+            letter=letter,
+            first=_marked(letter.first, letter.title),
+            code=CODE if has_code else "",
+        ),
+        message_id=mail.message_id(resources.mailer.domain),
+        date=mail.inserted_at,
+        attachments=(*_code(own, has_code), *_calendar(mail, kind, caused, known, settings, own if has_code else page)),
+        unsubscribe=f"{own}/unsubscribe" if kind in UNASKED else "",
+    )
+
+
+def _facts(kind: Kind, known: Known, language: Language) -> list[Fact]:
+    _ = SITE.texts(language).gettext
+    zone = known.timezone or "UTC"
+    when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)} ({zone})"
+    facts = [Fact(_("Date"), when)]
+    if place := ", ".join(plain(each) for each in (known.location_name, known.address) if each):
+        facts.append(Fact(_("Place"), place, is_foreign=True))
+    if kind in STANDS and known.amount_paid:
+        facts.append(Fact(_("Price"), language.money(known.amount_paid, known.currency, digits(known.currency))))
+    return facts
+
+
+def _text(letter: Letter) -> str:
+    """The mail for those who read no HTML."""
+    _ = SITE.texts(letter.language).gettext
+    parts = [letter.first % {"title": letter.title}, letter.rest]
+    if letter.greeting:
+        parts.insert(0, _("Hello %(name)s,") % {"name": letter.greeting})
+    parts.append("\n".join(f"{each.label}: {each.value}" for each in letter.facts))
+    if letter.own:
+        parts.append(_("Your registration:") + f"\n{letter.own}")
+    if letter.until:
+        parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
+    parts.append(_("About the event:") + f"\n{letter.page}")
+    parts.append(
+        _("You get this mail because this address was registered for an event of %(organizer)s.")
+        % {"organizer": letter.organizer}
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _marked(sentence: str, title: str) -> Markup:
+    """A sentence of ours with the title of a stranger in it, for HTML."""
+    return Markup.escape(sentence) % {"title": Markup("<bdi>{}</bdi>").format(title)}
+
+
+def _in_language(url: str, language: Language) -> str:
+    return f"{url}?lang={language.code}"
+
+
+def _code(own: str, wanted: bool) -> list[Attachment]:
+    """The address of the person's own page as a picture, for the entrance."""
+    if not wanted:
+        return []
+    picture = BytesIO()
+    segno.make(own, error="m", micro=False).save(picture, kind="png", scale=5, border=4)
+    return [Attachment(picture.getvalue(), "image/png", "code.png", cid=CODE)]
+
+
+def _calendar(
+    mail: Mail, kind: Kind, caused: Arguments, known: Known, settings: Settings, url: str
+) -> list[Attachment]:
+    if kind not in WITH_CALENDAR | TAKES_OUT:
+        return []
+    method = "CANCEL" if kind in TAKES_OUT else "PUBLISH"
+    content = calendar(
+        known,
+        settings,
+        url=url,
+        stamp=mail.inserted_at,
+        of=f"{caused.event_id}-{caused.user_id}",
+        method=method,
+        organizer=known.organizer_name,
+    )
+    return [Attachment(content, "text/calendar", "event.ics", method=method)]

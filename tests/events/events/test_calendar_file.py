@@ -1,0 +1,82 @@
+"""The calendar file of an event opens everywhere: its text is the standard's, whatever people wrote into it."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+from icalendar import Calendar
+from msgspec import Struct
+
+from holdfast.events.events.calendar import calendar
+from holdfast.events.settings import Settings
+
+
+class Dated(Struct):
+    id: int = 7
+    title: str = "Life drawing"
+    datetime: dt.datetime = dt.datetime(2031, 5, 1, 18, tzinfo=dt.UTC)
+    location_name: str | None = "The hall"
+    address: str | None = "Main street 1, Berlin"
+    latitude: float | None = 52.5
+    longitude: float | None = 13.4
+    calendar_sequence: int = 3
+    cancelled_at: dt.datetime | None = None
+
+
+SETTINGS = Settings(
+    base_url="https://events.example:8443", mail_from="Tickets <tickets@events.example>", data_dir=Path()
+)  # pyright: ignore[reportCallIssue]
+STAMP = dt.datetime(2031, 1, 1, 12, 0, 0, 999, tzinfo=dt.UTC)
+URL = "https://events.example/organizers/ada/events/7"
+
+
+def file(event: Dated, **options: Any) -> str:
+    return calendar(event, SETTINGS, url=URL, stamp=STAMP, **options).decode()
+
+
+def test_the_file_of_an_event_is_to_the_letter_what_calendars_expect() -> None:
+    assert file(Dated(), organizer='Ada "Events"').splitlines() == [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "PRODID:-//Holdfast//Holdfast Events//EN",
+        "CALSCALE:GREGORIAN",
+        "METHOD:PUBLISH",
+        "BEGIN:VEVENT",
+        "SUMMARY:Life drawing",
+        "DTSTART:20310501T180000Z",
+        "DTSTAMP:20310101T120000Z",
+        "UID:event-7@events.example",
+        "SEQUENCE:3",
+        "DESCRIPTION:https://events.example/organizers/ada/events/7",
+        "GEO:52.5;13.4",
+        "LOCATION:The hall\\, Main street 1\\, Berlin",
+        "ORGANIZER;CN=\"Ada 'Events'\":mailto:tickets@events.example",
+        "STATUS:CONFIRMED",
+        "URL:https://events.example/organizers/ada/events/7",
+        "END:VEVENT",
+        "END:VCALENDAR",
+    ]
+
+
+def test_a_registration_has_an_entry_of_its_own_that_can_be_taken_out() -> None:
+    text = file(Dated(), of="7-abcdefgh", method="CANCEL")
+
+    assert "UID:registration-7-abcdefgh@events.example\r\n" in text
+    assert "METHOD:CANCEL\r\n" in text
+    assert "STATUS:CANCELLED\r\n" in text
+
+
+def test_texts_of_people_stay_texts() -> None:
+    hostile = "Evil\r\nEND:VEVENT\r\nBEGIN:VALARM;x=,\\n\u202e" + "ä" * 200
+    text = file(Dated(title=hostile, location_name=hostile, address=None, latitude=None), organizer=hostile)
+
+    parsed: Any = Calendar.from_ical(text)
+    [entry] = parsed.walk("VEVENT")
+    assert not parsed.walk("VALARM")
+    assert entry["SUMMARY"] == "Evil END:VEVENT BEGIN:VALARM;x=,\\n" + "ä" * 200
+    assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
+
+
+def test_without_a_sender_of_mails_nobody_is_named_as_the_organizer() -> None:
+    settings = SETTINGS.model_copy(update={"mail_from": ""})
+    assert b"ORGANIZER" not in calendar(Dated(), settings, url=URL, stamp=STAMP, organizer="Ada")

@@ -1,0 +1,84 @@
+"""People, their registrations, and the mails that they get."""
+
+import asyncio
+import contextlib
+import re
+from email.message import EmailMessage
+from typing import Any
+
+from icalendar import Calendar
+
+from holdfast.events.mails import announcements, sending
+from holdfast.events.registrations import intake
+from tests.smtp import Received, Server
+from tests.support import Client, Service, eventually
+
+ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
+
+
+class Post:
+    """A service with an organizer, whose mails arrive when the test says so."""
+
+    def __init__(self, service: Service, server: Server, organizer: Client) -> None:
+        self.service = service
+        self.server = server
+        self.organizer = organizer
+
+    async def register(self, event_id: int, *people: str, **fields: Any) -> None:
+        """Register people one after the other, and settle."""
+        for email in people:
+            await self.organizer.register(event_id, email=email, **fields)
+        await self.service.settle()
+
+    async def sign_up(self, event_id: int, email: str, name: str | None = None, language: str | None = None) -> None:
+        """Register somebody as the form of the page does, and settle."""
+        request = intake.Request(None, event_id, email=email, name=name, language=language)
+        await self.service.database.transact(lambda tx: intake.accept(tx, [request]))
+        await self.service.settle()
+
+    async def path(self, event_id: int, email: str) -> str:
+        """The path of somebody's registration."""
+        [(id,)] = await self.service.run_sql("select public_id from users where email = %(email)s", email=email)
+        return f"/api/registrations/{event_id}/{id}"
+
+    async def deliver(self) -> list[Received]:
+        """Let every mail leave that waits. Returns those that have arrived since the last time."""
+        known = len(self.server.received)
+        await announcements.tell(self.service.database)
+        loop = asyncio.create_task(sending.run(self.service.database))
+
+        async def empty() -> bool:
+            return not await self.service.run_sql("select from mails where ended_at is null limit 1")
+
+        try:
+            await eventually(empty)
+        finally:
+            loop.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await loop
+        return self.server.received[known:]
+
+    async def told(self) -> list[tuple[str, str]]:
+        """Who got which kind of mail, of those that arrive now."""
+        arrived = {each.message_id.strip("<>").partition(".")[0]: each.recipient for each in await self.deliver()}
+        rows = await self.service.run_sql("select id::text, kind from mails order by id")
+        return [(arrived[id], kind) for id, kind in rows if id in arrived]
+
+
+def body(mail: EmailMessage, kind: str = "plain") -> str:
+    part = mail.get_body((kind,))
+    assert part
+    return str(part.get_content()).replace("\r\n", "\n")
+
+
+def entry(mail: EmailMessage) -> dict[str, Any]:
+    """What the calendar file of a mail says, with its method."""
+    [file] = [each for each in mail.iter_attachments() if each.get_content_type() == "text/calendar"]
+    calendar: Any = Calendar.from_ical(str(file.get_content()))
+    assert file["Content-Type"].params["method"] == calendar["method"]
+    [event] = calendar.walk("VEVENT")
+    return {"METHOD": str(calendar["method"]), **{name: event.decoded(name) for name in event}}
+
+
+def links(text: str) -> list[str]:
+    return re.findall(r"https?://[^\s\"<>]+", text)

@@ -1,0 +1,213 @@
+"""What happens to a registration is told to the person, once, and to nobody else."""
+
+import pytest
+
+from holdfast.events.mails import announcements
+from tests.events.mails.post import ANN, BOB, CY, Post
+
+
+async def test_each_outcome_is_told(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.register(event["id"], ANN)
+    await post.register(event["id"], BOB)
+    await post.service.run_sql("update events set waitinglist_capacity = 2 where id = %(id)s", id=event["id"])
+    await post.organizer.register(event["id"], email=CY)
+    await post.service.run_sql("update events set waitinglist_capacity = 1 where id = %(id)s", id=event["id"])
+    await post.service.settle()
+
+    assert await post.told() == [(ANN, "seat"), (BOB, "waitlisted"), (CY, "refused")]
+    assert await post.told() == []
+
+
+async def test_who_moves_up_is_told_at_once_and_who_leaves_too(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.register(event["id"], ANN, BOB)
+    await post.deliver()
+
+    await post.organizer.delete(await post.path(event["id"], ANN))
+
+    assert await post.told() == [(ANN, "removed"), (BOB, "promoted")]
+
+
+async def test_who_is_put_on_the_waiting_list_again_is_told(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=5)
+    await post.register(event["id"], ANN)
+    await post.deliver()
+
+    await post.organizer.patch(await post.path(event["id"], ANN), {"registration": {"status": "waitlisted"}})
+
+    assert await post.told() == [(ANN, "waitlisted")]
+
+
+async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=2, price=500, pricing_mode="fixed")
+    await post.register(event["id"], ANN)
+    await post.deliver()
+
+    await post.organizer.patch(await post.path(event["id"], ANN), {"registration": {"amount_paid": 100}})
+    await post.organizer.patch(
+        f"/api/events/{event['id']}", {"event": {"title": "New", "body": "New", "capacity": 9, "price": 700}}
+    )
+
+    assert await post.told() == []
+
+
+async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.register(event["id"], ANN, BOB, notify=False)
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    await post.organizer.delete(f"/api/events/{event['id']}")
+
+    assert await post.told() == []
+    assert await post.service.run_sql("select from mails") == []
+
+
+async def test_who_stops_the_mails_gets_none_that_still_wait(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.service.run_sql("update registrations set notify = false")
+
+    assert await post.told() == []
+
+
+async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=2)
+    await post.register(event["id"], ANN, BOB, CY)
+    await post.organizer.delete(await post.path(event["id"], ANN))
+
+    # Ann had a seat, Bob waited: both were true for a moment.
+    assert await post.told() == [(CY, "waitlisted"), (ANN, "removed"), (BOB, "promoted")]
+
+
+async def test_who_registers_anew_hears_of_the_new_registration_alone(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    await post.register(event["id"], ANN)
+
+    assert await post.told() == [(ANN, "seat")]
+    outcomes = await post.service.run_sql("select kind, outcome from mails order by id")
+    assert outcomes == [("seat", "superseded"), ("removed", "superseded"), ("seat", "sent")]
+
+
+async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=20, waitinglist_capacity=10)
+    people = [f"{number}@example.com" for number in range(40)]
+    for email in people[:30]:
+        await post.organizer.register(event["id"], email=email)
+    await post.service.settle()
+
+    kinds = await post.service.run_sql("select recipient, kind from mails order by id")
+    assert kinds == [(each, "seat") for each in people[:20]] + [(each, "waitlisted") for each in people[20:30]]
+
+
+# Changes of events
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"datetime": "2031-05-01T18:00:00Z"},
+        {"timezone": "Europe/Berlin"},
+        {"address": "Elsewhere 5"},
+        {"location_name": "The other hall"},
+    ],
+)
+async def test_another_date_or_place_is_told_to_everybody_who_was_registered(
+    change: dict[str, str], post: Post
+) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.register(event["id"], ANN, BOB)
+    await post.deliver()
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": change})
+    await post.service.run_sql("update events set capacity = 5 where id = %(id)s", id=event["id"])
+    await post.register(event["id"], CY)
+
+    assert sorted(await post.told()) == [(ANN, "event_changed"), (BOB, "event_changed"), (CY, "seat")]
+    assert await post.service.run_sql("select from mail_announcements") == []
+
+
+async def test_of_several_changes_only_the_last_is_told(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    for address in ("First street 1", "Second street 2"):
+        await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
+
+    assert await post.told() == [(ANN, "event_changed")]
+    assert "Second street 2" in str(post.server.received[-1].mail.get_body(("plain",)))
+
+
+async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    post.server.stop()
+    for address in ("First street 1", "Second street 2"):
+        await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
+        await announcements.tell(post.service.database)
+    post.server.start()
+
+    assert await post.told() == [(ANN, "event_changed")]
+    kinds = await post.service.run_sql("select kind, outcome from mails order by id")
+    assert kinds == [("seat", "sent"), ("event_changed", "superseded"), ("event_changed", "sent")]
+
+
+async def test_a_cancelled_event_is_told_to_everybody_once(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
+    await post.register(event["id"], ANN, BOB)
+    await post.deliver()
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+    await post.organizer.register(event["id"], email=ANN)
+    for _ in range(2):
+        await post.organizer.delete(f"/api/events/{event['id']}")
+    await post.service.settle()
+
+    assert sorted(await post.told()) == [(ANN, "event_cancelled"), (BOB, "event_cancelled")]
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    assert await post.told() == []
+
+
+async def test_a_mail_about_a_seat_is_not_sent_once_the_event_is_cancelled(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.organizer.delete(f"/api/events/{event['id']}")
+
+    assert await post.told() == [(ANN, "event_cancelled")]
+
+
+async def test_who_waits_to_be_settled_when_an_event_is_cancelled_is_refused(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.organizer.register(event["id"], email=ANN)
+    await post.organizer.delete(f"/api/events/{event['id']}")
+    await post.service.settle()
+
+    assert await post.told() == [(ANN, "refused")]
+
+
+async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN, BOB)
+    await post.deliver()
+    await post.service.run_sql("update events set datetime = now() - interval '1 hour'")
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+    await post.organizer.delete(await post.path(event["id"], ANN))
+    await post.organizer.delete(f"/api/events/{event['id']}")
+
+    assert await post.told() == []
+    assert await post.service.run_sql("select from mail_announcements") == []
+
+
+async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.events.mails.announcements.PORTION", 3)
+    event = await post.organizer.create_event(capacity=20)
+    people = [f"{number}@example.com" for number in range(10)]
+    await post.register(event["id"], *people)
+    await post.deliver()
+
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+
+    assert sorted(await post.told()) == sorted((each, "event_changed") for each in people)

@@ -1,0 +1,177 @@
+"""A mail says first what has happened, then when and where, and how to cancel. Nothing that a stranger wrote acts."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.events.mails.post import ANN, BOB, Post, body, entry, links
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\u202egnp.exe\u2066",
+    "Hello\r\nBcc: eve@example.com",
+    "x" * 300,
+    "%(title)s %s {{ 7 * 7 }}",
+    '"><img src=https://evil.example/x.png>',
+]
+
+
+async def event_of(post: Post, **fields: Any) -> dict[str, Any]:
+    day = {"datetime": "2031-05-01T18:00:00Z", "timezone": "Europe/Berlin", "location_name": "The hall"}
+    return await post.organizer.create_event(capacity=1, waitinglist_capacity=1, **{**day, **fields})
+
+
+async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> None:
+    event = await event_of(post, price=2500, pricing_mode="fixed", address="Main street 1", cancellation_hours=24)
+    await post.sign_up(event["id"], ANN, "Ann")
+
+    [arrived] = await post.deliver()
+
+    text = body(arrived.mail)
+    assert arrived.mail["Subject"] == "You have a seat: Life drawing"
+    assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n")
+    assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST (Europe/Berlin)\n" in text
+    assert "Place: The hall, Main street 1\n" in text
+    assert "Price: $25\n" in text
+    assert "You can do so until April 30, 2031, 8:00\u202fPM CEST." in text
+    assert "\nhttp://events.test/registrations/" in text
+    assert event["public_url"] in text
+    assert [part.get_content_type() for part in arrived.mail.walk() if not part.is_multipart()] == [
+        "text/plain",
+        "text/html",
+        "image/png",
+        "text/calendar",
+    ]
+    assert 'src="cid:code"' in body(arrived.mail, "html")
+    assert "List-Unsubscribe" not in arrived.mail
+
+
+async def test_the_link_in_a_mail_opens_the_registration(post: Post) -> None:
+    event = await event_of(post)
+    await post.sign_up(event["id"], ANN)
+
+    [arrived] = await post.deliver()
+
+    [own] = [each for each in links(body(arrived.mail)) if "/registrations/" in each]
+    page = await post.service.http.get(own)
+    assert page.status_code == 200
+    assert "Life drawing" in page.text
+
+
+async def test_a_mail_that_can_be_stopped_says_how_to_mail_programs(post: Post) -> None:
+    event = await event_of(post)
+    await post.register(event["id"], ANN, BOB)
+
+    arrived = {each.recipient: each.mail for each in await post.deliver()}
+
+    address = str(arrived[BOB]["List-Unsubscribe"])
+    assert re.fullmatch(r"<http://events\.test/registrations/[^?]*/unsubscribe>", address)
+    assert arrived[BOB]["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    stopped = await post.service.http.post(address.strip("<>"), data={"List-Unsubscribe": "One-Click"})
+    assert stopped.status_code == 200
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+    assert [each.recipient for each in await post.deliver()] == [ANN]
+
+
+async def test_people_get_mails_in_the_language_in_which_they_registered(post: Post) -> None:
+    event = await event_of(post, price=2500, pricing_mode="fixed", currency="EUR")
+    await post.sign_up(event["id"], ANN, "Ann", "de")
+
+    [arrived] = await post.deliver()
+
+    text = body(arrived.mail)
+    assert arrived.mail["Subject"] == "Sie haben einen Platz: Life drawing"
+    assert "Sie haben einen Platz bei „Life drawing“." in text
+    assert "Termin: Donnerstag, 1. Mai 2031, 20:00 MESZ (Europe/Berlin)" in text
+    assert "Preis: 25\u00a0€" in text
+    assert "?lang=de" in text
+    assert '<html lang="de">' in body(arrived.mail, "html")
+
+
+async def test_a_calendar_keeps_one_entry_that_changes_and_is_taken_out(post: Post) -> None:
+    event = await event_of(post)
+    await post.register(event["id"], ANN)
+    [seat] = await post.deliver()
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"datetime": "2031-06-01T18:00:00Z"}})
+    [changed] = await post.deliver()
+    await post.organizer.delete(f"/api/events/{event['id']}")
+    [cancelled] = await post.deliver()
+
+    first, second, third = entry(seat.mail), entry(changed.mail), entry(cancelled.mail)
+    user = (await post.path(event["id"], ANN)).rpartition("/")[2]
+    assert first["UID"] == f"registration-{event['id']}-{user}@events.test"
+    assert first["UID"] == second["UID"] == third["UID"]
+    assert [each["METHOD"] for each in (first, second, third)] == ["PUBLISH", "PUBLISH", "CANCEL"]
+    assert [each["SEQUENCE"] for each in (first, second, third)] == [0, 1, 2]
+    assert first["DTSTART"] == datetime(2031, 5, 1, 18, tzinfo=UTC)
+    assert second["DTSTART"] == datetime(2031, 6, 1, 18, tzinfo=UTC)
+    assert third["STATUS"] == "CANCELLED"
+    assert first["DTSTAMP"] <= second["DTSTAMP"] <= third["DTSTAMP"]
+    assert first["LOCATION"] == "The hall"
+
+
+async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(post: Post) -> None:
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
+    event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24, timezone=None)
+    await post.register(event["id"], ANN, BOB)
+    await post.organizer.delete(await post.path(event["id"], ANN))
+
+    [promoted] = [each for each in await post.deliver() if each.recipient == BOB]
+
+    assert "You can do so until " in body(promoted.mail)
+    assert "A seat has become free for you" in body(promoted.mail)
+
+
+async def test_who_can_no_longer_cancel_is_not_told_how(post: Post) -> None:
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
+    event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24)
+    await post.register(event["id"], ANN)
+
+    [arrived] = await post.deliver()
+
+    assert "To cancel" not in body(arrived.mail)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_no_text_of_a_stranger_becomes_a_part_of_a_mail(text: str, language: str, post: Post) -> None:
+    organizer = await post.service.organizer(text[:90])
+    fields: dict[str, Any] = {"title": text, "address": text, "location_name": text, "waitinglist_capacity": 3}
+    event = await organizer.create_event(**fields)
+    await post.sign_up(event["id"], ANN, text[:200], language)
+
+    [arrived] = await post.deliver()
+
+    html = body(arrived.mail, "html")
+    assert "Bcc" not in arrived.mail
+    assert arrived.mail["To"] == ANN
+    assert not re.search(r"<script|<img(?! class=\"code\")|\b49\b", html.partition("<main>")[2])
+    assert not {*"\u202e\u2066"} & {*html, *body(arrived.mail), *arrived.mail["Subject"]}
+    addresses = re.findall(r"(?:href|src)=\"([^\"]*)\"", html)
+    assert all(each.startswith(("http://events.test/", "cid:")) for each in addresses)
+    assert not arrived.mail.defects
+    assert entry(arrived.mail)["STATUS"] == "CONFIRMED"
+
+
+async def test_a_mail_loads_nothing_from_anywhere(post: Post) -> None:
+    event = await event_of(post)
+    await post.sign_up(event["id"], ANN, "Ann")
+
+    [arrived] = await post.deliver()
+
+    html = body(arrived.mail, "html")
+    assert re.findall(r"(?:src|background|poster|srcset)=\"([^\"]*)\"", html) == ["cid:code"]
+    assert "url(" not in html
+    assert "@import" not in html
+    assert "<link" not in html
+
+
+async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], "a<b>@example.com", ANN)
+
+    assert [each.recipient for each in await post.deliver()] == [ANN]
+    [(error,)] = await post.service.run_sql("select error from mails where outcome = 'failed'")
+    assert error.startswith("Mail cannot be sent to this address")
