@@ -124,6 +124,27 @@ async def test_a_page_that_is_closed_and_opened_again_has_kept_its_place(chromiu
     assert await shop.line.length() == 3
 
 
+async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_when_it_is_cut_off(
+    chromium: Browser, shop: Shop
+) -> None:
+    await shop.line.join(*(f"visitor{number}" for number in range(60)))
+    context = await chromium.new_context(locale="en-GB")
+    page = await context.new_page()
+    await page.goto(shop.room)
+    await expect(page.locator("#wait")).to_contain_text("Your turn comes within")
+    await page.get_by_role("link", name="Deutsch").click()
+
+    shown = await page.locator("#position").inner_text()
+    await expect(page.locator("#position")).not_to_have_text(shown, timeout=30_000)
+
+    await expect(page.locator("#wait")).to_contain_text("an der Reihe.")
+    await expect(page.locator("time[data-clock]")).to_have_text(re.compile(r"^\d{1,2}:\d\d:\d\d \S+$"))
+    await context.set_offline(True)
+    await expect(page.locator("main > .soft")).to_contain_text("Zurzeit keine Verbindung.", timeout=40_000)
+    await expect(page.locator("#position")).to_be_visible()
+    await context.close()
+
+
 async def test_in_a_frame_the_way_in_is_announced_and_a_link(chromium: Browser, shop: Shop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
@@ -150,11 +171,14 @@ async def violations(page: Page) -> list[tuple[str, str]]:
     return [(each["id"], each["nodes"][0]["html"]) for each in (await axe.run(page)).response["violations"]]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1100)])
+@pytest.mark.parametrize(
+    ("scheme", "width", "locale"), [("light", 320, "en-GB"), ("dark", 1100, "en-GB"), ("dark", 320, "de-DE")]
+)
 async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
-    chromium: Browser, shop: Shop, scheme: Any, width: int
+    chromium: Browser, shop: Shop, scheme: Any, width: int, locale: str
 ) -> None:
-    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 700})
+    viewport: Any = {"width": width, "height": 700}
+    context = await chromium.new_context(color_scheme=scheme, viewport=viewport, locale=locale)
     page = await context.new_page()
     failures: list[str] = []
     requests: list[str] = []

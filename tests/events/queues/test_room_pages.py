@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.events.queues import room
+from holdfast.kit.pages import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, position, state
 from tests.events.queues.scene import Line, open_line
 from tests.support import Service
@@ -30,25 +31,26 @@ def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "words", "german"),
     [
-        (0, "a minute"),
-        (60, "a minute"),
-        (61, "2 minutes"),
-        (3540, "59 minutes"),
-        (3541, "an hour"),
-        (3901, "an hour and 10 minutes"),
-        (7200, "2 hours"),
-        (86_200, "a day"),
-        (86_400, "a day"),
-        (86_401, "a day and an hour"),
-        (90_000, "a day and an hour"),
-        (200_000, "2 days and 8 hours"),
-        (259_200, "3 days"),
+        (0, "a minute", "einer Minute"),
+        (60, "a minute", "einer Minute"),
+        (61, "2 minutes", "2 Minuten"),
+        (3540, "59 minutes", "59 Minuten"),
+        (3541, "an hour", "einer Stunde"),
+        (3901, "an hour and 10 minutes", "einer Stunde und 10 Minuten"),
+        (7200, "2 hours", "2 Stunden"),
+        (86_200, "a day", "einem Tag"),
+        (86_400, "a day", "einem Tag"),
+        (86_401, "a day and an hour", "einem Tag und einer Stunde"),
+        (90_000, "a day and an hour", "einem Tag und einer Stunde"),
+        (200_000, "2 days and 8 hours", "2 Tagen und 8 Stunden"),
+        (259_200, "3 days", "3 Tagen"),
+        (86_400_000, "1,000 days", "1.000 Tagen"),
     ],
 )
-def test_a_wait_is_said_rounded_up(seconds: int, words: str) -> None:
-    assert room.in_words(seconds) == words
+def test_a_wait_is_said_rounded_up(seconds: int, words: str, german: str) -> None:
+    assert (room.in_words(seconds, ENGLISH), room.in_words(seconds, GERMAN)) == (words, german)
 
 
 async def test_a_paused_queue_says_so_and_keeps_the_place(line: Line) -> None:
@@ -58,7 +60,7 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(line: Line) -> None:
 
     page = await browser.look()
     assert (state(page), position(page)) == ("paused", 1)
-    assert re.search(r"paused it on <time [^>]*>\d+ \w+ \d{4}, \d\d:\d\d UTC</time>", page.text)
+    assert re.search(r"paused it on <time [^>]*>\w+ \d+, \d{4}, \d+:\d\d\s[AP]M UTC</time>", page.text)
     assert "progressbar" not in page.text
     assert "Your turn comes" not in page.text
     refused = await newcomer.line_up()

@@ -1,16 +1,18 @@
 // Brings a waiting room up to date without reloading it. The page does the same by itself where no script runs.
 "use strict";
 
-const LOST = "No connection at the moment. Your place is kept; this page goes on trying.";
 let timer;
 let announcedAt = Date.now();
 
 function localize() {
+  // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
+  const { lang } = document.documentElement;
+  const locale = navigator.languages.find((each) => each.split("-")[0] === lang) ?? lang;
   for (const each of document.querySelectorAll("time")) {
     const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
     const date = { day: "numeric", month: "long", year: "numeric" };
     const style = "clock" in each.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
-    each.textContent = new Intl.DateTimeFormat(undefined, style).format(new Date(each.dateTime));
+    each.textContent = new Intl.DateTimeFormat(locale, style).format(new Date(each.dateTime));
   }
 }
 
@@ -48,7 +50,7 @@ async function refresh() {
   clearTimeout(timer);
   let seconds = 10;
   try {
-    const answer = await fetch(location.pathname, { redirect: "manual", cache: "no-store" });
+    const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
     if (answer.type === "opaqueredirect") {
       location.reload(); // it is our turn: the same request again, and the browser follows
       return;
@@ -61,8 +63,9 @@ async function refresh() {
       if (main.dataset.state === "released") tellParent();
     }
   } catch {
-    const soft = document.querySelector("main .soft:last-of-type");
-    if (soft) soft.textContent = LOST;
+    const main = document.querySelector("main");
+    const soft = main.querySelector(":scope > .soft:last-of-type");
+    if (soft) soft.textContent = main.dataset.lost;
   }
   schedule(seconds);
 }

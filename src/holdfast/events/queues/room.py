@@ -18,8 +18,10 @@ from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import QueueRow, RoomVisit, Standing
 from holdfast.events.resources import Tx
+from holdfast.events.site import SITE
 from holdfast.kit.batch import Locked
 from holdfast.kit.modes import Batch
+from holdfast.kit.pages import Language
 from holdfast.kit.problems import NOT_FOUND, Problem, refuses
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -84,23 +86,27 @@ def seconds_to_look_again(wait: int) -> int:
     return max(2, min(wait, round(ladder * random.uniform(0.85, 1.15))))  # noqa: S311 - no secret
 
 
-def in_words(seconds: int) -> str:
-    """A wait in words, rounded up."""
-    minutes = -(-seconds // 60)
-    if minutes <= 1:
-        return "a minute"
-    if minutes < 60:
-        return f"{minutes} minutes"
-    hours, minutes = divmod(-(-minutes // 5) * 5, 60)
-    if hours < 24:
-        return _joined(_some(hours, "an hour", "hours"), f"{minutes} minutes" if minutes else "")
-    days, hours = divmod(-(-seconds // 3600), 24)
-    return _joined(_some(days, "a day", "days"), _some(hours, "an hour", "hours") if hours else "")
+def in_words(seconds: int, language: Language) -> str:
+    """A wait in words, rounded up. The words stand behind "within", in German in the dative behind "in"."""
+    texts = SITE.texts(language)
 
+    def minutes(number: int) -> str:
+        return texts.ngettext("a minute", "%(number)s minutes", number) % {"number": number}
 
-def _some(number: int, one: str, many: str) -> str:
-    return one if number == 1 else f"{number} {many}"
+    def hours(number: int) -> str:
+        return texts.ngettext("an hour", "%(number)s hours", number) % {"number": number}
 
+    def days(number: int) -> str:
+        return texts.ngettext("a day", "%(number)s days", number) % {"number": language.number(number)}
 
-def _joined(first: str, second: str) -> str:
-    return f"{first} and {second}" if second else first
+    def joined(first: str, second: str) -> str:
+        return texts.gettext("%(first)s and %(second)s") % {"first": first, "second": second}
+
+    rest = max(1, -(-seconds // 60))
+    if rest < 60:
+        return minutes(rest)
+    hour, rest = divmod(-(-rest // 5) * 5, 60)
+    if hour < 24:
+        return joined(hours(hour), minutes(rest)) if rest else hours(hour)
+    day, rest = divmod(-(-seconds // 3600), 24)
+    return joined(days(day), hours(rest)) if rest else days(day)

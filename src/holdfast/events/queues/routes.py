@@ -22,6 +22,7 @@ from holdfast.kit.handler import Access, Handler, Header, Reply, Request, admit,
 from holdfast.kit.limits import Limits
 from holdfast.kit.modes import batched
 from holdfast.kit.operation import Operation
+from holdfast.kit.pages import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
 from holdfast.kit.runner import Runner
@@ -90,13 +91,12 @@ class Shown(NamedTuple):
     """
 
     state: State
-    title: str = "Waiting room"
+    title: str = ""
     description: str | None = None
     refresh: int | None = None
     position: int = 0
     behind: int = 0
     wait: int = 0
-    wait_in_words: str = ""
     progress: int | None = None
     too_late: bool = False
     starts_at: datetime | None = None
@@ -125,30 +125,30 @@ class RoomPage:
         queue_id = id_of(request.scope["path_params"]["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not room.is_secret(secret):
-            return await self._arriving(caller, queue_id)
+            return await self._arriving(caller, request, queue_id)
         visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
             await self._take_place(caller, visitor)
-            return redirect(request.path, framed=self._framed)
+            return redirect(language_of(request).at(request.path), framed=self._framed)
         seen: Seen = await self._visit(caller, visitor)
         if seen.standing.where == "unknown" and request.method == "GET":
             try:
                 await self._take_place(caller, visitor)
             except Problem as problem:
-                return self._page(*_refusal(problem, seen.queue), headers=headers_of(problem))
+                return self._page(request, *_refusal(problem, seen.queue), headers=headers_of(problem))
             seen = await self._visit(caller, visitor)
         if seen.release_token and not self._framed:
             return redirect(seen.release_token.redirect_url)
-        return self._page(_shown(seen, self._settings.queue_interval))
+        return self._page(request, _shown(seen, self._settings.queue_interval))
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        return self._page(*_refusal(problem), headers=headers_of(problem))
+        return self._page(request, *_refusal(problem), headers=headers_of(problem))
 
     async def _take_place(self, caller: Caller, visitor: RoomVisit) -> None:
         await admit(self._joining, self._limits, caller)
         await self._join(caller, visitor)
 
-    async def _arriving(self, caller: Caller, queue_id: int) -> Reply:
+    async def _arriving(self, caller: Caller, request: Request, queue_id: int) -> Reply:
         """The page for a browser without a cookie, which sets the cookie."""
         secret = room.fresh_secret()
         seen: Seen = await self._visit(caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret)))
@@ -159,7 +159,8 @@ class RoomPage:
             cookie += "; Secure; SameSite=None; Partitioned"
         else:
             cookie += "; Secure; SameSite=Lax"
-        return self._page(Shown("arriving", seen.queue.title, refresh=1), headers=[(b"set-cookie", cookie.encode())])
+        shown = Shown("arriving", seen.queue.title, refresh=1)
+        return self._page(request, shown, headers=[(b"set-cookie", cookie.encode())])
 
     @property
     def _is_secure(self) -> bool:
@@ -169,8 +170,17 @@ class RoomPage:
         # With this prefix in the name, a browser accepts the cookie only from this host.
         return f"{'__Host-' if self._is_secure else ''}{self.access.name}_{queue_id}"
 
-    def _page(self, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
-        return SITE.page(f"queues/pages/{shown.state}.html", status, framed=self._framed, headers=headers, room=shown)
+    def _page(self, request: Request, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
+        language = language_of(request)
+        return SITE.page(
+            f"queues/pages/{shown.state}.html",
+            status,
+            language=language,
+            framed=self._framed,
+            headers=headers,
+            room=shown,
+            wait_in_words=room.in_words(shown.wait, language),
+        )
 
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, int]:
@@ -183,7 +193,7 @@ def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, in
         "busy": room.seconds_to_look_again(5),
     }.get(state)
     now = datetime.now(UTC)
-    return Shown(state, queue.title if queue else "Waiting room", refresh=refresh, now=now), status
+    return Shown(state, queue.title if queue else "", refresh=refresh, now=now), status
 
 
 def _shown(seen: Seen, interval: int) -> Shown:
@@ -210,7 +220,6 @@ def _shown(seen: Seen, interval: int) -> Shown:
         position=standing.position,
         behind=max(0, queue.queue_length - standing.position),
         wait=wait,
-        wait_in_words=room.in_words(wait),
         progress=min(99, 100 * waited // max(1, waited + wait)) if queue.active else None,
         too_late=queue.ends_at is not None and queue.ends_at < seen.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,

@@ -1,0 +1,176 @@
+"""The waiting-room page speaks the language of its visitor, and goes on in the one that was chosen."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.events.queues.browser import Browser, state
+from tests.events.queues.scene import Line, open_line
+from tests.support import Service, running
+
+GERMAN = "de-AT,de;q=0.9,en;q=0.5"
+
+
+def german(line: Line) -> Browser:
+    """A browser that prefers German."""
+    browser = Browser(line)
+    browser.http.headers["Accept-Language"] = GERMAN
+    return browser
+
+
+def said(page: httpx2.Response) -> str:
+    """The words of the page, without its markup and its style."""
+    body = re.sub(r"<style>.*?</style>", " ", page.text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", body)))
+
+
+@pytest.mark.parametrize(
+    ("language", "position", "words", "progress", "lost", "behind"),
+    [
+        ("en", "1,234", "You are number 1,234 in line.", "How much of the wait", "No connection", "7,000"),
+        ("de", "1.234", "Sie sind Nummer 1.234 in der Reihe.", "So viel der Wartezeit", "Zurzeit keine", "7.000"),
+    ],
+)
+async def test_a_place_is_told_in_the_language_of_the_visitor(
+    line: Line, language: str, position: str, words: str, progress: str, lost: str, behind: str
+) -> None:
+    await line.service.run_sql("update queues set tickets = 1233")
+    browser = Browser(line)
+    browser.http.headers["Accept-Language"] = language
+    await browser.line_up()
+    await line.service.run_sql("update queues set tickets = tickets + 7000")
+
+    page = await browser.look()
+
+    assert f'<html lang="{language}">' in page.text
+    assert page.headers["content-language"] == language
+    assert f"<title>{position} · Spring sale</title>" in page.text
+    assert f'<p class="unseen" role="status">{words}</p>' in page.text
+    assert f'aria-label="{progress}' in page.text
+    assert f'data-lost="{lost}' in page.text
+    assert f'<strong id="position">{position}</strong>' in page.text
+    assert f"<dd>{behind}</dd>" in page.text
+
+
+async def test_a_wait_is_told_in_words_of_the_language(line: Line) -> None:
+    await line.service.run_sql("update queues set tickets = 3900")
+
+    page = await german(line).line_up()
+
+    assert "Sie sind in höchstens einer Stunde und 10 Minuten an der Reihe." in said(page)
+
+
+async def test_moments_are_written_as_in_the_language(service: Service) -> None:
+    line = await open_line(service, starts_at="2099-03-01T17:30:00Z")
+    english, in_german = await Browser(line).line_up(), await german(line).line_up()
+
+    moment = 'datetime="2099-03-01T17:30:00Z"'
+    assert re.search(rf"It begins on <time {moment}>March 1, 2099, 5:30\sPM UTC</time>\.", english.text)
+    assert f"Es beginnt am <time {moment}>1. März 2099, 17:30 UTC</time>." in in_german.text
+    assert re.search(r"Last updated</dt><dd><time [^>]*>\d+:\d\d:\d\d\s[AP]M UTC</time>", english.text)
+    assert re.search(r"Aktualisiert</dt><dd><time [^>]*>\d\d:\d\d:\d\d UTC</time>", in_german.text)
+
+
+async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: Line) -> None:
+    browser = german(line)
+    browser.path += "?lang=en"
+    await browser.line_up()
+    await line.join("ann")
+    await line.tick()
+    await line.pass_time(11 * 60)
+
+    missed = await browser.look()
+    again = await browser.look("POST")
+
+    assert (state(missed), '<html lang="en">' in missed.text) == ("missed", True)
+    assert (again.status_code, again.headers["location"]) == (303, f"/queues/{line.id}?lang=en")
+    assert "You are number 2 in line." in said(await browser.look())
+
+
+async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(line: Line) -> None:
+    for path in (f"/queues/{line.id}", f"/queues/{line.id}/embed"):
+        page = await line.service.http.get(path, headers={"Accept-Language": GERMAN})
+        assert '<a href="?lang=en" hreflang="en" lang="en">English</a>' in page.text
+        line.service.http.cookies.clear()
+        page = await line.service.http.get(f"{path}?lang=en", headers={"Accept-Language": GERMAN})
+        line.service.http.cookies.clear()
+        assert '<a href="?lang=de" hreflang="de" lang="de">Deutsch</a>' in page.text
+        assert "One moment, we are keeping you a place." in page.text
+
+
+async def test_who_is_sent_on_goes_where_the_organizer_said_in_any_language(line: Line) -> None:
+    browser = german(line)
+    browser.path += "?lang=de"
+    await browser.line_up()
+    await line.tick()
+
+    sent = await browser.look()
+
+    assert sent.status_code == 303
+    assert sent.headers["location"].startswith("https://shop.example/sale?queue_token=")
+    assert "lang=" not in sent.headers["location"]
+
+
+async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
+        line = await open_line(service)
+        browser = german(line)
+        arriving = await browser.look()
+        waiting = await browser.look()
+        await line.change(max_queue_size=1)
+        full = await german(line).line_up()
+        await line.change(active=False)
+        paused = await browser.look()
+        closed = await german(line).line_up()
+        crowded = await german(line).line_up()
+        ended_at = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+        await line.change(active=True, ends_at=ended_at)
+        ended = await browser.look()
+        await line.ada.delete(line.path)
+        gone = await browser.look()
+        await service.database.pool.close()
+        busy = await browser.look()
+
+    answers = (arriving, waiting, full, paused, closed, crowded, ended, gone, busy)
+    pages = {state(page): said(page) for page in answers}
+    told = {
+        "arriving": "Einen Moment, wir halten Ihnen einen Platz frei.",
+        "waiting": "Sie sind gleich an der Reihe.",
+        "full": "Der Warteraum ist voll.",
+        "crowded": "Aus Ihrem Netz kommen gerade viele Menschen.",
+        "paused": "Der Veranstalter hat sie am ",
+        "closed": "Zurzeit kann sich niemand neu anstellen.",
+        "ended": "Diese Warteschlange ist beendet.",
+        "gone": "Diese Warteschlange gibt es nicht.",
+        "busy": "Hier ist gerade sehr viel los.",
+    }
+    assert {each: words in pages.get(each, "") for each, words in told.items()} == dict.fromkeys(told, True)
+    assert re.search(r"Sie versucht es in \d+ Sekunden? noch einmal\.", pages["crowded"])
+    assert "Warteraum" in pages["gone"]
+
+
+async def test_in_a_frame_the_way_in_is_told_in_german(line: Line) -> None:
+    browser = german(line)
+    browser.path += "/embed"
+    await browser.line_up()
+    await line.tick()
+
+    page = await browser.look()
+
+    assert state(page) == "released"
+    assert re.search(r'<a class="button" id="enter" [^>]*>Eintreten</a>', page.text)
+    assert re.search(r"Sie können bis zum \d+\. \w+ \d{4}, \d\d:\d\d UTC eintreten\.", said(page))
+
+
+async def test_what_an_organizer_wrote_cannot_turn_the_words_around_it(service: Service) -> None:
+    title, description = "\u202eelas\u2066 </bdi>", "\u2067\u202e\u0041"
+    line = await open_line(service, title=title, description=description)
+
+    page = await german(line).line_up()
+
+    assert "<h1><bdi>\u202eelas\u2066 &lt;/bdi&gt;</bdi></h1>" in page.text
+    assert f'<p class="said"><bdi>{description}</bdi></p>' in page.text
