@@ -26,7 +26,7 @@ format: .venv/.dev ## Bring the code into shape
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
-	@for each in registrations stock mcp queue; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
+	@for each in registrations stock mcp queue pages; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 
 lock: $(UV) ## Renew the lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --group build -o requirements-build.lock

@@ -131,11 +131,13 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         routes=[
+            *page_routes.routes(
+                database, runner, limits
+            ),  # a route is found after those before it: frequent ones first
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
-            *page_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
         caches=[ring.forgetting, credentials.forgetting],

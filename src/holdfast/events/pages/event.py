@@ -5,15 +5,15 @@ change that was committed is shown at the next request.
 """
 
 import datetime as dt
-import time
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import following
 from holdfast.events.events.zones import zone
+from holdfast.events.ids import id_of
 from holdfast.events.images.model import sizes, urls
-from holdfast.events.pages.form import form_of
+from holdfast.events.pages.form import form_of, period
 from holdfast.events.pages.markdown import one_line, rendered
 from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
 from holdfast.events.pages.price_line import draw
@@ -29,9 +29,6 @@ from holdfast.kit.pages.site import secured
 from holdfast.kit.problems import NOT_FOUND
 from holdfast.kit.runner import Run
 from holdfast.kit.secrets import Secret
-
-FRESH_SECONDS = 1800
-"""How long a page is kept though nothing changes: its form is good for two hours."""
 
 MAP = "https://www.openstreetmap.org"
 
@@ -56,11 +53,11 @@ class EventPage:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`."""
         named = request.scope["path_params"]
         language = language_of(request)
-        version: Version = await self._look(caller, LookAtEvent(event_id=number(named["event_id"])))
+        version: Version = await self._look(caller, LookAtEvent(event_id=id_of(named["event_id"])))
         if version.slug != named["slug"]:
             raise NOT_FOUND()
         moved = version.asked != version.event_id
-        key = (version.event_id, version.version, moved, language, int(time.time()) // FRESH_SECONDS)
+        key = (version.event_id, version.version, moved, language, period())
 
         async def render() -> Page:
             content: Content = await self._read(caller, ReadEvent(event_id=version.event_id))
@@ -105,13 +102,6 @@ class EventPage:
         }
         headers = secured(language, images=origin(settings))
         return page(SITE.render("pages/event.html", language=language, **values), headers)
-
-
-def number(text: str) -> int:
-    """The id in an address. Raises `not_found`."""
-    if text.isascii() and text.isdigit() and len(text) < 19 and text[0] != "0":
-        return int(text)
-    raise NOT_FOUND()
 
 
 def origin(settings: Settings) -> str:

@@ -3,6 +3,7 @@
 It is part of the page of an event, and a page of its own for a frame in any site. It needs no cookie and no key.
 """
 
+import time
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
@@ -95,6 +96,11 @@ def state_of(event: Open) -> State:
     if event.status == "active":
         return "open"
     return "waiting_list" if event.takes_registrations else "full"
+
+
+def period() -> int:
+    """Changes every half an hour: for so long a page with a form is kept, since the form is good for two hours."""
+    return int(time.time()) // 1800
 
 
 def tokens(secret: Secret) -> FormTokens:

@@ -25,6 +25,7 @@ from holdfast.kit.modes import batched, read_batched, single
 from holdfast.kit.operation import Operation
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
+from holdfast.kit.pages.rendered import Page, Pages, page
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.runner import Runner
@@ -71,6 +72,7 @@ class FormPage:
         self._opening, self._sign_up, self._send_details = runner[OPENING], runner[SIGN_UP], runner[SEND_DETAILS]
         self._limits = limits
         self._framed = framed
+        self._pages = Pages()
         self.access = Access("framed_form" if framed else "form")
         self._sending = Access(SIGN_UP.name, None, SIGN_UP.limit)
 
@@ -81,7 +83,7 @@ class FormPage:
         event: Opening = await self._opening(caller, asked)
         if request.method != "POST":
             if self._framed:
-                return self._page(event, language)
+                return await self._kept(event, language, request)
             return redirect(language.at(f"/organizers/{event.organizer_slug}/events/{event.id}"))
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
@@ -129,6 +131,15 @@ class FormPage:
         if isinstance(wanted, dict):
             raise Refused(422, errors=wanted)
         return wanted
+
+    async def _kept(self, event: Opening, language: Language, request: Request) -> Reply:
+        """The empty form. It is rendered when something has changed that it shows."""
+
+        async def render() -> Page:
+            reply = self._page(event, language)
+            return page(reply.content.decode(), reply.headers)
+
+        return (await self._pages.get((event, language, form.period()), render)).reply(request)
 
     def _page(self, event: Opening, language: Language, status: int = 200, headers: Any = (), **shown: Any) -> Reply:
         return SITE.page(

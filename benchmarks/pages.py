@@ -1,0 +1,167 @@
+"""Pages: that of an event, and its form in a frame, beside a constant page of the same size; polls beside a crowd.
+
+python -m benchmarks.pages [--help]
+"""
+
+import asyncio
+import itertools
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlencode
+
+import httpx2
+import typer
+import uvloop
+from rich.table import Table
+
+from benchmarks import load
+from benchmarks.stage import Best, holdfast, row, say, server
+from holdfast.kit import embedded
+
+SENTENCE = (
+    "An evening of **drawing** from life, for beginners and for those who draw every day. More at https://a.test/x. "
+)
+
+
+class Scene(NamedTuple):
+    """An organizer's key, its event, and the address to poll of somebody who is registered for it."""
+
+    key: str
+    slug: str
+    event: int
+    poll: str
+
+
+def main(
+    requests: Annotated[int, typer.Option(help="Requests in each run.")] = 20_000,
+    rounds: Annotated[int, typer.Option(help="Runs of each; the best is reported.")] = 3,
+    pace: Annotated[int, typer.Option(help="Forms a second that the crowd sends.")] = 200,
+) -> None:
+    """Measure the page of an event, the form in a frame, and polls while a crowd sends forms."""
+    url = embedded.database_url(embedded.scratch_directory(), "events")
+    environment = {
+        **os.environ,
+        "EVENTS_DATABASE_URL": url,
+        "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
+        "API_REGISTRATION_RATE_LIMIT": "1000000000",
+        "FORM_RATE_LIMIT": "1000000000",
+        "FORM_EVENT_RATE_LIMIT": "1000000000",
+    }
+    subprocess.run([holdfast(), "events", "migrate"], env=environment, check=True, capture_output=True)
+    table = Table(title=f"Pages: {requests:,} a run, best of {rounds}, 64 connections")
+    for heading in ("what", "ours", "floor", "ours/floor", "goal"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    with server([holdfast(), "events", "serve", "--port", "0", "--no-background"], environment) as ours:
+        scene = _scene(ours)
+        paths = {
+            "page of an event": f"/organizers/{scene.slug}/events/{scene.event}",
+            "form in a frame": f"/events/{scene.event}/embed",
+        }
+        for what, path in paths.items():
+            size = len(httpx2.get(f"http://127.0.0.1:{ours}{path}").content)
+            with server([sys.executable, "-m", "benchmarks.constant", str(size)], environment) as constant:
+                shown, floor = Best(), Best()
+                for _ in range(rounds):
+                    floor.take(load.run(constant, itertools.repeat(load.request("GET", path), requests)), 200)
+                    shown.take(load.run(ours, itertools.repeat(load.request("GET", path), requests)), 200)
+            row(table, f"{what}, {size / 1000:.1f} kB, a second", shown, floor, "≥ 0.5 of the floor")
+    with server([holdfast(), "events", "serve", "--port", "0"], environment) as ours:
+        uvloop.run(_alone_and_in_a_crowd(ours, table, pace))
+    say(table)
+
+
+async def _alone_and_in_a_crowd(port: int, table: Table, pace: int) -> None:
+    mine, theirs = _scene(port), _scene(port)
+    polls = itertools.repeat(load.request("GET", mine.poll, mine.key), 5_000)
+    alone = await _one_after_another(port, polls)
+    over = asyncio.Event()
+    crowd = asyncio.create_task(_crowd(port, theirs, pace, over))
+    await asyncio.sleep(1)
+    polls = itertools.repeat(load.request("GET", mine.poll, mine.key), 5_000)
+    beside = await _one_after_another(port, polls)
+    over.set()
+    say(f"  forms: {await crowd}", style="dim")
+    for share in (0.5, 0.99):
+        slower = beside.percentile(share) / alone.percentile(share)
+        table.add_row(
+            f"polls while {pace} forms a second come, p{share * 100:.0f}",
+            f"{beside.percentile(share) * 1000:.1f} ms",
+            f"{alone.percentile(share) * 1000:.1f} ms",
+            f"{slower:.2f}",
+            "≤ 2 times as long",
+        )
+
+
+async def _one_after_another(port: int, requests: Iterator[bytes]) -> load.Result:
+    """Send requests over four connections."""
+    latencies: list[float] = []
+    statuses: Counter[int] = Counter()
+
+    async def one(connection: load.Connection) -> None:
+        for each in requests:
+            sent = time.perf_counter()
+            status, _ = await connection.send(each)
+            latencies.append(time.perf_counter() - sent)
+            statuses[status] += 1
+
+    started = time.perf_counter()
+    connections = [await load.connect(port) for _ in range(4)]
+    await asyncio.gather(*(one(each) for each in connections))
+    return load.Result(time.perf_counter() - started, statuses, sorted(latencies))
+
+
+async def _crowd(port: int, scene: Scene, pace: int, over: asyncio.Event) -> Counter[int]:
+    """Send forms for an event at a steady pace, each by another person, until it is over."""
+    path = f"/events/{scene.event}/embed"
+    async with httpx2.AsyncClient() as client:
+        form = (await client.get(f"http://127.0.0.1:{port}{path}")).text
+    (token,) = re.findall(r'name="token" value="([^"]+)"', form)
+    statuses: Counter[int] = Counter()
+    idle: asyncio.Queue[load.Connection] = asyncio.Queue()
+    for _ in range(64):
+        idle.put_nowait(await load.connect(port))
+
+    async def send(number: int) -> None:
+        connection = await idle.get()
+        fields = {"email": f"crowd{number}@example.com", "name": "Ann", "website": "", "token": token}
+        statuses[(await connection.send(_form(path, fields)))[0]] += 1
+        idle.put_nowait(connection)
+
+    started = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for number in itertools.takewhile(lambda _: not over.is_set(), itertools.count()):
+            if (ahead := started + number / pace - time.perf_counter()) > 0:
+                await asyncio.sleep(ahead)
+            group.create_task(send(number))
+    return statuses
+
+
+def _form(path: str, fields: dict[str, str]) -> bytes:
+    """A form as it travels."""
+    body = urlencode(fields).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def _scene(port: int) -> Scene:
+    base = f"http://127.0.0.1:{port}/api"
+    slug = f"bench-{time.time_ns()}"
+    organizer = {"name": "Benchmark", "email": f"{slug}@example.com", "slug": slug}
+    answer = httpx2.post(f"{base}/organizers/register", json={"organizer": organizer}).json()
+    key = {"X-API-Key": answer["data"]["api_key"]["key"]}
+    event: dict[str, Any] = {"title": "Life drawing", "body": "\n\n".join([5 * SENTENCE] * 18), "price": 0}
+    event |= {"pricing_mode": "free", "capacity": 1_000_000, "datetime": "2099-01-01T00:00:00Z"}
+    id = httpx2.post(f"{base}/events", json={"event": event}, headers=key).json()["data"]["id"]
+    person = {"registration": {"event_id": id, "email": "one@example.com"}}
+    poll = httpx2.post(f"{base}/registrations", json=person, headers=key).json()["next"]["url"]
+    return Scene(key["X-API-Key"], slug, id, poll)
+
+
+if __name__ == "__main__":
+    typer.run(main)
