@@ -1,0 +1,82 @@
+"""A service behind a port of its own, and the page of a merchant in another origin that has its form in a frame."""
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.async_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
+from playwright.async_api import BrowserContext, Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from holdfast.events.settings import Settings
+from tests.serving import listener, running_already, serving
+from tests.support import Client, Service, running
+
+HEAD = '<!doctype html><link rel="icon" href="data:,"><h1>My site</h1>'
+DOCUMENT = Path(__file__).parents[2] / "docs/events/embed.md"
+
+
+@dataclass
+class Stage:
+    """A free event, its form, and the address of a page of another origin around it.
+
+    pasted    has the `embed_code` as it is
+    fitted    has the example of the document, which follows the height of the frame
+    """
+
+    service: Service
+    ada: Client
+    event: dict[str, Any]
+    base_url: str
+    pasted: str
+    fitted: str
+
+    @property
+    def form(self) -> str:
+        return self.event["embed_url"]
+
+
+@asynccontextmanager
+async def staged(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
+    """The service with an event of these fields."""
+    pages, others = listener(), listener()
+    base_url, other = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (pages, others))
+    async with running(settings.model_copy(update={"base_url": base_url})) as service:
+        ada = await service.organizer()
+        event = await ada.create_event(**fields)
+        [example] = re.findall(r"```html\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+
+        async def pasted(_: Request) -> HTMLResponse:
+            return HTMLResponse(f"{HEAD}{event['embed_code']}")
+
+        async def fitted(_: Request) -> HTMLResponse:
+            address = "https://events.example.com/events/7/embed"
+            assert address in example
+            return HTMLResponse(HEAD + example.replace(address, event["embed_url"]))
+
+        site = Starlette(routes=[Route("/pasted", pasted), Route("/fitted", fitted)])
+        async with serving(running_already(service.app), pages), serving(site, others):
+            yield Stage(service, ada, event, base_url, f"{other}/pasted", f"{other}/fitted")
+
+
+async def violations(page: Page) -> list[tuple[str, str]]:
+    """The rules of accessibility that a page breaks, each with the first place where it does."""
+    axe: Any = Axe()
+    return [(each["id"], each["nodes"][0]["html"]) for each in (await axe.run(page)).response["violations"]]
+
+
+class Watch:
+    """What went wrong in the pages of a browser, and which hosts they asked."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.failures: list[str] = []
+        self.hosts: set[str] = set()
+        context.on("weberror", lambda error: self.failures.append(str(error.error)))
+        context.on("console", lambda said: self.failures.append(said.text) if said.type == "error" else None)
+        context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
