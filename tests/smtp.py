@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
@@ -51,6 +51,7 @@ class Server:
                 (`RCPT ann@example.com`); each answer once, and the last one from then on unless it is empty
     received    the mails it has accepted, in order
     commands    (connection, command, argument) of everything it was told, in order
+    arrived     called after each mail, in the server's thread
     """
 
     def __init__(self, **options: Any) -> None:
@@ -60,6 +61,7 @@ class Server:
         self.received: list[Received] = []
         self.commands: list[tuple[int, str, str]] = []
         self.options = options
+        self.arrived: Callable[[], object] = lambda: None
         self._numbers: dict[int, int] = {}
         self._kept: list[Session] = []
         self._controller: Controller | None = None
@@ -148,6 +150,7 @@ class _Handler:
             return said
         assert isinstance(envelope.content, bytes)
         self._server.received.append(Received(number, envelope.rcpt_tos[0], envelope.content))
+        self._server.arrived()
         return "250 taken"
 
     async def handle_RSET(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
