@@ -77,10 +77,11 @@ def test_a_time_is_that_of_its_zone_in_summer_and_winter_and_names_it(
 
 def test_the_hour_that_comes_twice_is_told_apart_by_its_zone() -> None:
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    moments = first, first + timedelta(hours=1)
 
-    shown = [GERMAN.time(each, "Europe/Berlin") for each in (first, first + timedelta(hours=1))]
-
-    assert shown == ["02:30 MESZ", "02:30 MEZ"]
+    for given_in in (UTC, ZoneInfo("Europe/Berlin")):
+        shown = [GERMAN.time(each.astimezone(given_in), "Europe/Berlin") for each in moments]
+        assert shown == ["02:30 MESZ", "02:30 MEZ"]
 
 
 def test_a_moment_has_its_day_which_may_be_another_one_than_in_utc() -> None:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, urlencode
 from zoneinfo import ZoneInfo
 
@@ -47,7 +48,7 @@ class Language(Struct, frozen=True):
         return f"{path}{'&' if '?' in path else '?'}{urlencode({'lang': self.code})}"
 
     def number(self, number: int) -> str:
-        return format_decimal(number, locale=self.locale)
+        return _number(number, self.locale)
 
     def money(self, amount: int, currency: str, digits: int = 2) -> str:
         """An amount in minor units of a currency, as people write it; a whole amount without its zeros.
@@ -64,31 +65,55 @@ class Language(Struct, frozen=True):
 
     def date(self, moment: dt.datetime, zone: str) -> str:
         """The day of a moment in a zone: Saturday, November 21, 2026."""
-        return format_date(_local(moment, zone), "full", locale=self.locale)
+        return _date(_key(moment), zone, "full", self.locale)
 
     def time(self, moment: dt.datetime, zone: str, *, seconds: bool = False) -> str:
         """The time of a moment in a zone, with the zone: 7:30 PM EST, with seconds 7:30:05 PM EST."""
-        width = "medium" if seconds else "short"
-        return f"{format_time(_local(moment, zone), width, locale=self.locale)} {self.zone(moment, zone)}"
+        return _time(_key(moment), zone, "medium" if seconds else "short", self.locale)
 
     def moment(self, moment: dt.datetime, zone: str) -> str:
         """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
-        return f"{format_date(_local(moment, zone), 'long', locale=self.locale)}, {self.time(moment, zone)}"
+        return f"{_date(_key(moment), zone, 'long', self.locale)}, {self.time(moment, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
         """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 where a zone has none."""
-        local = _local(moment, zone)
-        name = get_timezone_name(local, "short", locale=self.locale)
-        # Ireland's standard time is in summer. CLDR would call it GMT.
-        if name[0] in "+-" or (name == "GMT" and local.utcoffset()):
-            name = local.tzname() or name
-        if name[0] not in "+-":
-            return name
-        return f"UTC{name[:3]}:{name[3:]}" if name[3:] else f"UTC{name}"
+        return _zone(_key(moment), zone, self.locale)
 
 
-def _local(moment: dt.datetime, zone: str) -> dt.datetime:
-    return moment.astimezone(ZoneInfo(zone))
+# Many pages show the same numbers and moments: a waiting room says to each visitor when it begins.
+
+
+def _key(moment: dt.datetime) -> dt.datetime:
+    """The second of a moment, in UTC: moments of a zone are equal also if its clocks went back between them."""
+    return moment.astimezone(dt.UTC).replace(microsecond=0)
+
+
+@lru_cache(10_000)
+def _number(number: int, locale: str) -> str:
+    return format_decimal(number, locale=locale)
+
+
+@lru_cache(1_000)
+def _date(moment: dt.datetime, zone: str, width: Literal["full", "long"], locale: str) -> str:
+    return format_date(moment.astimezone(ZoneInfo(zone)), width, locale=locale)
+
+
+@lru_cache(1_000)
+def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
+    local = moment.astimezone(ZoneInfo(zone))
+    return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
+
+
+@lru_cache(1_000)
+def _zone(moment: dt.datetime, zone: str, locale: str) -> str:
+    local = moment.astimezone(ZoneInfo(zone))
+    name = get_timezone_name(local, "short", locale=locale)
+    # Ireland's standard time is in summer. CLDR would call it GMT.
+    if name[0] in "+-" or (name == "GMT" and local.utcoffset()):
+        name = local.tzname() or name
+    if name[0] not in "+-":
+        return name
+    return f"UTC{name[:3]}:{name[3:]}" if name[3:] else f"UTC{name}"
 
 
 ENGLISH = Language("en", "English", "en_US")
