@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.events.mails.post import ANN, BOB, Post, body, entry, links
+from tests.events.pages.visitor import Visitor
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -175,3 +176,25 @@ async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(po
     assert [each.recipient for each in await post.deliver()] == [ANN]
     [(error,)] = await post.service.run_sql("select error from mails where outcome = 'failed'")
     assert error.startswith("Mail cannot be sent to this address")
+
+
+async def test_who_is_registered_again_gets_the_same_details_again(post: Post) -> None:
+    event = await event_of(post)
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"waitinglist_capacity": 2}})
+    for email in (ANN, BOB):
+        await post.sign_up(event["id"], email)
+    first = {each.recipient: body(each.mail) for each in await post.deliver()}
+    await post.service.run_sql("update registrations set received_at = received_at - interval '16 minutes'")
+
+    for email in (ANN, BOB):
+        await Visitor(post.service).send(event["id"], email=email)
+    again = {each.recipient: each.mail for each in await post.deliver()}
+
+    assert again.keys() == first.keys() == {ANN, BOB}
+    for email in (ANN, BOB):
+        text = body(again[email])
+        assert "Somebody has typed your address into the form again." in text
+        assert text.splitlines()[0] == first[email].splitlines()[0]
+        assert links(text) == links(first[email])
+        assert again[email]["List-Unsubscribe"]
+    assert entry(again[ANN])["METHOD"] == "PUBLISH"

@@ -179,7 +179,7 @@ async def test_the_details_of_an_older_registration_are_sent_to_its_address_once
     await service.run_sql("update registrations set received_at = received_at - interval '16 minutes'")
 
     async def details() -> int:
-        sent = await service.run_sql("select recipient from mails where kind = 'details'")
+        sent = await service.run_sql("select recipient from mails where kind = 'seat_again'")
         assert {*sent} <= {("ann@example.com",)}
         return len(sent)
 

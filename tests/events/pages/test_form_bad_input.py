@@ -63,6 +63,8 @@ async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
         f"{WORD}@example.com",
         f"{'a' * 250}@example.com",
         "\U0001f600",
+        "ann@-example.com",
+        "anné@example.com",
     ],
     ids=ascii,
 )
@@ -87,6 +89,13 @@ async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) 
         assert "at most 100 characters" in await form.refused(answer, 422)
         assert 'aria-describedby="name-error" autofocus' in answer.text
         assert value(answer, "email") == "ann@example.com"
+
+
+@pytest.mark.parametrize("name", ["Win at https://evil.example", "www.evil.com", "evil.com/x", "ben@example.com"])
+async def test_a_name_that_mail_programs_would_make_a_link_of_is_refused(form: Form, name: str) -> None:
+    answer = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=name)
+
+    assert "without an address of the web" in await form.refused(answer, 422)
 
 
 async def test_every_wrong_field_is_told_at_once(form: Form) -> None:

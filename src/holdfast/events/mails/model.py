@@ -7,13 +7,26 @@ from msgspec import Struct
 
 from holdfast.events.registrations.cancellation import cancels_until
 
-Kind = Literal["seat", "waitlisted", "promoted", "refused", "removed", "event_changed", "event_cancelled"]
+Kind = Literal[
+    "seat",
+    "waitlisted",
+    "promoted",
+    "refused",
+    "removed",
+    "seat_again",
+    "waitlisted_again",
+    "event_changed",
+    "event_cancelled",
+]
+"""The last two tell of a change of the event; those that end in `again` were asked for by the form."""
 
 STANDING: dict[Kind, tuple[str, ...]] = {
     "seat": ("registered",),
     "promoted": ("registered",),
     "waitlisted": ("waitlisted",),
     "refused": ("rejected",),
+    "seat_again": ("registered",),
+    "waitlisted_again": ("waitlisted",),
     "event_changed": ("registered", "waitlisted"),
     "event_cancelled": ("registered", "waitlisted"),
 }

@@ -36,6 +36,18 @@ def said(kind: Kind, reason: str | None, texts: Translations) -> Said:
                 _("You are on the waiting list of “%(title)s”."),
                 _("All seats are taken. When one becomes free for you, we tell you at once."),
             )
+        case "seat_again":
+            return Said(
+                _("You have a seat: %(title)s"),
+                _("You have a seat at “%(title)s”."),
+                _("Nothing has changed. Somebody has typed your address into the form again."),
+            )
+        case "waitlisted_again":
+            return Said(
+                _("You are on the waiting list: %(title)s"),
+                _("You are on the waiting list of “%(title)s”."),
+                _("Nothing has changed. Somebody has typed your address into the form again."),
+            )
         case "refused" if reason == "event_cancelled":
             return Said(
                 _("No seat: %(title)s"),

@@ -21,13 +21,13 @@ from holdfast.kit.pages.language import Language, named
 CODE = "code"
 """The name of the picture with the code, inside the mail."""
 
-WITH_CODE = {"seat", "promoted"}
-WITH_CALENDAR = {"seat", "promoted", "event_changed"}
+WITH_CODE = {"seat", "promoted", "seat_again"}
+WITH_CALENDAR = {"seat", "promoted", "seat_again", "event_changed"}
 TAKES_OUT = {"removed", "event_cancelled"}
-STANDS = {"seat", "promoted", "waitlisted", "event_changed"}
+STANDS = {"seat", "promoted", "waitlisted", "seat_again", "waitlisted_again", "event_changed"}
 """After these mails there is a registration, which can be looked at and cancelled."""
 
-UNASKED = {"waitlisted", "event_changed"}
+UNASKED = {"waitlisted", "seat_again", "waitlisted_again", "event_changed"}
 """Whoever does not want such mails can stop them with one click in the mail program (RFC 8058)."""
 
 

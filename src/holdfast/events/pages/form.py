@@ -9,13 +9,13 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from holdfast.events.registrations.sign_up import LONGEST_NAME, SignUp, is_address, written
+from holdfast.events.registrations.sign_up import LONGEST_NAME, SignUp, has_link, is_address, written
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
 from holdfast.kit.secrets import Secret
 
 State = Literal["open", "waiting_list", "full", "cancelled", "expired", "paid"]
-Wrong = Literal["missing", "malformed", "long"]
+Wrong = Literal["missing", "malformed", "long", "link"]
 Notice = Literal["old", "unseen", "moved", "crowded", "busy"]
 
 FIELDS = ("email", "name")
@@ -122,4 +122,6 @@ def checked(event_id: int, fields: Mapping[str, str], language: Language) -> Sig
         errors["email"] = "malformed"
     if name and len(name) > LONGEST_NAME:
         errors["name"] = "long"
+    elif name and has_link(name):
+        errors["name"] = "link"
     return errors or SignUp(event_id=event_id, email=email, name=name, language=language.code)

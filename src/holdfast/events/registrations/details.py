@@ -22,11 +22,12 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         with due as (
             update registrations set details_at = now() from users
              where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
-               and arrival = %(arrival)s and notify
+               and arrival = %(arrival)s and notify and status in ('registered', 'waitlisted')
                and (details_at is null or details_at < now() - interval '1 hour')
-         returning event_id, users.public_id as user_id, users.email, arrival, registrations.name, language)
+         returning event_id, users.public_id as user_id, users.email, arrival, registrations.name, language, status)
         insert into mails (kind, thread, recipient, arguments)
-        select 'details', 'registration ' || event_id || ' ' || user_id, email,
+        select case status when 'registered' then 'seat_again' else 'waitlisted_again' end,
+               'registration ' || event_id || ' ' || user_id, email,
                jsonb_build_object('event_id', event_id, 'user_id', user_id, 'arrival', arrival, 'name', name,
                                   'language', language)
           from due

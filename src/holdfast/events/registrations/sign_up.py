@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
+from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 from msgspec import Meta, Struct
 
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
@@ -20,6 +21,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import Email, canonical
 from holdfast.kit.batch import Locked
 from holdfast.kit.command import Command, Id
+from holdfast.kit.mail import NoAddress, envelope_address
 from holdfast.kit.modes import Batch
 from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem, refuses
 
@@ -27,6 +29,8 @@ LONGEST_NAME = 100
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
 """Kinds of characters that people do not see: control, format (such as bidi marks), and those that mean nothing."""
+
+_LINKS = LinkifyIt()
 
 _JOINERS = "\u200c\u200d"
 """Format characters that names of some languages are written with."""
@@ -65,14 +69,20 @@ def written(name: str) -> str | None:
 
 
 def is_address(email: str) -> bool:
-    """Whether a text may be an e-mail address, of characters that people see."""
+    """Whether mail can be sent to a text, which has only characters that people see."""
     if any(unicodedata.category(each) in _UNSEEN for each in email):
         return False
     try:
-        msgspec.convert(email, Email)
-    except msgspec.ValidationError:
+        envelope_address(msgspec.convert(email, Email))
+    except (msgspec.ValidationError, NoAddress):
         return False
     return True
+
+
+def has_link(name: str) -> bool:
+    """Whether a mail program would show a part of a name as a link. Mails greet people by their names, also at
+    addresses that strangers have typed."""
+    return _LINKS.test(name)  # pyright: ignore[reportUnknownMemberType] - not annotated
 
 
 @refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE)
