@@ -95,7 +95,8 @@ def _words(tokens: list[Token]) -> str:
     for token in tokens:
         if sum(map(len, words)) > 10 * SUMMARY:
             break
-        words += [each.content or " " for each in token.children or ()] + [" "]
+        words += [" " if each.type.endswith("break") else each.content for each in token.children or ()]
+        words.append(" ")
     return "".join(words)
 
 
@@ -136,7 +137,7 @@ def _name_links(state: StateCore) -> None:
             elif child.type == "image":
                 address = str(child.attrs["src"])
                 written += len(address)
-                words = _text(child.content.strip() or address)
+                words = _text(_words([child]).strip() or address)
                 if opened is None:
                     children += [Token("link_open", "a", 1, attrs={"href": address}), words]
                     children.append(Token("link_close", "a", -1))

@@ -23,8 +23,9 @@ async def look(reader: Reader, batch: Batch[LookAtEvent]) -> Sequence[Version | 
     return [found.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in wanted]
 
 
+@refuses(NOT_FOUND)
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> Content:
-    """Read what the page of an event shows. `look` has found that there is such an event, and none is ever deleted."""
+    """Read what the page of an event shows."""
     row = await find(reader, ADMIN, command.event_id)
     besides = await sql.find_besides(reader, command.event_id)
     assert besides

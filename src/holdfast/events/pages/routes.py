@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked, operations, outcome, own, registering
+from holdfast.events.pages.calendar_file import CalendarFile
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.organizer import OrganizerPage
 from holdfast.events.resources import Database
@@ -36,13 +37,15 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
         return Route(path, Handler(access, limits, answer, SITE.refuse))
 
     event = EventPage(settings, database.resources.secret, runner[LOOK], runner[READ])
+    calendar = CalendarFile(settings, runner[READ])
     organizer = OrganizerPage(settings, runner[READ_ORGANIZER])
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
+        *registering.routes(database, runner, limits),
+        page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
         page("/organizers/{slug}", organizer.access, organizer.answer),
         constant(SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
-        *registering.routes(database, runner, limits),
         *outcome.routes(database, runner, limits),
         *own.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js"),

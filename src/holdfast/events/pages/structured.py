@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 from markupsafe import Markup
@@ -10,6 +9,7 @@ from markupsafe import Markup
 from holdfast.events.events.model import EventRow
 from holdfast.events.pages.markdown import one_line
 from holdfast.events.pricing.model import digits
+from holdfast.kit.pages.language import clocked
 
 SCHEMA = "https://schema.org"
 
@@ -26,7 +26,7 @@ def structured(event: EventRow, *, address: str, organizer: tuple[str, str], sum
         "name": one_line(event.title),
         "description": summary,
         "url": address,
-        "startDate": event.datetime.astimezone(ZoneInfo(event.timezone or "UTC")).isoformat(),
+        "startDate": clocked(event.datetime, event.timezone or "UTC").isoformat(),
         "eventStatus": f"{SCHEMA}/{'EventCancelled' if event.status == 'cancelled' else 'EventScheduled'}",
         "organizer": {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]},
         "offers": _offer(event, address),

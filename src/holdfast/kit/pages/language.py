@@ -95,18 +95,18 @@ def _number(number: int, locale: str) -> str:
 
 @lru_cache(1_000)
 def _date(moment: dt.datetime, zone: str, width: Literal["full", "long"], locale: str) -> str:
-    return format_date(moment.astimezone(ZoneInfo(zone)), width, locale=locale)
+    return format_date(clocked(moment, zone), width, locale=locale)
 
 
 @lru_cache(1_000)
 def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
-    local = moment.astimezone(ZoneInfo(zone))
+    local = clocked(moment, zone)
     return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
 
 
 @lru_cache(1_000)
 def _zone(moment: dt.datetime, zone: str, locale: str) -> str:
-    local = moment.astimezone(ZoneInfo(zone))
+    local = clocked(moment, zone)
     name = get_timezone_name(local, "short", locale=locale)
     # Ireland's standard time is in summer. CLDR would call it GMT.
     if name[0] in "+-" or (name == "GMT" and local.utcoffset()):
@@ -114,6 +114,14 @@ def _zone(moment: dt.datetime, zone: str, locale: str) -> str:
     if name[0] not in "+-":
         return name
     return f"UTC{name[:3]}:{name[3:]}" if name[3:] else f"UTC{name}"
+
+
+def clocked(moment: dt.datetime, zone: str) -> dt.datetime:
+    """A moment by the clock of a zone; by that of UTC if the zone has no date for it, at the ends of the calendar."""
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except OverflowError:
+        return moment.astimezone(dt.UTC)
 
 
 ENGLISH = Language("en", "English", "en_US")

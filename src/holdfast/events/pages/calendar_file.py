@@ -1,0 +1,35 @@
+"""The calendar file of an event, `/events/<event_id>/calendar.ics`."""
+
+from holdfast.events.events.calendar import calendar
+from holdfast.events.ids import id_of
+from holdfast.events.pages.model import Content, ReadEvent
+from holdfast.events.settings import Settings
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import Access, Reply, Request
+from holdfast.kit.runner import Run
+
+
+class CalendarFile:
+    """Answers requests for the calendar files of events. `read` reads what the page of an event shows."""
+
+    access = Access("event_calendar")
+
+    def __init__(self, settings: Settings, read: Run) -> None:
+        self._settings = settings
+        self._read = read
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """The calendar file of the event in the address. Raises `not_found`."""
+        id = id_of(request.scope["path_params"]["event_id"])
+        content: Content = await self._read(caller, ReadEvent(event_id=id))
+        event = content.event
+        url = f"{self._settings.base_url}/organizers/{event.organizer_slug}/events/{event.id}"
+        method = "CANCEL" if event.cancelled_at else "PUBLISH"
+        file = calendar(
+            event, self._settings, url=url, stamp=content.now, method=method, organizer=content.organizer_name
+        )
+        headers = [
+            (b"cache-control", b"no-cache"),
+            (b"content-disposition", f'attachment; filename="event-{event.id}.ics"'.encode()),
+        ]
+        return Reply(200, file, headers, b"text/calendar; charset=utf-8")
