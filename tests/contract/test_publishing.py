@@ -43,6 +43,30 @@ async def test_the_embed_code_is_one_iframe_of_the_form(service: Service, title:
     assert event["embed_url"] == f"http://events.test/events/{event['id']}/embed"
 
 
+@requirement("events.form")
+@pytest.mark.parametrize("name", [{}, {"name": "Ann Lee"}], ids=["without a name", "with a name"])
+async def test_a_visitor_registers_on_the_form_without_a_key(service: Service, name: dict[str, str]) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    page = await service.http.get(event["embed_url"])
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    tags = Tags(page.text).found
+    [form] = [attributes for tag, attributes in tags if tag == "form"]
+    fields = {str(each["name"]): each for tag, each in tags if tag == "input"}
+    assert "required" in fields["email"]
+    assert "required" not in fields["name"]
+    sent = {"token": str(fields["token"]["value"]), "email": "ann@example.com", **name}
+    answer = await service.http.post(str(form["action"]), data=sent)
+    await service.settle()
+
+    assert answer.status_code == 303
+    [registration] = (await ada.get("/api/registrations")).json()["data"]
+    assert (registration["email"], registration["name"]) == ("ann@example.com", name.get("name"))
+    assert registration["status"] == "registered"
+    assert registration["user_id"]
+
+
 @requirement("events.images")
 async def test_an_event_without_photos_has_no_images(service: Service) -> None:
     event = await (await service.organizer()).create_event()

@@ -1,0 +1,106 @@
+"""Two people register in Chromium on a form in another site; one changes her mind, and the other gets her seat."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any
+
+from playwright.async_api import Browser, FrameLocator, Page, expect
+
+from holdfast.events.mails import sending
+from holdfast.events.registrations import settlement
+from holdfast.events.settings import Settings
+from tests.browser.registering import Stage, Watch, staged
+from tests.smtp import Server, mail_server
+from tests.support import eventually
+
+
+@contextlib.asynccontextmanager
+async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Run background work for as long as the block lasts."""
+    tasks = [asyncio.create_task(each) for each in loops]
+    try:
+        yield
+    finally:
+        for each in tasks:
+            each.cancel()
+        for each in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await each
+
+
+async def fill_in(page: Page, stage: Stage, email: str) -> FrameLocator:
+    """Register on the form in the other site. Returns the frame."""
+    await page.goto(stage.fitted)
+    frame = page.frame_locator("iframe")
+    await frame.get_by_label("E-mail address").fill(email)
+    await frame.get_by_label("E-mail address").press("Enter")
+    return frame
+
+
+async def mail(server: Server, email: str, subject: str) -> str:
+    """The text of a mail, once it has arrived."""
+
+    def found() -> list[str]:
+        return [
+            str(body.get_content())
+            for each in server.received
+            if each.recipient == email and str(each.mail["Subject"]).startswith(subject)
+            if (body := each.mail.get_body(("plain",)))
+        ]
+
+    await eventually(_soon(found), 30)
+    [text] = found()
+    return text
+
+
+def _soon(found: Callable[[], object]) -> Callable[[], Coroutine[Any, Any, object]]:
+    async def condition() -> object:
+        return found()
+
+    return condition
+
+
+def link(text: str) -> str:
+    [own] = re.findall(r"http\S+/registrations/\S+", text)
+    return own
+
+
+async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next_who_gets_a_mail_too(
+    chromium: Browser, settings: Settings
+) -> None:
+    with mail_server() as server:
+        async with staged(
+            settings.model_copy(update=server.settings), capacity=1, waitinglist_capacity=5, cancellation_hours=24
+        ) as stage:
+            contexts = [await chromium.new_context() for _ in range(2)]
+            watches = [Watch(each) for each in contexts]
+            ann, ben = [await each.new_page() for each in contexts]
+            database = stage.service.database
+
+            frame = await fill_in(ann, stage, "ann@example.com")
+            outcome = frame.get_by_role("status").get_by_role("heading")
+            await expect(outcome).to_have_text("We have received your registration.")
+            async with at_work(settlement.run(database), sending.run(database)):
+                await expect(outcome).to_have_text("You have a seat.", timeout=20_000)
+                assert ann.url == stage.fitted
+
+                frame = await fill_in(ben, stage, "ben@example.com")
+                outcome = frame.get_by_role("status").get_by_role("heading")
+                await expect(outcome).to_have_text("You are on the waiting list, place 1 of 1.", timeout=20_000)
+                await mail(server, "ben@example.com", "You are on the waiting list")
+
+                await ann.goto(link(await mail(server, "ann@example.com", "You have a seat")))
+                await expect(ann.get_by_role("heading", level=2)).to_have_text("You have a seat.")
+                await ann.get_by_role("button", name="Cancel my registration").click()
+                await expect(ann.get_by_role("heading", level=2)).to_have_text("Your registration is cancelled.")
+
+                await ben.goto(link(await mail(server, "ben@example.com", "You have a seat now")))
+                await expect(ben.get_by_role("heading", level=2)).to_have_text("You have a seat.")
+                await mail(server, "ann@example.com", "Your registration was cancelled")
+
+            [registration] = (await stage.ada.get("/api/registrations")).json()["data"]
+            assert (registration["email"], registration["status"]) == ("ben@example.com", "registered")
+            assert [each.failures for each in watches] == [[], []]
+            assert [await each.cookies() for each in contexts] == [[], []]
