@@ -1,0 +1,198 @@
+"""The public pages in Chromium: everybody can read them, they fit small screens and load nothing from elsewhere."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, expect
+
+from holdfast.events.settings import Settings
+from tests.browser.test_waiting_room import violations
+from tests.serving import listener, running_already, serving
+from tests.support import Client, Service, running
+
+BODY = """# What to expect
+
+An evening for **beginners**. More at https://example.com/studio.
+
+* Warm-up
+* One long pose
+
+> "The best two hours."
+
+`No photos.`
+
+![A map](https://elsewhere.example/map.png) <img src="https://elsewhere.example/pixel.png">
+"""
+FIELDS: dict[str, Any] = {
+    "title": "Life drawing with a live model " + "W" * 60,
+    "body": BODY,
+    "location_name": "Studio 4",
+    "address": "Uferstraße 8\n13357 Berlin",
+    "latitude": 52.55,
+    "longitude": 13.37,
+    "timezone": "Europe/Berlin",
+    "waitinglist_capacity": 2,
+}
+PRICES = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000, "currency": "EUR"}
+SERIES = {"recurrence_frequency": "weeks", "recurrence_interval": 2}
+
+
+@dataclass
+class Town:
+    """A service with an organizer whose events are in every state, by what is special about them."""
+
+    address: str
+    service: Service
+    pages: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@pytest.fixture
+async def town(settings: Settings) -> AsyncIterator[Town]:
+    at = listener()
+    address = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": address})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer("Studio am Fluss")
+        town = Town(address, service, {"start page": f"{address}/", "organizer": f"{address}/organizers/{ada.slug}"})
+        for name, special in {
+            "open": {},
+            "series": SERIES,
+            "moving price": {**PRICES, "capacity": 3},
+            "full": {"capacity": 1},
+            "cancelled": {},
+            "past": {},
+        }.items():
+            event = await ada.create_event(**{**FIELDS, **special})
+            town.pages[name] = event["public_url"]
+            await _become(service, ada, name, event["id"])
+        town.pages["no events"] = f"{address}/organizers/{(await service.organizer()).slug}"
+        town.pages["nowhere"] = f"{address}/organizers/nobody"
+        yield town
+
+
+async def _become(service: Service, ada: Client, state: str, id: int) -> None:
+    if state in {"full", "moving price"}:
+        for name in ("ann", "ben"):
+            await ada.register(id, email=f"{name}@example.com")
+            await service.settle()
+    elif state == "cancelled":
+        await ada.delete(f"/api/events/{id}")
+    elif state == "past":
+        await service.run_sql("update events set datetime = now() - interval '1 hour' where id = %(id)s", id=id)
+
+
+@dataclass
+class Watched:
+    """A page, and what went wrong in it."""
+
+    page: Page
+    wrong: list[str] = field(default_factory=list[str])
+
+
+async def watched(context: BrowserContext, address: str) -> Watched:
+    """A new page that notes what is said on its console, and requests to other hosts."""
+    found = Watched(await context.new_page())
+    found.page.on("pageerror", lambda error: found.wrong.append(str(error)))
+    found.page.on("console", lambda said: found.wrong.append(said.text) if "status of 404" not in said.text else None)
+    found.page.on(
+        "request", lambda request: None if request.url.startswith(address) else found.wrong.append(request.url)
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "language"),
+    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
+)
+async def test_every_page_is_accessible_fits_and_loads_nothing_from_elsewhere(
+    chromium: Browser, town: Town, scheme: Any, width: int, language: str
+) -> None:
+    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    watch = await watched(context, town.address)
+
+    for name, url in town.pages.items():
+        await watch.page.goto(f"{url}?lang={language}")
+        await expect(watch.page.locator("main")).to_be_visible()
+        assert await watch.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert await violations(watch.page) == [], name
+        assert await watch.page.evaluate("document.documentElement.lang") == language
+
+    assert watch.wrong == []
+    await context.close()
+
+
+async def test_the_first_paint_needs_one_answer_of_less_than_60_kilobytes(chromium: Browser, town: Town) -> None:
+    context = await chromium.new_context()
+    await context.add_init_script(
+        "addEventListener('DOMContentLoaded', () => { window.blocking = performance.getEntriesByType('resource')"
+        ".filter((each) => each.renderBlockingStatus === 'blocking').map((each) => each.name) })"
+    )
+    page = await context.new_page()
+
+    for name, url in town.pages.items():
+        answer = await page.goto(url)
+        assert answer
+        assert len(await answer.body()) < 60_000, name
+        assert await page.evaluate("window.blocking") == [], name
+    await context.close()
+
+
+async def test_a_text_of_ten_thousand_letters_leaves_the_page_below_60_kilobytes(town: Town) -> None:
+    ada = await town.service.organizer()
+    event = await ada.create_event(**{**FIELDS, "body": ("An evening of **drawing**, and talk. " * 7 + "\n\n") * 38})
+
+    page = await town.service.http.get(event["public_url"])
+
+    assert len(page.content) < 60_000
+
+
+async def test_without_scripts_every_page_says_the_same_but_for_the_clock_of_the_visitor(
+    chromium: Browser, town: Town
+) -> None:
+    texts: list[list[str]] = []
+    for scripts in (True, False):
+        context = await chromium.new_context(java_script_enabled=scripts, timezone_id="Europe/Berlin")
+        page = await context.new_page()
+        texts.append([])
+        for url in town.pages.values():
+            await page.goto(url)
+            texts[-1].append(await page.locator("main").inner_text())
+        await context.close()
+
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(("zone", "shown"), [("America/New_York", True), ("Europe/Paris", False)])
+async def test_visitors_whose_clock_differs_see_their_own_time_too(
+    chromium: Browser, town: Town, zone: str, shown: bool
+) -> None:
+    context = await chromium.new_context(timezone_id=zone, locale="en-US")
+    page = await context.new_page()
+    await page.goto(town.pages["open"])
+
+    own = page.locator("[data-moment]")
+    if shown:
+        await expect(own).to_contain_text("On your clock:")
+        await expect(own).to_contain_text("E")
+    else:
+        await expect(own).to_be_hidden()
+    await context.close()
+
+
+async def test_people_reach_the_form_and_the_calendar_by_keyboard(chromium: Browser, town: Town) -> None:
+    context = await chromium.new_context()
+    page = await context.new_page()
+    await page.goto(town.pages["open"])
+    reached: list[str] = []
+    for _ in range(12):
+        await page.keyboard.press("Tab")
+        reached.append(
+            await page.evaluate("(document.activeElement.name || document.activeElement.textContent).trim()")
+        )
+
+    assert reached[:3] == ["Studio am Fluss", "Add to calendar", "Show on a map"]
+    assert reached.index("email") < reached.index("name") < reached.index("Register")
+    assert "website" not in reached
+    await context.close()

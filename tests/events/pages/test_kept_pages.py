@@ -1,0 +1,156 @@
+"""Pages are rendered once for many, and never shown when something has changed."""
+
+import asyncio
+
+import pytest
+
+from holdfast.kit.pages.rendered import Page, Pages, page
+from tests.events.pages.reading import text
+from tests.support import Service, eventually
+
+
+async def test_a_browser_that_has_the_page_gets_a_short_answer_until_it_changes(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    first = await service.http.get(event["public_url"])
+    known = {"If-None-Match": first.headers["etag"]}
+
+    again = await service.http.get(event["public_url"], headers=known)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+    changed = await service.http.get(event["public_url"], headers=known)
+
+    assert (first.status_code, again.status_code, changed.status_code) == (200, 304, 200)
+    assert again.content == b""
+    assert first.headers["cache-control"] == "no-cache"
+    assert first.headers.get_list("cache-control") == ["no-cache"]
+    assert "Watercolours" in changed.text
+
+
+async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Service) -> None:
+    ada = await service.organizer("Ada Events")
+    event = await ada.create_event()
+    await service.http.get(event["public_url"])
+
+    await service.run_sql("update users set name = 'Ben Events' where id = %(id)s", id=ada.id)
+    renamed = await service.http.get(event["public_url"])
+    await service.run_sql("update events set datetime = clock_timestamp() + interval '300 ms'")
+    soon = await service.http.get(event["public_url"])
+
+    async def says_that_it_is_over() -> bool:
+        return "This event is over." in (await service.http.get(event["public_url"])).text
+
+    assert "Ben Events" in renamed.text
+    assert "This event is over." not in soon.text
+    await eventually(says_that_it_is_over)
+
+
+async def test_each_language_is_kept_by_itself(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    pages = [
+        await service.http.get(event["public_url"], headers={"Accept-Language": language})
+        for language in ("de", "en", "de", "en")
+    ]
+
+    assert ["Über diese Veranstaltung" in each.text for each in pages] == [True, False, True, False]
+
+
+async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(
+        title="Life drawing", datetime="2040-06-01T17:00:00Z", recurrence_frequency="weeks", recurrence_interval=2
+    )
+    planned = await service.http.get(event["public_url"])
+    await service.run_sql(
+        "insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency,"
+        " pricing_mode, price, recurrence_frequency, recurrence_interval, recurs_from, follows_id)"
+        " select organizer_id, 'The next one', body, datetime + interval '14 days', 5, 0, currency, pricing_mode, 0,"
+        " recurrence_frequency, recurrence_interval, recurs_from, id from events"
+    )
+    await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
+
+    page = await service.http.get(event["public_url"])
+
+    assert "Repeats every 2 weeks. Then again on Friday, June 15, 2040." in text(planned)
+    assert "The date you came for has passed. This is the next one." in page.text
+    assert "5 places left" in text(page)
+    assert (
+        f'<link rel="canonical" href="http://events.test/organizers/{ada.slug}/events/{event["id"] + 1}">' in page.text
+    )
+    assert f'action="/events/{event["id"] + 1}/registrations"' in page.text
+
+
+async def test_a_moving_price_is_told_with_its_bounds_and_its_history(service: Service) -> None:
+    ada = await service.organizer()
+    prices = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000, "currency": "EUR"}
+    event = await ada.create_event(capacity=3, **prices)
+    before = await service.http.get(event["public_url"])
+    await ada.register(event["id"], email="one@example.com")
+    await service.settle()
+
+    page = await service.http.get(event["public_url"])
+
+    assert "€25 The price moves with demand, between €10 and €60." in text(before)
+    assert "<svg" not in before.text
+    assert '<path d="M0 ' in page.text
+    price = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["current_price"]
+    assert f"it was €25 first, €25 at the lowest, €{price / 100:.2f} at the highest" in text(page).replace(".00", "")
+
+
+async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
+    pages, rendered = Pages(), 0
+    go_on = asyncio.Event()
+
+    async def render() -> Page:
+        nonlocal rendered
+        rendered += 1
+        await go_on.wait()
+        return page("<p>", [])
+
+    waiting = [asyncio.create_task(pages.get("key", render)) for _ in range(100)]
+    await asyncio.sleep(0)
+    # The first of them goes away.
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    found = await asyncio.gather(*waiting[1:])
+
+    assert rendered == 1
+    assert {each.content for each in found} == {b"<p>"}
+    assert (await pages.get("key", render)).content == b"<p>"
+    assert rendered == 1
+
+
+async def test_a_page_that_fails_is_rendered_again() -> None:
+    pages = Pages()
+
+    async def fail() -> Page:
+        raise LookupError
+
+    async def render() -> Page:
+        return page("<p>", [])
+
+    with pytest.raises(LookupError):
+        await pages.get("key", fail)
+    assert (await pages.get("key", render)).content == b"<p>"
+
+
+async def test_only_so_many_bytes_of_pages_are_kept() -> None:
+    pages, rendered = Pages(most=100_000), 0
+
+    async def render() -> Page:
+        nonlocal rendered
+        rendered += 1
+        return page("x" * 20_000, [])
+
+    async def huge() -> Page:
+        return page("x" * 200_000, [])
+
+    for number in range(20):
+        await pages.get(number, render)
+    assert len((await pages.get("huge", huge)).content) == 200_000
+    for number in reversed(range(20)):
+        await pages.get(number, render)
+
+    assert rendered == 20 + 16
