@@ -1,5 +1,6 @@
 """Visitors in Chromium register on the form, in a frame of another site and on a page of its own."""
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -7,7 +8,7 @@ from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, Watch, staged, violations
+from tests.browser.registering import DOCUMENT, Stage, Watch, staged, violations
 
 
 @pytest.fixture
@@ -220,3 +221,26 @@ async def test_the_pages_of_ones_own_registration_are_accessible_and_fit_small_s
     await look.at(ben, "registered")
     await stage.service.run_sql("update events set cancelled_at = now()")
     await look.at(ben, "registered")
+
+
+@pytest.mark.parametrize("lacks", ["", "allow-same-origin"], ids=["with all it needs", "without its origin"])
+async def test_in_a_sandbox_the_form_works_with_the_rights_that_the_document_names(
+    chromium: Browser, stage: Stage, lacks: str
+) -> None:
+    page = await (await chromium.new_context()).new_page()
+    await page.goto(stage.pasted)
+    rights = [each for each in re.findall(r"`(allow-[a-z-]+)`", DOCUMENT.read_text(encoding="utf-8")) if each != lacks]
+    await page.evaluate(
+        "rights => { const frame = document.querySelector('iframe').cloneNode();"
+        "frame.sandbox = rights; document.querySelector('iframe').replaceWith(frame) }",
+        " ".join(rights),
+    )
+    frame = page.frame_locator("iframe")
+
+    await frame.get_by_label("E-mail address").fill("ann@example.com")
+    await frame.get_by_role("button", name="Register").click()
+
+    if lacks:
+        await expect(frame.get_by_role("heading")).to_have_text("That was not sent from this site.")
+    else:
+        await expect(frame.get_by_role("status")).to_contain_text("We have received")

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.pages.visitor import Visitor, said, state, value
+from tests.faults.holder import holding
 from tests.support import Service, running
 
 
@@ -74,6 +75,20 @@ async def test_who_guesses_links_is_soon_refused(limited: Service, path: str) ->
 
     assert [each.status_code for each in pages] == [404] * 5 + [429] * 3
     assert {each.headers["content-type"] for each in pages} == {"text/html; charset=utf-8"}
+
+
+async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_was_typed(limited: Service) -> None:
+    event = await (await limited.organizer()).create_event()
+    visitor = Visitor(limited)
+    creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"
+
+    async with holding(limited.database.url, creation):
+        busy = await visitor.send(event["id"], email="ann@example.com", name="Ann")
+
+    assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+    assert "could not store your registration" in said(busy)
+    again = {name: value(busy, name) for name in ("token", "email", "name")}
+    assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
 async def test_without_its_database_the_form_asks_for_patience(limited: Service) -> None:

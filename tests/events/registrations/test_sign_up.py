@@ -1,0 +1,87 @@
+"""Many people sign up at once, in one statement; what a form asks for is decided for each of them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast.events.pages.registering import SIGN_UP
+from holdfast.events.registrations.sign_up import SignedUp, SignUp, written
+from holdfast.kit.caller import NOBODY
+from holdfast.kit.problems import Problem
+from holdfast.kit.runner import Runner
+from tests.support import Service
+
+
+async def sign_up(service: Service, *asked: tuple[int, str]) -> list[SignedUp | str]:
+    """Sign people up at the same time. Returns the answer, or the code of the refusal, for each."""
+    runner = Runner((SIGN_UP,), service.database)
+    commands = [SignUp(event_id=event_id, email=email, name=None, language="en") for event_id, email in asked]
+    answers: list[Any] = await asyncio.gather(
+        *(runner[SIGN_UP](NOBODY, each) for each in commands), return_exceptions=True
+    )
+    return [each.code if isinstance(each, Problem) else each for each in answers]
+
+
+async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> None:
+    ada = await service.organizer()
+    free = await ada.create_event()
+    paid = await ada.create_event(price=500, pricing_mode="fixed")
+    cancelled = await ada.create_event()
+    await ada.delete(f"/api/events/{cancelled['id']}")
+
+    ann, again, refused, gone, unknown, ben = await sign_up(
+        service,
+        (free["id"], "ann@example.com"),
+        (free["id"], "ANN@example.com"),
+        (paid["id"], "ann@example.com"),
+        (cancelled["id"], "ann@example.com"),
+        (4711, "ann@example.com"),
+        (free["id"], "ben@example.com"),
+    )
+
+    assert isinstance(ann, SignedUp)
+    assert isinstance(ben, SignedUp)
+    assert (ann.is_new, again) == (True, ann)
+    assert (refused, gone, unknown) == ("payment_unavailable", "event_cancelled", "not_found")
+    assert ann.link.arrival < ben.link.arrival
+    assert await service.run_sql("select count(*) from registrations") == [(2,)]
+
+
+async def test_a_batch_of_events_with_a_price_stores_nobody(service: Service) -> None:
+    ada = await service.organizer()
+    paid = await ada.create_event(price=500, pricing_mode="fixed")
+
+    assert {*await sign_up(service, *((paid["id"], f"x{number}@example.com") for number in range(20)))} == {
+        "payment_unavailable"
+    }
+    assert await service.run_sql("select count(*) from users where role = 'user'") == [(0,)]
+
+
+async def test_five_hundred_people_who_sign_up_at_once_have_links_of_their_own(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1_000)
+
+    answers = await sign_up(service, *((event["id"], f"x{number}@example.com") for number in range(500)))
+
+    links = {each.link for each in answers if isinstance(each, SignedUp)}
+    assert len(links) == 500
+    assert await service.settle() == 500
+
+
+async def test_who_is_known_for_longer_is_not_new(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [first] = await sign_up(service, (event["id"], "ann@example.com"))
+    assert isinstance(first, SignedUp)
+
+    for minutes, is_new in ((14, True), (16, False)):
+        await service.run_sql(
+            "update registrations set received_at = now() - %(minutes)s * interval '1 minute'", minutes=minutes
+        )
+        assert await sign_up(service, (event["id"], "ann@example.com")) == [SignedUp(first.link, is_new)]
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200b", "\u202e\u2066", "\x00\x1f", "\u200d"])
+def test_a_name_of_what_nobody_sees_is_no_name(name: str) -> None:
+    assert written(name) is None
