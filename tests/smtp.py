@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from email import message_from_bytes, policy
@@ -16,6 +17,8 @@ from tests.serving import listener
 NEVER = "never"
 """The server takes the command, and never answers."""
 
+_ID = re.compile(rb"^Message-ID: <(.+)>", re.MULTILINE | re.IGNORECASE)
+
 BREAK = "break"
 """The server takes the command, and closes the connection."""
 
@@ -24,24 +27,25 @@ class Received:
     """A mail that the server has accepted.
 
     connection    the number of its connection
+    message_id    its name, without angle brackets
     is_proved     whether the client has sent anything on this connection after it knew that the mail was accepted
+    is_wrong      whether an earlier copy was proved already when this one arrived
     """
 
     def __init__(self, connection: int, recipient: str, content: bytes) -> None:
         self.connection = connection
         self.recipient = recipient
         self.content = content
+        found = _ID.search(content)
+        self.message_id = found[1].decode() if found else ""
         self.is_proved = False
+        self.is_wrong = False
 
     @property
     def mail(self) -> EmailMessage:
         mail = message_from_bytes(self.content, policy=policy.default)
         assert isinstance(mail, EmailMessage)
         return mail
-
-    @property
-    def message_id(self) -> str:
-        return str(self.mail["Message-ID"])
 
 
 class Server:
@@ -50,6 +54,7 @@ class Server:
     answers     what it says instead of 250: by command (`MAIL`, `RCPT`, `DATA`), or by command and address
                 (`RCPT ann@example.com`); each answer once, and the last one from then on unless it is empty
     received    the mails it has accepted, in order
+    copies      the same mails, by their Message-IDs
     commands    (connection, command, argument) of everything it was told, in order
     arrived     called after each mail, in the server's thread
     """
@@ -59,6 +64,7 @@ class Server:
             self.port: int = free.getsockname()[1]
         self.answers: dict[str, list[str]] = {}
         self.received: list[Received] = []
+        self.copies: dict[str, list[Received]] = {}
         self.commands: list[tuple[int, str, str]] = []
         self.options = options
         self.arrived: Callable[[], object] = lambda: None
@@ -92,6 +98,13 @@ class Server:
     def connections(self) -> int:
         """How many connections have begun a mail."""
         return len({number for number, command, _ in self.commands if command == "MAIL"})
+
+    def take(self, received: Received) -> None:
+        copies = self.copies.setdefault(received.message_id, [])
+        received.is_wrong = any(each.is_proved for each in copies)
+        copies.append(received)
+        self.received.append(received)
+        self.arrived()
 
     def note(self, session: Session, command: str, argument: str = "") -> int:
         if id(session) not in self._numbers:
@@ -149,8 +162,7 @@ class _Handler:
         if said := await self._server.answer(server, "DATA", envelope.rcpt_tos[0]):
             return said
         assert isinstance(envelope.content, bytes)
-        self._server.received.append(Received(number, envelope.rcpt_tos[0], envelope.content))
-        self._server.arrived()
+        self._server.take(Received(number, envelope.rcpt_tos[0], envelope.content))
         return "250 taken"
 
     async def handle_RSET(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802

@@ -29,6 +29,8 @@ class Process:
         self, database_url: str, data_dir: Path, *options: str, service: str = "events", base_url: str = ""
     ) -> None:
         self._environment = {
+            # Thousands of mails would only be a load in tests of something else.
+            "API_REGISTRATION_NOTIFY": "false",
             **os.environ,
             f"{service.upper()}_DATABASE_URL": database_url,
             # The one that services in the test's own process use too.

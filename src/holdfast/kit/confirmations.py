@@ -40,7 +40,7 @@ class Confirmations:
         portion = list(self._waiting)
         while True:
             try:
-                await self._database.transact(lambda tx: outbox.end(tx, portion))
+                await self._database.read(lambda reader: outbox.end(reader, portion))
                 break
             except Problem as problem:
                 if problem.type is not SERVICE_UNAVAILABLE:

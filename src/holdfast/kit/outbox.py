@@ -152,16 +152,22 @@ async def measure(reader: Reader[Any]) -> None:
     OLDEST.set(oldest)
 
 
-async def end(tx: Tx[Any], ended: Sequence[Ended]) -> None:
-    """Store what came of attempts, by one statement."""
-    await tx.run(
+async def end(reader: Reader[Any], ended: Sequence[Ended]) -> None:
+    """Store what came of attempts.
+
+    It is one statement without a transaction around it: a process that is stopped in the middle of it locks no row.
+    """
+    await reader.value(
         """
-        update mails
-           set attempts = attempts + 1, outcome = each.outcome, error = each.error,
-               ended_at = case when each.outcome is not null then now() end,
-               due_at = now() + each.pause * interval '1 second'
-          from json_to_recordset(%(ended)s::json) as each (id bigint, outcome text, error text, pause float8)
-         where mails.id = each.id and mails.ended_at is null
+        with ended as (
+            update mails
+               set attempts = attempts + 1, outcome = each.outcome, error = each.error,
+                   ended_at = case when each.outcome is not null then now() end,
+                   due_at = now() + each.pause * interval '1 second'
+              from json_to_recordset(%(ended)s::json) as each (id bigint, outcome text, error text, pause float8)
+             where mails.id = each.id and mails.ended_at is null
+         returning 1)
+        select count(*) from ended
         """,
         {"ended": msgspec.json.encode(ended).decode()},
     )

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 import structlog
 from psycopg import AsyncConnection
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit import outbox
 from holdfast.kit.confirmations import Confirmations
@@ -66,7 +67,7 @@ async def run(database: Database[Any], render: Render) -> None:
         try:
             while True:
                 # The database logs when it is away, and when it is back.
-                with contextlib.suppress(NotLeading, psycopg.OperationalError):
+                with contextlib.suppress(NotLeading, psycopg.OperationalError, IdleInTransactionSessionTimeout):
                     # What was accepted before is stored first: only then is it known what is left to be sent.
                     await confirmations.settled()
                     async with leading(database) as lead:

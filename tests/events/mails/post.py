@@ -60,7 +60,7 @@ class Post:
 
     async def told(self) -> list[tuple[str, str]]:
         """Who got which kind of mail, of those that arrive now."""
-        arrived = {each.message_id.strip("<>").partition(".")[0]: each.recipient for each in await self.deliver()}
+        arrived = {each.message_id.partition(".")[0]: each.recipient for each in await self.deliver()}
         rows = await self.service.run_sql("select id::text, kind from mails order by id")
         return [(arrived[id], kind) for id, kind in rows if id in arrived]
 

@@ -57,7 +57,7 @@ async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: 
     body = server.received[0].mail.get_body(("plain",))
     assert body
     assert body.get_content().splitlines() == ["A seat.", ".", "End"]
-    assert server.received[0].message_id == "<1.5@events.example>"
+    assert server.received[0].message_id == "1.5@events.example"
     assert [command for _, command, _ in server.commands][-1] == "QUIT"
 
 

@@ -1,6 +1,10 @@
 """Each mail is sent once, by one process, whatever the mail server does."""
 
+import contextlib
+
+import psycopg
 import pytest
+from psycopg_pool import PoolTimeout
 
 from holdfast.events.settings import Settings
 from holdfast.kit import outbox, sender
@@ -164,3 +168,26 @@ async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_co
             await all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
+
+
+async def test_no_mail_is_lost_or_sent_again_when_the_database_drops_every_connection(
+    service: Service, server: Server
+) -> None:
+    others = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> %s"
+    async with sending(service):
+        with psycopg.connect(service.database.url, autocommit=True) as connection:
+            for count in (0, 8, 16, 24, 32):
+                await post(service, *PEOPLE[count : count + 8])
+                await eventually(lambda count=count: reached(server, count + 4))
+                connection.execute(others, [connection.info.backend_pid])
+                await eventually(lambda: is_back(service))
+        await all_ended(service)
+
+    assert {each.recipient for each in server.received} == {*PEOPLE}
+    assert not any(each.is_wrong for each in server.received)
+
+
+async def is_back(service: Service) -> bool:
+    with contextlib.suppress(psycopg.OperationalError, PoolTimeout):
+        return bool(await service.run_sql("select true"))
+    return False

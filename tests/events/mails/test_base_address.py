@@ -1,0 +1,30 @@
+"""Mails have links to the service, so a process that does not know its address sends none."""
+
+import asyncio
+import contextlib
+
+from structlog.testing import capture_logs
+
+from holdfast.events.mails import sending
+from tests.events.mails.post import ANN, Post
+from tests.support import eventually, running
+
+
+async def test_a_process_without_the_address_of_the_service_sends_nothing_and_says_so(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    settings = post.service.database.resources.settings.model_copy(update={"base_url": ""})
+
+    with capture_logs() as logs:
+        async with running(post.service.database.resources.settings) as another:
+            object.__setattr__(another.database.resources, "settings", settings)
+            loop = asyncio.create_task(sending.run(another.database))
+            await eventually(lambda: asyncio.sleep(0, logs))
+            loop.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await loop
+
+    assert [each["event"] for each in logs] == [
+        "this process sends no mails: set EVENTS_BASE_URL, since mails have links to the service"
+    ]
+    assert [each.recipient for each in await post.deliver()] == [ANN]
