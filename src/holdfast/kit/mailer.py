@@ -225,7 +225,8 @@ class FileMailer:
         """Write a mail whole, or not at all. A mail that is sent again replaces its file."""
         path = self._directory / f"{message.message_id.partition('@')[0]}.eml"
         content = message.encoded(self._sender)
-        self._directory.mkdir(parents=True, exist_ok=True)
+        # Mails have links that let their reader act: nobody else on this machine may read them.
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
         part = path.with_suffix(".part")
         with part.open("wb") as file:

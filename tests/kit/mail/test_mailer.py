@@ -199,6 +199,7 @@ async def test_without_a_server_mails_are_files_and_a_second_copy_replaces_the_f
 
     [file] = (tmp_path / "mail").iterdir()
     assert file.name == "1.5.eml"
+    assert file.parent.stat().st_mode & 0o777 == 0o700
     assert message_from_bytes(file.read_bytes(), policy=policy.default)["To"] == "ann@example.com"
 
 
