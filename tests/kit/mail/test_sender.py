@@ -5,6 +5,7 @@ import contextlib
 import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
+from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit import outbox, sender
@@ -77,6 +78,20 @@ async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
     assert {*(await states(service)).values()} == {("sent", 1)}
+
+
+async def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(service: Service, server: Server) -> None:
+    server.answers["MAIL"] = ["421 later"] * 20 + [""]
+    with capture_logs() as logs:
+        async with sending(service):
+            await post(service, *PEOPLE[:2])
+            await all_ended(service)
+
+    assert [each["event"] for each in logs if "mails" in each["event"]] == [
+        "mails cannot be sent; trying until they can",
+        "mails are sent again",
+    ]
+    assert len([command for _, command, _ in server.commands if command == "MAIL"]) > 20
 
 
 @pytest.mark.parametrize("said", ["550 not from you", "421 too many mails", NEVER, BREAK])
