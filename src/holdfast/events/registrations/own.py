@@ -125,25 +125,35 @@ async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
 
 
 OWN: LiteralString = """
-    select registrations.event_id, own.user_id, registrations.arrival, registrations.status::text,
-           registrations.reason, registrations.notify, registrations.promoted_at,
-           extract(epoch from clock_timestamp() - registrations.received_at)::integer as age,
-           case when registrations.status = 'waitlisted'
-                then (select count(*) from registrations as others
-                       where others.event_id = registrations.event_id and others.status = 'waitlisted'
-                         and (others.received_at, others.arrival)
-                             <= (registrations.received_at, registrations.arrival))
-                else 0 end as position,
+    -- Of those who ask about one waiting list, each knows who is the next before it. They count only the people
+    -- between them, so the list is counted once for all of them.
+    with found as (
+        select own.user_id as public_id, registrations.*,
+               lag(received_at, 1, '-infinity') over line as last_received_at,
+               lag(registrations.arrival, 1, 0::bigint) over line as last_arrival
+          from json_to_recordset(%(own)s::json) as own (event_id bigint, user_id text, arrival bigint)
+         cross join lateral (select id from users where public_id = own.user_id limit 1) as users
+         cross join lateral (select * from registrations
+                              where event_id = own.event_id and user_id = users.id limit 1) as registrations
+         where registrations.arrival = own.arrival
+        window line as (partition by registrations.event_id, status order by received_at, registrations.arrival))
+    select found.event_id, found.public_id as user_id, found.arrival, found.status::text, found.reason, found.notify,
+           found.promoted_at, extract(epoch from clock_timestamp() - found.received_at)::integer as age,
+           (sum(people_between.number)
+                over (partition by found.event_id, found.status order by found.received_at, found.arrival))::bigint
+           as position,
            events.title, events.datetime, events.timezone, events.location_name, events.address,
            events.cancellation_hours, events.cancelled_at, events.waitlisted_count as waiting,
            organizers.name as organizer_name, organizers.slug as organizer_slug, clock_timestamp() as now
-      from json_to_recordset(%(own)s::json) as own (event_id bigint, user_id text, arrival bigint)
-     cross join lateral (select id from users where public_id = own.user_id limit 1) as users
-     cross join lateral (select * from registrations
-                          where event_id = own.event_id and user_id = users.id limit 1) as registrations
-     cross join lateral (select * from events where id = own.event_id limit 1) as events
+      from found
+     cross join lateral (select count(*) as number from registrations as others
+                          where found.status = 'waitlisted' and others.status = 'waitlisted'
+                            and others.event_id = found.event_id
+                            and (others.received_at, others.arrival) > (last_received_at, last_arrival)
+                            and (others.received_at, others.arrival) <= (found.received_at, found.arrival))
+           as people_between
+     cross join lateral (select * from events where id = found.event_id limit 1) as events
      cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizers
-     where registrations.arrival = own.arrival
 """
 
 
