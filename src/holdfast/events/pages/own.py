@@ -4,6 +4,7 @@ Looking changes nothing: programs that check mails follow the links in them. Who
 """
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any, Literal
 
 import segno
@@ -139,8 +140,12 @@ class OwnPages:
         }
 
 
+@lru_cache(1_000)
 def qr(text: str) -> Markup:
-    """A text as a QR code, to be shown in a page. It is dark on light in any colour scheme, so that it can be read."""
+    """A text as a QR code, to be shown in a page. It is dark on light in any colour scheme, so that it can be read.
+
+    It takes 10 ms of the processor, so it is kept for those who look again.
+    """
     code = segno.make(text, error="m", micro=False)
     return Markup(code.svg_inline(border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None, omitsize=True))  # noqa: S704 - only the code
 
