@@ -28,6 +28,9 @@ SENTENCE = (
     "An evening of **drawing** from life, for beginners and for those who draw every day. More at https://a.test/x. "
 )
 
+PATIENCE = 10
+"""Seconds after which a form without an answer is counted with the status 0."""
+
 
 class Scene(NamedTuple):
     """An organizer's key, its event, and the address to poll of somebody who is registered for it."""
@@ -130,7 +133,12 @@ async def _crowd(port: int, scene: Scene, pace: int, over: asyncio.Event) -> Cou
     async def send(number: int) -> None:
         connection = await idle.get()
         fields = {"email": f"crowd{number}@example.com", "name": "Ann", "website": "", "token": token}
-        statuses[(await connection.send(_form(path, fields)))[0]] += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                status, _ = await connection.send(_form(path, fields))
+        except (TimeoutError, ConnectionError):
+            status, connection = 0, await load.connect(port)
+        statuses[status] += 1
         idle.put_nowait(connection)
 
     started = time.perf_counter()

@@ -4,8 +4,10 @@ import contextlib
 import re
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Generator
 from pathlib import Path
+from threading import Thread
 
 import httpx2
 from rich.console import Console
@@ -57,6 +59,8 @@ def server(command: list[str], environment: dict[str, str]) -> Generator[int]:
         for line in process.stdout:
             if address := re.search(r"http://127\.0\.0\.1:(\d+)", line):
                 port = int(address[1])
+                # A server that logs much would stop at a full pipe.
+                Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
                 httpx2.get(f"http://127.0.0.1:{port}/", timeout=30)
                 yield port
                 break

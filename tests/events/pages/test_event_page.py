@@ -1,11 +1,13 @@
 """The page of an event tells people everything they need to decide."""
 
+from tests.contract.requirements import requirement
 from tests.events.pages.reading import text
 from tests.support import Service
 
 PAGE = {"Accept": "text/html"}
 
 
+@requirement("events.public-page")
 async def test_the_public_address_of_an_event_is_a_page(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     event = await ada.create_event(title="Life drawing", body="Bring a **pencil**. https://example.com/studio")
@@ -21,6 +23,8 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
     )
     assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
     assert "10 places left" in text(page)
+    organizer = await service.http.get(f"/organizers/{ada.slug}", headers=PAGE)
+    assert (organizer.status_code, organizer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "<strong>Free</strong>" in page.text
 
 
