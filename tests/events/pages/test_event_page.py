@@ -1,13 +1,11 @@
 """The page of an event tells people everything they need to decide."""
 
-from tests.contract.requirements import requirement
 from tests.events.pages.reading import text
 from tests.support import Service
 
 PAGE = {"Accept": "text/html"}
 
 
-@requirement("events.public-page")
 async def test_the_public_address_of_an_event_is_a_page(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     event = await ada.create_event(title="Life drawing", body="Bring a **pencil**. https://example.com/studio")
