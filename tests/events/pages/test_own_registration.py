@@ -254,5 +254,5 @@ async def test_pages_are_in_the_language_of_the_browser(service: Service) -> Non
 
     assert "Sie haben einen Platz." in said(german)
     assert '<html lang="de">' in german.text
-    assert "Meine Anmeldung absagen" in said(chosen)
+    assert "Meine Anmeldung stornieren" in said(chosen)
     assert "/cancel?lang=de" in chosen.text
