@@ -80,9 +80,8 @@ class Known(Struct):
 
     @property
     def until(self) -> dt.datetime:
-        """Until when the person can cancel. A place on the waiting list can be cancelled until the event begins."""
-        hours = self.cancellation_hours if self.standing == "registered" else 0
-        return cancels_until(self.datetime, hours, self.promoted_at)
+        """Until when the person can cancel."""
+        return cancels_until(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
 
 
 def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:

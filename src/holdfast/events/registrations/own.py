@@ -74,9 +74,8 @@ class Own(Struct, frozen=True):
 
     @property
     def until(self) -> dt.datetime:
-        """Until when it can be handed back. A place on the waiting list can be until the event begins."""
-        hours = self.cancellation_hours if self.status == "registered" else 0
-        return cancels_until(self.datetime, hours, self.promoted_at)
+        """Until when it can be handed back."""
+        return cancels_until(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
     @property
     def can_be_cancelled(self) -> bool:
