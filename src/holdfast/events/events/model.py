@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from holdfast.events.events.zones import unknown_zone
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
+from holdfast.events.paths import event_path
 from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
 from holdfast.events.pricing.payment import Payment, payment
 from holdfast.events.settings import Settings
@@ -237,7 +238,7 @@ class EventRow(Struct):
 
 def present(row: EventRow, settings: Settings) -> Event:
     """The public form of a stored event."""
-    public_url = f"{settings.base_url}/organizers/{row.organizer_slug}/events/{row.id}"
+    public_url = settings.base_url + event_path(row.organizer_slug, row.id)
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
     embed_code = (
         f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '

@@ -9,6 +9,7 @@ from msgspec import Struct
 from holdfast.events.events.calendar import calendar
 from holdfast.events.mails.model import Arguments, Kind, Known
 from holdfast.events.mails.texts import said
+from holdfast.events.paths import event_path
 from holdfast.events.pricing.model import digits
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Resources
@@ -61,7 +62,7 @@ def write(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Re
     sentences = said(kind, caused.reason, SITE.texts(language))
     title = plain(known.title)
     own = own_url(settings, resources.secret, caused.event_id, caused.user_id, caused.arrival)
-    page = f"{settings.base_url}/organizers/{known.organizer_slug}/events/{known.id}"
+    page = settings.base_url + event_path(known.organizer_slug, known.id)
     zone = known.timezone or "UTC"
     letter = Letter(
         language=language,

@@ -7,6 +7,7 @@ from argon2 import PasswordHasher
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
+from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, canonical, new_public_ids
 from holdfast.kit.caller import Caller
@@ -42,7 +43,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     if id is None:
         raise SERVICE_UNAVAILABLE("Somebody registered the same address or slug just now.", retry_after=1)
     key = await mint(tx, id, "First key")
-    path = f"/organizers/{command.slug}"
+    path = organizer_path(command.slug)
     return Registered(
         Authentication(HEADER, f"Send the key in the {HEADER} header of every request. It is not shown again."),
         key,

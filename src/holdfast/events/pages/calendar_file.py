@@ -1,8 +1,8 @@
 """The calendar file of an event, `/events/<event_id>/calendar.ics`."""
 
 from holdfast.events.events.calendar import calendar
-from holdfast.events.ids import id_of
 from holdfast.events.pages.model import Content, ReadEvent
+from holdfast.events.paths import event_path, id_of
 from holdfast.events.settings import Settings
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Reply, Request
@@ -23,7 +23,7 @@ class CalendarFile:
         id = id_of(request.scope["path_params"]["event_id"])
         content: Content = await self._read(caller, ReadEvent(event_id=id))
         event = content.event
-        url = f"{self._settings.base_url}/organizers/{event.organizer_slug}/events/{event.id}"
+        url = self._settings.base_url + event_path(event.organizer_slug, event.id)
         method = "CANCEL" if event.cancelled_at else "PUBLISH"
         file = calendar(
             event, self._settings, url=url, stamp=content.now, method=method, organizer=content.organizer_name

@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode, urlsplit
 from holdfast.events.events.model import EventRow
 from holdfast.events.events.recurrence import following
 from holdfast.events.events.zones import zone
-from holdfast.events.ids import id_of
 from holdfast.events.images.model import sizes, urls
 from holdfast.events.pages.form import form_of, period
 from holdfast.events.pages.markdown import one_line, rendered
 from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
 from holdfast.events.pages.price_line import draw
 from holdfast.events.pages.structured import structured
+from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.pricing.model import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -69,13 +69,13 @@ class EventPage:
         settings, event = self._settings, content.event
         body = await rendered(event.body)
         images = urls(event.image_keys, settings)
-        organizer = f"{settings.base_url}/organizers/{event.organizer_slug}"
-        address = f"{organizer}/events/{event.id}"
+        organizer = organizer_path(event.organizer_slug)
+        address = settings.base_url + event_path(event.organizer_slug, event.id)
         values: dict[str, Any] = {
             "event": event,
             "title": one_line(event.title),
             "organizer_name": content.organizer_name,
-            "organizer_path": language.at(f"/organizers/{event.organizer_slug}"),
+            "organizer_path": language.at(organizer),
             "summary": body.summary,
             "body": body.html,
             "photos": [sizes(key, content.sizes.get(key), settings) for key in event.image_keys],
@@ -95,7 +95,7 @@ class EventPage:
             "structured": structured(
                 event,
                 address=address,
-                organizer=(content.organizer_name, organizer),
+                organizer=(content.organizer_name, settings.base_url + organizer),
                 summary=body.summary,
                 images=images,
             ),

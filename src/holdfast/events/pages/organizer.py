@@ -8,6 +8,7 @@ from holdfast.events.images.model import Picture, sizes
 from holdfast.events.pages.event import origin
 from holdfast.events.pages.markdown import one_line
 from holdfast.events.pages.model import Card, Organizer, ReadOrganizer
+from holdfast.events.paths import organizer_path
 from holdfast.events.pricing.model import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
@@ -41,7 +42,7 @@ class OrganizerPage:
         if not _SLUG.fullmatch(slug):
             raise NOT_FOUND()
         organizer: Organizer = await self._read(caller, ReadOrganizer(slug=slug, after=place(request.query)))
-        address = f"{self._settings.base_url}/organizers/{slug}"
+        address = self._settings.base_url + organizer_path(slug)
         content = SITE.render(
             "pages/organizer.html",
             language=language,

@@ -8,6 +8,7 @@ import random
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked
+from holdfast.events.paths import event_path
 from holdfast.events.registrations.links import OUTCOME
 from holdfast.events.registrations.own import LookAtOwn, Own
 from holdfast.events.resources import Database
@@ -66,7 +67,7 @@ class OutcomePage:
             own=own,
             zone=own.timezone or "UTC",
             refresh=seconds_to_look_again(own.age) if own.status == "pending" else None,
-            event_address=language.at(f"/organizers/{own.organizer_slug}/events/{own.event_id}"),
+            event_address=language.at(event_path(own.organizer_slug, own.event_id)),
         )
 
     def refuse(self, problem: Problem, request: Request) -> Reply:

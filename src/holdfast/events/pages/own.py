@@ -12,6 +12,7 @@ from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked
+from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.registrations import links, own
 from holdfast.events.registrations.links import OWN, Link
 from holdfast.events.registrations.own import Cancelled, CancelOwn, LookAtOwn, Own, StopMails
@@ -129,12 +130,11 @@ class OwnPages:
 
     def _values(self, found: Own, language: Language) -> dict[str, Any]:
         """The values that the templates share."""
-        organizer = f"/organizers/{found.organizer_slug}"
         return {
             "own": found,
             "zone": found.timezone or "UTC",
-            "organizer_path": language.at(organizer),
-            "event_path": language.at(f"{organizer}/events/{found.event_id}"),
+            "organizer_path": language.at(organizer_path(found.organizer_slug)),
+            "event_path": language.at(event_path(found.organizer_slug, found.event_id)),
             "form_path": language.at(f"/events/{found.event_id}/registrations"),
             "calendar_path": language.at(f"/events/{found.event_id}/calendar.ics"),
         }

@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.ids import id_of
 from holdfast.events.pages import form, opening
 from holdfast.events.pages.opening import FindOpening, Opening
+from holdfast.events.paths import event_path, id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.registrations import details, links, sign_up
 from holdfast.events.registrations.details import SendDetails
@@ -84,7 +84,7 @@ class FormPage:
         if request.method != "POST":
             if self._framed:
                 return await self._kept(event, language, request)
-            return redirect(language.at(f"/organizers/{event.organizer_slug}/events/{event.id}"))
+            return redirect(language.at(event_path(event.organizer_slug, event.id)))
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
         try:
@@ -150,6 +150,6 @@ class FormPage:
             headers=headers,
             event=event,
             zone=event.timezone or "UTC",
-            address=language.at(f"/organizers/{event.organizer_slug}/events/{event.id}"),
+            address=language.at(event_path(event.organizer_slug, event.id)),
             form=form.form_of(event, self._secret, language, framed=self._framed, **shown),
         )

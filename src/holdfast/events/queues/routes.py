@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.ids import id_of
+from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomVisit, estimated_wait
