@@ -24,6 +24,8 @@ CODE = "code"
 
 WITH_CODE = {"seat", "promoted", "seat_again"}
 WITH_CALENDAR = {"seat", "promoted", "seat_again", "event_changed"}
+"""These mails put the event into the calendar of whoever has a seat."""
+
 TAKES_OUT = {"removed", "event_cancelled"}
 STANDS = {"seat", "promoted", "waitlisted", "seat_again", "waitlisted_again", "event_changed"}
 """After these mails there is a registration, which can be looked at and cancelled."""
@@ -98,8 +100,8 @@ def write(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Re
 def _facts(kind: Kind, known: Known, language: Language) -> list[Fact]:
     _ = SITE.texts(language).gettext
     zone = known.timezone or "UTC"
-    when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)} ({zone})"
-    facts = [Fact(_("Date"), when)]
+    when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)}"
+    facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
     if place := ", ".join(plain(each) for each in (known.location_name, known.address) if each):
         facts.append(Fact(_("Place"), place, is_foreign=True))
     if kind in STANDS and known.amount_paid:
@@ -147,9 +149,10 @@ def _code(own: str, wanted: bool) -> list[Attachment]:
 def _calendar(
     mail: Mail, kind: Kind, caused: Arguments, known: Known, settings: Settings, url: str
 ) -> list[Attachment]:
-    if kind not in WITH_CALENDAR | TAKES_OUT:
+    has_entry = kind in WITH_CALENDAR and known.standing == "registered"
+    if not has_entry and kind not in TAKES_OUT:
         return []
-    method = "CANCEL" if kind in TAKES_OUT else "PUBLISH"
+    method = "PUBLISH" if has_entry else "CANCEL"
     content = calendar(
         known,
         settings,
