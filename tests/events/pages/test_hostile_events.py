@@ -16,7 +16,7 @@ HOSTILE = [
     '"\' onmouseover=alert(1) x="',
     "<!--<script>",
     "]]><img src=x onerror=alert(1)>",
-    "{{ 7 * 7 }}{% raw %}",
+    "{{ 7777 * 7777 }}{% raw %}",
     "\u202egnp.exe\u2066",
     "javascript:alert(1)",
     "&lt;b&gt;&amp;",
@@ -55,7 +55,7 @@ async def test_a_hostile_text_stays_a_text_in_every_place_of_a_page(service: Ser
         assert not any(name.startswith("on") or name == "style" for _, each in elements for name in each)
         for _, attributes in elements:
             assert not (attributes.get("href") or "").lower().startswith(("javascript:", "data:"))
-        assert "49" not in page.text if "7 * 7" in text else True
+        assert "60481729" not in page.text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
