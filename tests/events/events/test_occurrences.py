@@ -1,7 +1,8 @@
 """An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
 
-from holdfast.events.events.recurrence import occurrence_to_show
 from holdfast.events.images.retention import clear_photos
+from holdfast.events.pages.opening import find_openings
+from holdfast.events.pages.sql import find_versions
 from holdfast.kit.steps import Steps
 from tests.events.events.series import EVENING, all_events, goes_on, past
 from tests.events.photos.steps import a_day_passes, photo, upload
@@ -107,7 +108,12 @@ async def test_a_moving_price_counts_from_the_day_its_occurrence_was_created(ser
 
 
 async def to_show(service: Service, event_id: int) -> int | None:
-    return await service.database.read(lambda tx: occurrence_to_show(tx, event_id))
+    """The event that the page and the form of an event are for."""
+    versions = await service.database.read(lambda reader: find_versions(reader, [event_id]))
+    openings = await service.database.read(lambda reader: find_openings(reader, [event_id]))
+    [page] = [each.event_id for each in versions] or [None]
+    assert [page] == ([each.id for each in openings] or [None])
+    return page
 
 
 async def test_a_link_to_a_past_occurrence_leads_to_the_one_ahead(service: Service) -> None:

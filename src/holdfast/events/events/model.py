@@ -2,7 +2,7 @@
 
 import datetime as dt
 from html import escape
-from typing import Annotated, Literal
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -16,6 +16,13 @@ from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
 
 Status = Literal["active", "expired", "full", "cancelled"]
+STATUS: LiteralString = """
+    case when events.cancelled_at is not null then 'cancelled'
+         when events.datetime <= now() then 'expired'
+         when events.registered_count >= events.capacity then 'full'
+         else 'active' end"""
+"""The status of a row of `events`."""
+
 Frequency = Annotated[
     Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
 ]

@@ -9,6 +9,7 @@ locks the passed event first creates the next one, and a unique key prevents a s
 import asyncio
 import datetime as dt
 from collections.abc import Mapping
+from typing import LiteralString
 
 import msgspec
 from dateutil.relativedelta import relativedelta
@@ -150,22 +151,17 @@ async def next_to_continue(reader: Reader) -> float | None:
     )
 
 
-async def occurrence_to_show(reader: Reader, event_id: int) -> int | None:
-    """The id of the event whose page a link to `event_id` shows; None when there is no such event.
+SHOWN: LiteralString = """
+    line as (
+        select id as asked, id, 0 as place, cancelled_at is null and datetime <= now() as passed
+          from events where id = any(%(event_ids)s)
+        union all
+        select asked, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
+          from line join events as next on next.follows_id = line.id
+         where line.passed),
+    shown as (select distinct on (asked) asked, id from line order by asked, place desc)"""
+"""For `with recursive`: in `shown` the event that links to each of `event_ids` show, if there is one.
 
-    It is the event itself until that has passed. Then it is the next occurrence that has not passed or was cancelled,
-    or else the last occurrence.
-    """
-    return await reader.value(
-        """
-        with recursive line as (
-            select id, 0 as place, cancelled_at is null and datetime <= now() as passed
-              from events where id = %(id)s
-            union all
-            select next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-              from line join events as next on next.follows_id = line.id
-             where line.passed)
-        select id from line order by place desc limit 1
-        """,
-        {"id": event_id},
-    )
+It is the event itself until that has passed. Then it is the next occurrence that has not passed or was cancelled, or
+else the last occurrence.
+"""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
-from holdfast.events.events.model import EventRow
+from holdfast.events.events.model import STATUS, EventRow
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
 
-EVENT: LiteralString = """
+EVENT: LiteralString = f"""
 select
     events.id, events.organizer_id, events.title, events.body, events.datetime, events.capacity,
     events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
@@ -15,10 +15,7 @@ select
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
     events.cancelled_at, events.inserted_at,
-    case when events.cancelled_at is not null then 'cancelled'
-         when events.datetime <= now() then 'expired'
-         when events.registered_count >= events.capacity then 'full'
-         else 'active' end as status,
+    {STATUS} as status,
     organizers.slug as organizer_slug, organizers.payouts_ready
   from events join users as organizers on organizers.id = events.organizer_id
 """

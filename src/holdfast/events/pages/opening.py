@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.events.events.model import Status
+from holdfast.events.events.model import STATUS, Status
+from holdfast.events.events.recurrence import SHOWN
 from holdfast.events.ids import EventId
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.resources import Reader
@@ -43,32 +44,18 @@ async def find(reader: Reader, batch: Batch[FindOpening]) -> Sequence[Opening | 
 
 
 async def find_openings(reader: Reader, event_ids: Sequence[int]) -> list[Opening]:
-    """One row for each of the events that exists.
-
-    An event is shown itself until it has passed; then it is the next of its series that has not passed or was
-    cancelled, or else the last.
-    """
+    """One row for each of the events that exists."""
     return await reader.rows(
         Opening,
-        """
-        with recursive line as (
-            select id as asked, id, 0 as place, cancelled_at is null and datetime <= now() as passed
-              from events where id = any(%(event_ids)s)
-            union all
-            select asked, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-              from line join events as next on next.follows_id = line.id
-             where line.passed)
-        select distinct on (asked) asked, events.id, title, datetime, timezone, pricing_mode,
-               case when cancelled_at is not null then 'cancelled'
-                    when datetime <= now() then 'expired'
-                    when registered_count >= capacity then 'full'
-                    else 'active' end as status,
+        f"""
+        with recursive {SHOWN}
+        select asked, events.id, title, datetime, timezone, pricing_mode,
+               {STATUS} as status,
                registered_count < capacity or waitlisted_count < waitinglist_capacity as takes_registrations,
                organizers.slug as organizer_slug
-          from line
-          join events on events.id = line.id
+          from shown
+          join events on events.id = shown.id
           join users as organizers on organizers.id = organizer_id
-         order by asked, place desc
         """,
         {"event_ids": list(event_ids)},
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from holdfast.events.events.recurrence import SHOWN
 from holdfast.events.pages.model import Card, PricePoint, Version
 from holdfast.events.resources import Reader
 
@@ -15,28 +16,21 @@ MOST_PRICES = 1_000
 async def find_versions(reader: Reader, event_ids: Sequence[int]) -> list[Version]:
     """What links to these events show, by one row for each event that exists.
 
-    It is the event itself until that has passed. Then it is the next occurrence that has not passed or was cancelled,
-    or else the last occurrence. `xmin` is the transaction that wrote a row last, so no change keeps the version.
+    `xmin` is the transaction that wrote a row last, so no change keeps the version.
     """
     return await reader.rows(
         Version,
-        """
-        with recursive line as (
-            select id as asked, organizer_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
-              from events where id = any(%(event_ids)s)
-            union all
-            select asked, line.organizer_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-              from line join events as next on next.follows_id = line.id
-             where line.passed)
-        select distinct on (asked) asked, shown.id as event_id, askeds.slug,
-               concat_ws('.', shown.xmin, organizers.xmin, shown.datetime <= now(),
+        f"""
+        with recursive {SHOWN}
+        select asked, events.id as event_id, askeds.slug,
+               concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(),
                          (select string_agg(photos.xmin::text, '.' order by key)
-                            from photos where key = any(shown.image_keys))) as version
-          from line
-          join events as shown on shown.id = line.id
-          join users as organizers on organizers.id = shown.organizer_id
-          join users as askeds on askeds.id = line.organizer_id
-         order by asked, place desc
+                            from photos where key = any(events.image_keys))) as version
+          from shown
+          join events on events.id = shown.id
+          join users as organizers on organizers.id = events.organizer_id
+          join events as asked_events on asked_events.id = asked
+          join users as askeds on askeds.id = asked_events.organizer_id
         """,
         {"event_ids": list(event_ids)},
     )
