@@ -33,3 +33,16 @@ async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("No mail with the id 7 waits or has failed. This was looked for in ")
+
+
+async def test_no_text_of_a_stranger_acts_on_the_terminal_of_an_operator(service: Service) -> None:
+    ada = await service.organizer("Ada \x1b]0;owned\x07\u202e Events")
+    event = await ada.create_event()
+    await ada.register(event["id"], email="x\x1b[2j@example.com")
+    await service.settle()
+
+    [mail] = (await on(service, "mail", "list")).stdout.splitlines()
+    [organizer] = (await on(service, "organizer", "list")).stdout.splitlines()
+
+    assert mail.split("\t")[3] == r"x\x1b[2j@example.com"
+    assert organizer.split("\t")[3] == r"Ada \x1b]0;owned\x07\u202e Events"

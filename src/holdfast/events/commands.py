@@ -152,7 +152,12 @@ def subjects(slug: Slug) -> None:
 
 def _row(*fields: object) -> str:
     """A line with tabs between the fields, so that no field contains one."""
-    return "\t".join("-" if each is None else " ".join(str(each).split()) for each in fields)
+    return "\t".join("-" if each is None else _visible(" ".join(str(each).split())) for each in fields)
+
+
+def _visible(text: str) -> str:
+    """A text that a stranger may have written. What would act on the terminal is shown as `\\x1b`."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _time(moment: "datetime") -> str:
