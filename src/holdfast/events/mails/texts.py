@@ -69,7 +69,7 @@ def said(kind: Kind, reason: str | None, texts: Translations) -> Said:
             return Said(
                 _("Another date or place: %(title)s"),
                 _("The date or the place of “%(title)s” has changed."),
-                _("Your registration holds. If you cannot come any more, please cancel it."),
+                _("Your registration is still valid. If you cannot come any more, please cancel it."),
             )
         case "event_cancelled":
             return Said(

@@ -27,13 +27,13 @@ SHOWN_SECONDS = 86_400
 def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
     """The routes of the page."""
 
-    def page(path: str, *, framed: bool) -> Route:
+    def route(path: str, *, framed: bool) -> Route:
         page = OutcomePage(database, runner, limits, framed=framed)
         return Route(path, Handler(page.access, limits, page.answer, page.refuse), methods=("GET", "HEAD"))
 
     return [
-        page("/registrations/{link}/outcome", framed=False),
-        page("/registrations/{link}/outcome/embed", framed=True),
+        route("/registrations/{link}/outcome", framed=False),
+        route("/registrations/{link}/outcome/embed", framed=True),
         *SITE.assets("pages/outcome.js"),
     ]
 

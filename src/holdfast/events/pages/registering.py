@@ -43,14 +43,15 @@ _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILA
 def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
     """The routes of the form."""
 
-    def page(path: str, *, framed: bool) -> Route:
-        page = FormPage(database, runner, limits, framed=framed)
+    def route(path: str, *, framed: bool) -> Route:
+        form_page = FormPage(database, runner, limits, framed=framed)
         methods = ("GET", "HEAD", "POST")
-        return Route(path, Handler(page.access, limits, page.answer, page.refuse, methods=methods), methods=methods)
+        handler = Handler(form_page.access, limits, form_page.answer, form_page.refuse, methods=methods)
+        return Route(path, handler, methods=methods)
 
     return [
-        page("/events/{event_id}/registrations", framed=False),
-        page("/events/{event_id}/embed", framed=True),
+        route("/events/{event_id}/registrations", framed=False),
+        route("/events/{event_id}/embed", framed=True),
         *SITE.assets("pages/embed.js"),
     ]
 
