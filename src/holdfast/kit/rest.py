@@ -7,8 +7,7 @@ import contextlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from itertools import compress
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -38,7 +37,7 @@ from holdfast.kit.handler import (
 from holdfast.kit.keys import Authenticate, credential
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.paths import leads_somewhere, moved, segments, without_slash
+from holdfast.kit.paths import Paths, fields_of, leads_somewhere, moved, segments, without_slash
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, METHOD_NOT_ALLOWED, NOT_FOUND, ErrorBody, invalid
 from holdfast.kit.runner import Run, Runner
 from holdfast.kit.validation import malformed
@@ -46,10 +45,17 @@ from holdfast.kit.validation import malformed
 Methods = dict[str, "Endpoint"]
 
 
+class Direct(NamedTuple):
+    """A handler outside the table, and the fields of its path, each with the place of its part."""
+
+    handler: ASGIApp
+    fields: Mapping[str, int]
+
+
 class Table:
     """The table of operations as an ASGI application. It finds the operation of a path by a dictionary look-up.
 
-    Other handlers with fixed paths can be added. All other requests are passed to `otherwise`, whose middleware runs
+    Other handlers can be added, by their paths. All other requests are passed to `otherwise`, whose middleware runs
     only for those.
     """
 
@@ -64,34 +70,37 @@ class Table:
         otherwise: Starlette,
         error_body: ErrorBody,
     ) -> None:
-        self._static: dict[str, Methods] = {}
-        # By the number of parts, by which of them are literal, and by those.
-        self._with_fields: dict[int, dict[tuple[bool, ...], dict[tuple[str, ...], Methods]]] = {}
+        self._methods: Paths[Methods] = Paths()
         self._refuse = envelope(error_body)
         for operation in operations:
             if not operation.route:
                 continue
-            methods = self._methods(operation)
+            methods = self._methods.setdefault(operation.path, {})
             methods[operation.method] = Endpoint(operation, runner[operation], authenticate, limits, self._refuse)
-        self._handlers = handlers
+        self._fixed = {path: handler for path, handler in handlers.items() if "{" not in path}
+        self._direct: Paths[Direct] = Paths()
+        for path in handlers.keys() - self._fixed.keys():
+            self._direct.setdefault(path, Direct(handlers[path], fields_of(path)))
         self.otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if handler := self._handlers.get(scope.get("path", "")):
+        if handler := self._fixed.get(scope.get("path", "")):
             await handler(scope, receive, send)
-            return
-        if scope["type"] != "http":
+        elif scope["type"] != "http":
             await self.otherwise(scope, receive, send)
-            return
-        parts = segments(scope)
-        methods = self._static.get(scope["path"]) or self._find(parts)
-        request = Request(scope, receive, send, dict(scope["headers"]))
-        if methods is None:
-            if self._has_moved(scope, parts):
-                await moved(scope).send(request)
+        else:
+            parts = segments(scope)
+            if methods := self._methods.find(scope["path"], parts):
+                await self._operate(methods, Request(scope, receive, send, dict(scope["headers"])), parts)
+            elif direct := self._direct.find(scope["path"], parts):
+                scope["path_params"] = {name: parts[place] for name, place in direct.fields.items()}
+                await direct.handler(scope, receive, send)
+            elif self._has_moved(scope, parts):
+                await moved(scope).send(Request(scope, receive, send, {}))
             else:
                 await self.otherwise(scope, receive, without_sniffing(send))
-            return
+
+    async def _operate(self, methods: Methods, request: Request, parts: Sequence[str]) -> None:
         # A path that answers GET also answers HEAD; the server leaves out the body.
         if endpoint := methods.get("GET" if request.method == "HEAD" else request.method):
             reply = await endpoint(request, parts)
@@ -105,22 +114,8 @@ class Table:
         path = without_slash(scope)
         if path is None or leads_somewhere(scope["path"], scope, self.otherwise.routes):
             return False
-        known = path in self._handlers or path in self._static or self._find(parts[:-1]) is not None
+        known = path in self._fixed or bool(self._methods.find(path, parts[:-1]) or self._direct.find(path, parts[:-1]))
         return known or leads_somewhere(path, scope, self.otherwise.routes)
-
-    def _methods(self, operation: Operation) -> Methods:
-        if not operation.path_fields:
-            return self._static.setdefault(operation.path, {})
-        parts = operation.path.split("/")
-        mask = tuple(not part.startswith("{") for part in parts)
-        index = self._with_fields.setdefault(len(parts), {}).setdefault(mask, {})
-        return index.setdefault(tuple(compress(parts, mask)), {})
-
-    def _find(self, parts: Sequence[str]) -> Methods | None:
-        for mask, index in self._with_fields.get(len(parts), {}).items():
-            if (methods := index.get(tuple(compress(parts, mask)))) and "" not in parts[1:]:
-                return methods
-        return None
 
 
 def without_sniffing(send: Send) -> Send:
@@ -208,8 +203,7 @@ class CommandReader:
 
     def __init__(self, operation: Operation) -> None:
         self._kind = operation.command
-        parts = operation.path.split("/")
-        self._places = {part[1:-1]: place for place, part in enumerate(parts) if part.startswith("{")}
+        self._places = fields_of(operation.path)
         self._in_path = {field.name: field for field in fields(self._kind) if field.name in self._places}
         self._elsewhere = tuple(field.name for field in fields(self._kind) if field.name not in self._places)
         self._takes_body = operation.takes_body

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp
 
 from holdfast.kit import mcp, metrics, rest
 from holdfast.kit.database import Database
+from holdfast.kit.handler import Handler
 from holdfast.kit.jobs import Job, Periodic, work
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
@@ -95,6 +97,8 @@ class Service:
                     await stack.enter_async_context(self.background())
                 gc.freeze()  # What start-up made stays until the end: the garbage collector leaves it out.
                 gc.set_threshold(10_000, 20)
+                # Threads that write mails and pages give way to the loop ten times as soon as they do by default.
+                sys.setswitchinterval(0.0005)
                 yield
 
         async def ready(_: Request) -> Response:
@@ -123,7 +127,7 @@ class Service:
             self.runner,
             self.authenticate,
             self.limits,
-            handlers={**self.handlers, **self._for_agents()},
+            handlers={**_direct(self.routes), **self.handlers, **self._for_agents()},
             otherwise=plain,
             error_body=self.error_body,
         )
@@ -179,6 +183,12 @@ async def _forever(loop: Loop, database: Database[Any]) -> None:
 
 def _name(loop: Loop) -> str:
     return f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
+
+
+def _direct(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
+    """Our own handlers among the routes, by their paths. They are found by a look-up, without the router."""
+    ours = [each for each in routes if isinstance(each, Route) and isinstance(each.endpoint, Handler)]
+    return {each.path: each.endpoint for each in ours if ":" not in each.path}
 
 
 def _page(path: str, respond: Callable[[], Response]) -> Route:

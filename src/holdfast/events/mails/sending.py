@@ -13,6 +13,7 @@ from holdfast.events.resources import Database, Resources
 from holdfast.kit import sender
 from holdfast.kit.mail import Message
 from holdfast.kit.outbox import Mail
+from holdfast.kit.pace import give_way
 
 log = structlog.get_logger()
 
@@ -35,14 +36,13 @@ async def render(database: Database, mails: Sequence[Mail]) -> list[Message | No
     ]
     known = await database.read(lambda reader: sql.find(reader, asked))
 
-    def written() -> list[Message | None]:
-        return [
-            write(mail, kind, each, known[place], resources)
-            if place in known and is_true(kind, each, known[place])
-            else None
-            for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True))
-        ]
-
     resources: Resources = database.resources
-    # Codes and templates take milliseconds each, for which nothing else is to wait.
-    return await asyncio.to_thread(written)
+    messages: list[Message | None] = []
+    for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True)):
+        if place in known and is_true(kind, each, known[place]):
+            # Codes and templates take milliseconds each, for which nothing else is to wait.
+            messages.append(await asyncio.to_thread(write, mail, kind, each, known[place], resources))
+            await give_way()
+        else:
+            messages.append(None)
+    return messages

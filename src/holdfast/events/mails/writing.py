@@ -2,7 +2,6 @@
 
 from io import BytesIO
 
-import segno
 from markupsafe import Markup
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ from holdfast.events.mails.model import Arguments, Kind, Known
 from holdfast.events.mails.texts import said
 from holdfast.events.paths import event_path
 from holdfast.events.pricing.model import digits
+from holdfast.events.registrations.code import code
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Resources
 from holdfast.events.settings import Settings
@@ -142,7 +142,7 @@ def _code(own: str, wanted: bool) -> list[Attachment]:
     if not wanted:
         return []
     picture = BytesIO()
-    segno.make(own, error="m", micro=False).save(picture, kind="png", scale=5, border=4)
+    code(own).save(picture, kind="png", scale=5, border=4)
     return [Attachment(picture.getvalue(), "image/png", "code.png", cid=CODE)]
 
 

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, Literal
 
-import segno
 from markupsafe import Markup
 from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.registrations import links, own
+from holdfast.events.registrations.code import code
 from holdfast.events.registrations.links import OWN, Link
 from holdfast.events.registrations.own import Cancelled, CancelOwn, LookAtOwn, Own, StopMails
 from holdfast.events.resources import Database
@@ -142,12 +142,12 @@ class OwnPages:
 
 @lru_cache(1_000)
 def qr(text: str) -> Markup:
-    """A text as a QR code, to be shown in a page. It is dark on light in any colour scheme, so that it can be read.
+    """The code of a registration, to be shown in a page. It is dark on light in any colour scheme, to be readable.
 
-    It takes 10 ms of the processor, so it is kept for those who look again.
+    It takes milliseconds of the processor, so it is kept for those who look again.
     """
-    code = segno.make(text, error="m", micro=False)
-    return Markup(code.svg_inline(border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None, omitsize=True))  # noqa: S704 - only the code
+    drawn = code(text)
+    return Markup(drawn.svg_inline(border=4, dark="#000", light="#fff", svgclass="qr", lineclass=None, omitsize=True))  # noqa: S704 - only the code
 
 
 def _gone(problem: Problem, language: Language, status: int = 410) -> Reply:

@@ -1,0 +1,41 @@
+"""What a path leads to is found by a look-up."""
+
+import pytest
+
+from holdfast.kit.paths import Paths, fields_of
+
+
+@pytest.fixture
+def paths() -> Paths[str]:
+    paths: Paths[str] = Paths()
+    for path in ("/", "/events", "/events/{id}", "/events/{id}/embed", "/organizers/{slug}/events/{id}"):
+        paths.setdefault(path, path)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("/", "/"),
+        ("/events", "/events"),
+        ("/events/7", "/events/{id}"),
+        ("/events/embed", "/events/{id}"),
+        ("/events/7/embed", "/events/{id}/embed"),
+        ("/organizers/ada/events/7", "/organizers/{slug}/events/{id}"),
+    ],
+)
+def test_a_path_leads_to_its_value(paths: Paths[str], asked: str, found: str) -> None:
+    assert paths.find(asked, asked.split("/")) == found
+
+
+@pytest.mark.parametrize("asked", ["", "/event", "/events/", "/events//embed", "/events/7/", "/organizers//events/7"])
+def test_an_unknown_path_and_an_empty_field_lead_nowhere(paths: Paths[str], asked: str) -> None:
+    assert paths.find(asked, asked.split("/")) is None
+
+
+def test_a_path_keeps_the_value_it_got_first(paths: Paths[str]) -> None:
+    assert paths.setdefault("/events/{id}", "another") == "/events/{id}"
+
+
+def test_fields_are_named_with_the_places_of_their_parts() -> None:
+    assert fields_of("/organizers/{slug}/events/{id}") == {"slug": 2, "id": 4}
