@@ -109,12 +109,12 @@ def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
     assert not new.signer("streams").accepts("a text", "\u00e9")
 
 
-def test_a_shortened_signature_is_accepted_down_to_32_characters() -> None:
-    signer = ONE.signer("links")
-    signature = signer.sign("7")
+def test_a_signature_has_as_many_digits_as_its_signer_says_and_no_part_of_it_is_accepted() -> None:
+    for length in (32, 64):
+        signer = ONE.signer("links", length)
+        signature = signer.sign("7")
 
-    assert signer.accepts("7", signature)
-    assert signer.accepts("7", signature[:32])
-    assert not signer.accepts("7", signature[:31])
-    assert not signer.accepts("7", "")
-    assert not signer.accepts("7", signature + "0")
+        assert len(signature) == length
+        assert signer.accepts("7", signature)
+        for other in (signature[:-1], signature + "0", signature[:31], ""):
+            assert not signer.accepts("7", other)

@@ -92,10 +92,13 @@ def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[in
         most = bisect_left(times, moment + 1) - first
         agree(most <= RATE, f"{most} visitors were released within a second, from number {first} on")
 
-    looks = [each for each in asked if each.request[0] == "look" and each.request[1] not in again]
+    seen = [each for each in asked if each.request[0] == "look"]
+    looks = [each for each in seen if each.request[1] not in again]
     _positions_never_rise(looks, tickets)
     _tokens_stay(looks, tickets)
-    _tokens_are_used_once([each for each in asked if each.request[0] == "verify"])
+    tokens = [each.answer.json()["token"] for each in seen if "token" in each.answer.json()]
+    replaced = {claims(token)["jti"] for token in tokens if claims(token)["tkt"] in again.values()}
+    _tokens_are_used_once([each for each in asked if each.request[0] == "verify"], replaced)
 
 
 def _came_again(asked: list[Asked], joins: dict[str, Asked], tickets: dict[str, int]) -> dict[str, int]:
@@ -141,8 +144,11 @@ def _tokens_stay(looks: list[Asked], tickets: dict[str, int]) -> None:
             agree(first.setdefault(name, token) == token, f"{name} has two tokens")
 
 
-def _tokens_are_used_once(shown: list[Asked]) -> None:
-    """No token is valid after it was used up, none is used up by nobody, and every use has a number of its own."""
+def _tokens_are_used_once(shown: list[Asked], replaced: set[str]) -> None:
+    """No token is valid after it was used up, none is used up by nobody, and every use has a number of its own.
+
+    replaced    tokens of visitors who came again; once they have another ticket, such a token is revoked
+    """
     by_token: defaultdict[str, list[Asked]] = defaultdict(list)
     for each in shown:
         by_token[each.request[1]].append(each)
@@ -155,5 +161,6 @@ def _tokens_are_used_once(shown: list[Asked]) -> None:
         never_inverted(each for each, _ in sorted(valid, key=lambda use: use[1]))
         for each, body in answers:
             if not body["valid"]:
-                agree(body["reason"] == "used", f"{each.request} was told {body}")
+                known = {"used", "revoked"} if token in replaced else {"used"}
+                agree(body["reason"] in known, f"{each.request} was told {body}")
                 agree(any(other.request[2] and other.sent < each.answered for other in uses), f"nobody used {token} up")

@@ -21,9 +21,6 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 SHORTEST = 32
 """The least number of characters in a secret."""
 
-SHORTEST_SIGNATURE = 32
-"""The least number of characters of a signature that was shortened: 128 bits."""
-
 
 class TooShort(Exception):
     """The secret has fewer than `SHORTEST` characters."""
@@ -35,19 +32,23 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Signer:
-    """Signs texts with the first of its keys, and accepts signatures made with any of them."""
+    """Signs texts with the first of its keys, and accepts signatures made with any of them.
+
+    length    how many hexadecimal digits a signature has; 32 are 128 bits
+    """
 
     keys: Sequence[bytes] = field(repr=False)
+    length: int = 64
 
     def sign(self, text: str) -> str:
         """The signature, in hexadecimal."""
-        return hmac.digest(self.keys[0], text.encode(), sha256).hex()
+        return self._signature(self.keys[0], text)
 
     def accepts(self, text: str, signature: str) -> bool:
-        """Whether one of the keys made the signature. `SHORTEST_SIGNATURE` or more characters of it are enough."""
-        length = max(SHORTEST_SIGNATURE, len(signature))
-        made = [hmac.digest(key, text.encode(), sha256).hex()[:length].encode() for key in self.keys]
-        return any(hmac.compare_digest(each, signature.encode()) for each in made)
+        return any(hmac.compare_digest(self._signature(key, text).encode(), signature.encode()) for key in self.keys)
+
+    def _signature(self, key: bytes, text: str) -> str:
+        return hmac.digest(key, text.encode(), sha256).hex()[: self.length]
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class Secret:
         """The keys for one purpose: that of the present secret, and that of the old one if there is one."""
         return [hmac.digest(each, purpose.encode(), sha256) for each in (self.value, self.old) if each]
 
-    def signer(self, purpose: str) -> Signer:
+    def signer(self, purpose: str, length: int = 64) -> Signer:
         """Signs with the present secret, and accepts what the old one signed."""
-        return Signer(self.derive_each(purpose))
+        return Signer(self.derive_each(purpose), length)
 
     @cached_property
     def _fernet(self) -> MultiFernet:

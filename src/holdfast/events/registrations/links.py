@@ -17,6 +17,9 @@ OUTCOME: Kind = "outcomes"
 
 PATH = "/registrations"
 
+DIGITS = 32
+"""Of a signature: it makes links short, and has 128 bits."""
+
 _LINK = re.compile(r"([1-9][0-9]{0,17})-([a-z2-7]{8})-([1-9][0-9]{0,17})-([0-9a-f]{32})")
 
 
@@ -47,7 +50,7 @@ def outcome_path(secret: Secret, link: Link, *, framed: bool = False) -> str:
 def write(secret: Secret, kind: Kind, link: Link) -> str:
     """The link as text for an address."""
     text = f"{link.event_id}-{link.user_id}-{link.arrival}"
-    return f"{text}-{secret.signer(kind).sign(text)[:32]}"
+    return f"{text}-{secret.signer(kind, DIGITS).sign(text)}"
 
 
 def read(secret: Secret, kind: Kind, text: str) -> Link | None:
@@ -56,6 +59,6 @@ def read(secret: Secret, kind: Kind, text: str) -> Link | None:
     if parts is None:
         return None
     event_id, user_id, arrival, signature = parts.groups()
-    if not secret.signer(kind).accepts(f"{event_id}-{user_id}-{arrival}", signature):
+    if not secret.signer(kind, DIGITS).accepts(f"{event_id}-{user_id}-{arrival}", signature):
         return None
     return Link(int(event_id), user_id, int(arrival))
