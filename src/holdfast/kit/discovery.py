@@ -4,8 +4,9 @@ Each is written once, when the service starts, from the table of operations and 
 public. A service adds documents of its own with `document`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -213,20 +214,28 @@ def json(value: Mapping[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
-def document(path: str, body: bytes, media_type: str = JSON, headers: Mapping[str, str] | None = None) -> Route:
+def document(
+    path: str, body: bytes | Callable[[], bytes], media_type: str = JSON, headers: Mapping[str, str] | None = None
+) -> Route:
     """A document that pages of every origin may read, and that clients may cache and revalidate by its ETag.
 
+    body       its content, or what makes it: that is called once, for the first request
     headers    headers to send in addition
     """
-    etag = f'"{sha256(body).hexdigest()[:32]}"'
-    headers = {**CORS, "Cache-Control": f"public, max-age={SECONDS}", "ETag": etag, **(headers or {})}
+
+    @cache
+    def made() -> tuple[bytes, dict[str, str]]:
+        content = body if isinstance(body, bytes) else body()
+        etag = f'"{sha256(content).hexdigest()[:32]}"'
+        return content, {**CORS, "Cache-Control": f"public, max-age={SECONDS}", "ETag": etag, **(headers or {})}
 
     async def show(request: Request) -> Response:
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=CORS)
-        if _has(request.headers.getlist("if-none-match"), etag):
-            return Response(status_code=304, headers=headers)
-        return Response(body, headers=headers, media_type=media_type)
+        content, all_headers = made()
+        if _has(request.headers.getlist("if-none-match"), all_headers["ETag"]):
+            return Response(status_code=304, headers=all_headers)
+        return Response(content, headers=all_headers, media_type=media_type)
 
     return Route(path, show, methods=["GET", "OPTIONS"])
 

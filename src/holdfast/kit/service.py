@@ -188,7 +188,9 @@ def _name(loop: Loop) -> str:
 def _direct(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
     """Our own handlers among the routes, by their paths. They are found by a look-up, without the router."""
     ours = [each for each in routes if isinstance(each, Route) and isinstance(each.endpoint, Handler)]
-    return {each.path: each.endpoint for each in ours if ":" not in each.path}
+    direct = {each.path: each.endpoint for each in ours if ":" not in each.path}
+    assert len(direct) == sum(":" not in each.path for each in ours), "two routes of ours have the same path"
+    return direct
 
 
 def _page(path: str, respond: Callable[[], Response]) -> Route:

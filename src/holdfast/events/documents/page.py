@@ -45,7 +45,7 @@ class Described(Struct):
 def routes(spec: Spec) -> list[BaseRoute]:
     """The page and its style."""
     headers = {name.decode(): value.decode() for name, value in secured() if name != b"cache-control"}
-    return [document("/docs", page(spec).encode(), HTML, headers), *SITE.assets("documents/docs.css")]
+    return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets("documents/docs.css")]
 
 
 def page(spec: Spec) -> str:
