@@ -107,13 +107,27 @@ class Service:
 
     async def settle(self) -> int:
         """Settle everything that waits; how many registrations were settled."""
-        return await settlement.settle(self.database)
+        settled = await settlement.settle(self.database)
+        await self.hear()
+        return settled
+
+    async def hear(self) -> None:
+        """Wait until this process has heard of everything that was committed before."""
+        heard = asyncio.Event()
+        with self.database.listen("test", lambda _: heard.set()):
+            async with self.database.pool.connection() as connection:
+                await connection.execute("select pg_notify('holdfast', 'test now')")
+            async with asyncio.timeout(5):
+                await heard.wait()
 
     async def run_sql(self, statement: Any, **parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement behind the service's back, to set a scene or to look."""
         async with self.database.pool.connection() as connection:
             cursor = await connection.execute(statement, parameters)
-            return await cursor.fetchall() if cursor.description is not None else []
+            if cursor.description is not None:
+                return await cursor.fetchall()
+        await self.hear()
+        return []
 
 
 @contextlib.asynccontextmanager

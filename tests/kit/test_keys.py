@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.events.keys.operations import find_callers, masked
 from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
-from holdfast.kit import keys
+from holdfast.kit import keys, lookups
 from holdfast.kit.caller import Caller
 from holdfast.kit.keys import KeyRing, digest, mint
 from holdfast.kit.problems import Problem
@@ -23,7 +23,7 @@ from tests.support import Client, Service, running
 HOUR = 3600.0
 
 
-class Lookups:
+class Finder:
     """Finds callers in the database, and notes how many hashes every look-up asked for."""
 
     def __init__(self) -> None:
@@ -48,20 +48,11 @@ async def code_of(ring: KeyRing, key: str | None) -> str:
     return refusal.value.code
 
 
-async def is_listening(service: Service) -> None:
-    """Wait until the service hears notifications."""
-    heard = asyncio.Event()
-    with service.database.listen("test", lambda _: heard.set()):
-        async with asyncio.timeout(5):
-            while not heard.is_set():
-                await service.database.transact(lambda tx: tx.notify("test"))
-
-
 @contextlib.asynccontextmanager
 async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Service]]:
     async with running(settings) as one, running(settings) as other:
-        await is_listening(one)
-        await is_listening(other)
+        await one.hear()
+        await other.hear()
         yield one, other
 
 
@@ -103,20 +94,20 @@ async def test_a_key_leads_to_its_caller(service: Service) -> None:
 
 @pytest.mark.parametrize("key", [None, ""])
 async def test_no_key_at_all_is_missing(service: Service, key: str | None) -> None:
-    lookups = Lookups()
+    finder = Finder()
 
-    assert await code_of(KeyRing(service.database, lookups.find), key) == "missing_api_key"
-    assert lookups.sizes == []
+    assert await code_of(KeyRing(service.database, finder.find), key) == "missing_api_key"
+    assert finder.sizes == []
 
 
 async def test_what_does_not_look_like_a_key_is_refused_without_a_look_up(service: Service) -> None:
-    lookups = Lookups()
-    ring = KeyRing(service.database, lookups.find)
+    finder = Finder()
+    ring = KeyRing(service.database, finder.find)
     key = mint()
 
     for wrong in (key[:-1], f"{key}A", key.upper(), f"{key}\n", f" {key}", key[3:], "hf_" + "é" * 43, "x" * 100_000):
         assert await code_of(ring, wrong) == "invalid_api_key"
-    assert lookups.sizes == []
+    assert finder.sizes == []
 
 
 async def test_an_unknown_key_is_refused(service: Service) -> None:
@@ -126,8 +117,8 @@ async def test_an_unknown_key_is_refused(service: Service) -> None:
 async def test_look_ups_that_come_at_once_share_one_statement(service: Service) -> None:
     ada = await service.organizer()
     known = [(await new_key(ada))[1] for _ in range(5)]
-    lookups = Lookups()
-    ring = KeyRing(service.database, lookups.find)
+    finder = Finder()
+    ring = KeyRing(service.database, finder.find)
 
     callers = await asyncio.gather(
         *(ring.caller(key) for key in (*known, *(mint() for _ in range(20)), *known)), return_exceptions=True
@@ -135,46 +126,13 @@ async def test_look_ups_that_come_at_once_share_one_statement(service: Service) 
 
     assert [caller.tenant_id for caller in callers if isinstance(caller, Caller)] == [ada.id] * 10
     assert [caller.code for caller in callers if isinstance(caller, Problem)] == ["invalid_api_key"] * 20
-    assert lookups.sizes == [30]
-
-
-async def test_a_key_is_remembered_for_a_while_and_then_looked_up_again(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ada = await service.organizer()
-    lookups = Lookups()
-    ring = KeyRing(service.database, lookups.find)
-
-    monkeypatch.setattr(keys, "TTL", HOUR)
-    for _ in range(3):
-        await ring.caller(ada.key)
-    assert lookups.sizes == [1]
-
-    monkeypatch.setattr(keys, "TTL", 0.0)
-    ring = KeyRing(service.database, lookups.find)
-    for _ in range(3):
-        await ring.caller(ada.key)
-    assert lookups.sizes == [1, 1, 1, 1]
-
-
-async def test_what_is_remembered_stays_bounded(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "TTL", HOUR)
-    monkeypatch.setattr(keys, "REMEMBERED", 3)
-    ada = await service.organizer()
-    made = [(await new_key(ada))[1] for _ in range(4)]
-    lookups = Lookups()
-    ring = KeyRing(service.database, lookups.find)
-
-    for key in (*made, made[3], made[0]):
-        await ring.caller(key)
-
-    assert lookups.sizes == [1, 1, 1, 1, 1]
+    assert finder.sizes == [30]
 
 
 async def test_a_revoked_key_is_refused_at_once_by_every_process(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "TTL", HOUR)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookups, "TTL", HOUR)  # so that only the announcement can be what ends it
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         id, secret = await new_key(ada)
@@ -195,7 +153,7 @@ async def test_a_revoked_key_is_refused_at_once_by_every_process(
 async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "TTL", HOUR)
+    monkeypatch.setattr(lookups, "TTL", HOUR)
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         _, secret = await new_key(ada)
@@ -219,8 +177,8 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
 async def test_a_revocation_that_has_readers_during_a_look_up_is_not_undone_by_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "TTL", HOUR)
-    await is_listening(service)
+    monkeypatch.setattr(lookups, "TTL", HOUR)
+    await service.hear()
     ada = await service.organizer()
     id, secret = await new_key(ada)
     looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()

@@ -13,6 +13,7 @@ from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
+from holdfast.events.pages import shown
 from holdfast.events.photos import operations as photos
 from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
@@ -112,6 +113,7 @@ def service(database: Database) -> Service:
         refused=settings.limits_refused,
     )
     runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
+    kept = shown.kept(database, runner)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
     credentials = Credentials(ring, database, configured(settings))
@@ -131,16 +133,15 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         routes=[
-            *page_routes.routes(
-                database, runner, limits
-            ),  # a route is found after those before it: frequent ones first
+            # A route is found after those before it: frequent ones first.
+            *page_routes.routes(database, runner, limits, kept),
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
-        caches=[ring.forgetting, credentials.forgetting],
+        caches=[ring.forgetting, credentials.forgetting, kept.forgetting],
         limits=limits,
         agents=for_agents,
         site=SITE,

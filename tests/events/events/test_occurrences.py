@@ -1,8 +1,7 @@
 """An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
 
 from holdfast.events.images.retention import clear_photos
-from holdfast.events.pages.opening import find_openings
-from holdfast.events.pages.sql import find_versions
+from holdfast.events.pages.shown import find_shown
 from holdfast.kit.steps import Steps
 from tests.events.events.series import EVENING, all_events, goes_on, past
 from tests.events.photos.steps import a_day_passes, photo, upload
@@ -109,11 +108,9 @@ async def test_a_moving_price_counts_from_the_day_its_occurrence_was_created(ser
 
 async def to_show(service: Service, event_id: int) -> int | None:
     """The event that the page and the form of an event are for."""
-    versions = await service.database.read(lambda reader: find_versions(reader, [event_id]))
-    openings = await service.database.read(lambda reader: find_openings(reader, [event_id]))
-    [page] = [each.event_id for each in versions] or [None]
-    assert [page] == ([each.id for each in openings] or [None])
-    return page
+    shown = await service.database.read(lambda reader: find_shown(reader, [event_id]))
+    [event] = [each.event.id for each in shown] or [None]
+    return event
 
 
 async def test_a_link_to_a_past_occurrence_leads_to_the_one_ahead(service: Service) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.kit import keys
+from holdfast.kit import lookups
 from tests.events.oauth.scene import Scene, refused
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import Client, eventually, running
@@ -119,7 +119,7 @@ async def test_no_key_is_made_with_a_key_that_ends_at_the_same_moment(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else whoever registered the address would keep a way in: its request waits, and is refused after the link."""
-    monkeypatch.setattr(keys, "TTL", 3600.0)
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
     assert (await scene.ada.get("/api/events")).status_code == 200
     async with scene.service.database.transaction() as tx:
         await tx.value("select true from users where id = %(id)s for no key update", {"id": scene.ada.id})

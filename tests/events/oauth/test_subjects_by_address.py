@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit import keys
+from holdfast.kit import lookups
 from tests.events.oauth.scene import Scene, refused
 from tests.faults.holder import holding, unnoticed
 from tests.kit.mcp.wire import STATELESS, Agent
@@ -128,7 +128,7 @@ async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene)
 
 async def test_a_link_is_looked_up_once_a_second_at_most(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     await scene.organizer()
-    monkeypatch.setattr(keys, "TTL", 3600.0)
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
     await scene.organizer()
     await scene.service.run_sql("delete from oauth_subjects")
 

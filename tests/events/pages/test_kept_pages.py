@@ -1,12 +1,17 @@
 """Pages are rendered once for many, and never shown when something has changed."""
 
 import asyncio
+import re
 
 import pytest
+from prometheus_client import REGISTRY
 
+from holdfast.events.settings import Settings
+from holdfast.kit import lookups
 from holdfast.kit.pages.rendered import Page, Pages, page
 from tests.events.pages.reading import text
-from tests.support import Service, eventually
+from tests.events.pages.visitor import state
+from tests.support import Service, eventually, running
 
 
 async def test_a_browser_that_has_the_page_gets_a_short_answer_until_it_changes(service: Service) -> None:
@@ -42,6 +47,70 @@ async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Ser
     assert "Ben Events" in renamed.text
     assert "This event is over." not in soon.text
     await eventually(says_that_it_is_over)
+
+
+async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2)
+
+    async def places() -> tuple[str, str]:
+        """What the page says of places, and the state of the form in a frame."""
+        page, frame = [await service.http.get(event[each]) for each in ("public_url", "embed_url")]
+        [said] = re.findall(r"\d places? left|No places left", text(page)) or ["?"]
+        return said, state(frame)
+
+    seen = [await places()]
+    url = ""
+    for number in range(2):
+        url = await ada.register(event["id"], email=f"person{number}@example.com")
+        await service.settle()
+        seen.append(await places())
+    left = await ada.delete(url)
+    assert left.status_code == 204, left.text
+    await service.hear()
+    seen.append(await places())
+    await ada.delete(f"/api/events/{event['id']}")
+    cancelled = await service.http.get(event["public_url"])
+
+    assert seen == [("2 places left", "open"), ("1 place left", "open"), ("?", "full"), ("1 place left", "open")]
+    assert "cancelled" in cancelled.text
+
+
+async def test_a_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    async with running(settings) as one, running(settings) as other:
+        ada = await one.organizer()
+        event = await ada.create_event()
+        for each in (one, other):
+            assert "Watercolours" not in (await each.http.get(event["public_url"])).text
+
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        await other.hear()
+
+        for each in (one, other):
+            assert "Watercolours" in (await each.http.get(event["public_url"])).text
+
+
+async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await service.hear()
+    await service.http.get(event["public_url"])
+
+    def asked() -> float | None:
+        return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "find_shown_event"})
+
+    before = asked()
+    for _ in range(5):
+        await service.http.get(event["public_url"])
+        await service.http.get(event["embed_url"])
+
+    assert before
+    assert asked() == before
 
 
 async def test_each_language_is_kept_by_itself(service: Service) -> None:

@@ -13,7 +13,7 @@ from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit import keys
+from holdfast.kit import lookups
 from holdfast.kit.keys import KeyRing
 from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, running
 
@@ -92,7 +92,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
 async def test_a_regenerated_key_ends_everything_derived_from_it_at_once_in_every_process(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
     async with two_processes(settings) as (one, other):
         credentials = [one.key, await one.assertion(), await other.token()]
         assert [response.status_code for response in await ask(one, other, credentials)] == [200] * 6

@@ -16,6 +16,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
 
 Status = Literal["active", "expired", "full", "cancelled"]
+CHANGED: LiteralString = "events"
+"""The channel on which triggers announce the id of each event that changes."""
+
 STATUS: LiteralString = """
     case when events.cancelled_at is not null then 'cancelled'
          when events.datetime <= now() then 'expired'

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
-from holdfast.events.events.model import STATUS, EventRow
+from holdfast.events.events.model import CHANGED, STATUS, EventRow
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
 
@@ -109,12 +109,20 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
         """,
         event,
     )
+    await _changed(tx, event["id"])
     return bool(updated)
 
 
 async def cancel_event(tx: Tx, id: int) -> None:
     await tx.run("update events set cancelled_at = coalesce(cancelled_at, now()) where id = %(id)s", {"id": id})
+    await _changed(tx, id)
 
 
 async def update_image_keys(tx: Tx, id: int, keys: Sequence[str]) -> None:
     await tx.run("update events set image_keys = %(keys)s where id = %(id)s", {"id": id, "keys": list(keys)})
+    await _changed(tx, id)
+
+
+async def _changed(tx: Tx, id: int) -> None:
+    """Let this process know before it answers; a trigger lets the others know."""
+    await tx.notify(CHANGED, str(id))

@@ -1,7 +1,7 @@
 """The page of an event: `/organizers/<slug>/events/<event_id>`.
 
-Every request reads the version of the event, many in one statement. The page is rendered when that has changed, so a
-change that was committed is shown at the next request.
+The page is rendered when the version of the event has changed. Versions are kept too, so a crowd at one event asks the
+database for nothing.
 """
 
 import datetime as dt
@@ -14,8 +14,9 @@ from holdfast.events.events.zones import zone
 from holdfast.events.images.model import sizes, urls
 from holdfast.events.pages.form import form_of, period
 from holdfast.events.pages.markdown import one_line, rendered
-from holdfast.events.pages.model import Content, LookAtEvent, ReadEvent, Version
+from holdfast.events.pages.model import Content, ReadEvent
 from holdfast.events.pages.price_line import draw
+from holdfast.events.pages.shown import Shown
 from holdfast.events.pages.structured import structured
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.pricing.model import digits
@@ -23,6 +24,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Reply, Request
+from holdfast.kit.lookups import Lookups
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.rendered import Page, Pages, page
 from holdfast.kit.pages.site import secured
@@ -36,16 +38,16 @@ MAP = "https://www.openstreetmap.org"
 class EventPage:
     """Answers requests for the pages of events.
 
-    look    finds the version of an event
-    read    reads what its page shows
+    shown   what links to events show
+    read    reads what the page of an event shows
     """
 
     access = Access("event_page")
 
-    def __init__(self, settings: Settings, secret: Secret, look: Run, read: Run) -> None:
+    def __init__(self, settings: Settings, secret: Secret, shown: Lookups[int, Shown], read: Run) -> None:
         self._settings = settings
         self._secret = secret
-        self._look = look
+        self._shown = shown
         self._read = read
         self._pages = Pages()
 
@@ -53,15 +55,14 @@ class EventPage:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`."""
         named = request.scope["path_params"]
         language = language_of(request)
-        version: Version = await self._look(caller, LookAtEvent(event_id=id_of(named["event_id"])))
-        if version.slug != named["slug"]:
+        shown = await self._shown.get(id_of(named["event_id"]))
+        if shown.slug != named["slug"]:
             raise NOT_FOUND()
-        moved = version.asked != version.event_id
-        key = (version.event_id, version.version, moved, language, period())
+        key = (shown.event.id, shown.version, shown.is_asked, language, period())
 
         async def render() -> Page:
-            content: Content = await self._read(caller, ReadEvent(event_id=version.event_id))
-            return await self._render(content, language, moved=moved)
+            content: Content = await self._read(caller, ReadEvent(event_id=shown.event.id))
+            return await self._render(content, language, moved=not shown.is_asked)
 
         return (await self._pages.get(key, render)).reply(request)
 

@@ -11,30 +11,10 @@ from holdfast.events.pricing.model import PricingMode
 from holdfast.kit.command import Command
 
 
-class LookAtEvent(Command):
-    """Asks which event a link to an event shows, and in which version."""
-
-    event_id: EventId
-
-
 class ReadEvent(Command):
     """Asks for everything that the page of an event shows."""
 
     event_id: EventId
-
-
-class Version(Struct, frozen=True):
-    """What a page of an event depends on.
-
-    event_id    the event that is shown: the one that was asked for, or the next occurrence after it
-    slug        the organizer of the event that was asked for
-    version     changes whenever something changes that the page shows
-    """
-
-    asked: int
-    event_id: int
-    slug: str
-    version: str
 
 
 class PricePoint(Struct, frozen=True):

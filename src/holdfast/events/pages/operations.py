@@ -1,26 +1,15 @@
 """What pages ask of the database. Anybody may see an event: its address is what organizers publish."""
 
-from collections.abc import Sequence
-
 from holdfast.events.events.operations import find
 from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages import sql
-from holdfast.events.pages.model import Content, LookAtEvent, Organizer, ReadEvent, ReadOrganizer, Version
+from holdfast.events.pages.model import Content, Organizer, ReadEvent, ReadOrganizer
 from holdfast.events.resources import Reader
 from holdfast.kit.caller import ADMIN, Caller
-from holdfast.kit.modes import Batch
-from holdfast.kit.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.problems import NOT_FOUND, refuses
 
 EVENTS = 20
 """How many events a page of an organizer shows."""
-
-
-@refuses(NOT_FOUND)
-async def look(reader: Reader, batch: Batch[LookAtEvent]) -> Sequence[Version | Problem]:
-    """Find what links to events show, and in which version."""
-    wanted = [call.command.event_id for call in batch.calls]
-    found = {each.asked: each for each in await sql.find_versions(reader, [*{*wanted}])}
-    return [found.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in wanted]
 
 
 @refuses(NOT_FOUND)

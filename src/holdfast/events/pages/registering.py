@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import form, opening
-from holdfast.events.pages.opening import FindOpening, Opening
+from holdfast.events.pages import form
+from holdfast.events.pages.shown import Opening, Shown
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
 from holdfast.events.registrations import details, links, sign_up
@@ -21,7 +21,8 @@ from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched, read_batched, single
+from holdfast.kit.lookups import Lookups
+from holdfast.kit.modes import batched, single
 from holdfast.kit.operation import Operation
 from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
@@ -30,21 +31,20 @@ from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.runner import Runner
 
-OPENING = Operation("find_opening", None, read_batched(opening.find))
 SIGN_UP = Operation("sign_up", None, batched(sign_up.sign_up), limit="forms")
 SEND_DETAILS = Operation("send_details", None, single(details.send_again))
-OPERATIONS = (OPENING, SIGN_UP, SEND_DETAILS)
+OPERATIONS = (SIGN_UP, SEND_DETAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 _ABOUT_THE_EVENT = {EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE}
 """Refusals that the form says itself when it is shown again."""
 
 
-def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
-    """The routes of the form."""
+def routes(database: Database, runner: Runner, limits: Limits, kept: Lookups[int, Shown]) -> list[BaseRoute]:
+    """The routes of the form. `kept`: what links to events show."""
 
     def route(path: str, *, framed: bool) -> Route:
-        form_page = FormPage(database, runner, limits, framed=framed)
+        form_page = FormPage(database, runner, limits, kept, framed=framed)
         methods = ("GET", "HEAD", "POST")
         handler = Handler(form_page.access, limits, form_page.answer, form_page.refuse, methods=methods)
         return Route(path, handler, methods=methods)
@@ -68,9 +68,12 @@ class Refused(Exception):
 class FormPage:
     """The page with the form of an event, by itself or in a frame."""
 
-    def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
+    def __init__(
+        self, database: Database, runner: Runner, limits: Limits, kept: Lookups[int, Shown], *, framed: bool
+    ) -> None:
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._opening, self._sign_up, self._send_details = runner[OPENING], runner[SIGN_UP], runner[SEND_DETAILS]
+        self._sign_up, self._send_details = runner[SIGN_UP], runner[SEND_DETAILS]
+        self._shown = kept
         self._limits = limits
         self._framed = framed
         self._pages = Pages()
@@ -80,8 +83,9 @@ class FormPage:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the form, or take what was sent with it."""
         language = language_of(request)
-        asked = FindOpening(event_id=id_of(request.scope["path_params"]["event_id"]))
-        event: Opening = await self._opening(caller, asked)
+        asked = id_of(request.scope["path_params"]["event_id"])
+        shown = await self._shown.get(asked)
+        event = shown.event
         if request.method != "POST":
             if self._framed:
                 return await self._kept(event, language, request)
@@ -89,10 +93,11 @@ class FormPage:
         require_same_site(request, self._settings.base_url)
         fields = await read_form(request)
         try:
-            done = await self._take(caller, event, fields, language)
+            done = await self._take(caller, shown, fields, language)
         except Refused as refused:
             if refused.problem and refused.problem.type in _ABOUT_THE_EVENT:
-                event = await self._opening(caller, asked)  # it has changed
+                self._shown.forget(str(asked))  # it has changed
+                event = (await self._shown.get(asked)).event
             headers = headers_of(refused.problem) if refused.problem else ()
             return self._page(event, language, refused.status, headers, values=fields, **refused.shown)
         if not done.is_new:
@@ -104,12 +109,12 @@ class FormPage:
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return SITE.refuse(problem, request, framed=self._framed)
 
-    async def _take(self, caller: Caller, event: Opening, fields: Mapping[str, str], language: Language) -> SignedUp:
+    async def _take(self, caller: Caller, shown: Shown, fields: Mapping[str, str], language: Language) -> SignedUp:
         """Store the registration that a form asks for. Raises `Refused`, and problems that have no form."""
         try:
             await admit(self._sending, self._limits, caller)
-            wanted = self._checked(event, fields, language)
-            await self._limits.hit("forms of an event", f"event {event.id}")
+            wanted = self._checked(shown, fields, language)
+            await self._limits.hit("forms of an event", f"event {shown.event.id}")
             return await self._sign_up(caller, wanted)
         except Problem as problem:
             if problem.type is RATE_LIMITED:
@@ -120,8 +125,9 @@ class FormPage:
                 raise Refused(problem.status, problem=problem) from problem
             raise
 
-    def _checked(self, event: Opening, fields: Mapping[str, str], language: Language) -> SignUp:
-        if event.id != event.asked:
+    def _checked(self, shown: Shown, fields: Mapping[str, str], language: Language) -> SignUp:
+        event = shown.event
+        if not shown.is_asked:
             raise Refused(422, notice="moved")
         found = form.tokens(self._secret).check(form.purpose(event.id), fields.get(form.TOKEN, ""))
         if found != "good":

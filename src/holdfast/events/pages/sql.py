@@ -1,61 +1,14 @@
 """Statements of the pages."""
 
 import datetime as dt
-from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.events.events.recurrence import SHOWN
-from holdfast.events.pages.model import Card, PricePoint, Version
+from holdfast.events.pages.model import Card, PricePoint
 from holdfast.events.resources import Reader
 
 MOST_PRICES = 1_000
 """The most prices that a page reads of a price history; the latest ones."""
-
-
-async def find_versions(reader: Reader, event_ids: Sequence[int]) -> list[Version]:
-    """What links to these events show, by one row for each event that exists.
-
-    `xmin` is the transaction that wrote a row last, so no change keeps the version. Events of a series that have passed
-    are looked for once more: that statement takes twice as long, and few need it.
-    """
-    rows = await reader.tuples(
-        """
-        select events.id, events.id, organizers.slug,
-               concat_ws('.', events.xmin, organizers.xmin, datetime <= now(),
-                         case when image_keys <> '{}'
-                              then (select string_agg(photos.xmin::text, '.' order by key)
-                                      from photos where key = any(image_keys)) end),
-               recurrence_frequency <> 'none' and cancelled_at is null and datetime <= now()
-          from unnest(%(event_ids)s::bigint[]) as asked (id)
-         cross join lateral (select xmin, * from events where id = asked.id limit 1) as events
-         cross join lateral (select xmin, slug from users where id = events.organizer_id limit 1) as organizers
-        """,
-        {"event_ids": list(event_ids)},
-    )
-    passed = [row[0] for row in rows if row[-1]]
-    versions = [Version(*row[:-1]) for row in rows if not row[-1]]
-    return versions + (await _find_later_versions(reader, passed) if passed else [])
-
-
-async def _find_later_versions(reader: Reader, event_ids: Sequence[int]) -> list[Version]:
-    """The same for events that have passed: they show the next occurrence."""
-    return await reader.rows(
-        Version,
-        f"""
-        with recursive {SHOWN}
-        select asked, events.id as event_id, askeds.slug,
-               concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(),
-                         (select string_agg(photos.xmin::text, '.' order by key)
-                            from photos where key = any(events.image_keys))) as version
-          from shown
-          join events on events.id = shown.id
-          join users as organizers on organizers.id = events.organizer_id
-          join events as asked_events on asked_events.id = asked
-          join users as askeds on askeds.id = asked_events.organizer_id
-        """,
-        {"event_ids": list(event_ids)},
-    )
 
 
 class Besides(Struct):
