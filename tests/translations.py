@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "holdfast"
 CODE = "de"
 FOLDERS = [
     SOURCE / "kit" / "pages",
-    *sorted(each for service in ("events", "inventory") for each in (SOURCE / service).glob("[a-z]*/")),
+    *sorted(each for service in ("accounts", "events", "inventory") for each in (SOURCE / service).glob("[a-z]*/")),
 ]
 """Each noun has a catalogue of its own."""
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from holdfast import accounts
 from holdfast.events import api, resources
 from holdfast.events.settings import Settings
 from holdfast.kit.process import Product
@@ -13,7 +14,7 @@ EVENTS = Product(
     settings=Settings,
     resources=resources.build,
     build=api.service,
-    migrations=Path(__file__).parent / "migrations",
+    migrations=(accounts.MIGRATIONS, Path(__file__).parent / "migrations"),
     factory="holdfast.events.product:worker",
     sealed=(Sealed("queue_signing_keys", "kid", "text"), Sealed("idempotency_answers", "id", "bytea")),
 )

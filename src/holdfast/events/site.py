@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from holdfast import accounts
 from holdfast.kit.pages import Site
 
-SITE = Site(Path(__file__).parent, "Holdfast Events")
+SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER)

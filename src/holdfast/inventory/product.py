@@ -14,7 +14,7 @@ INVENTORY = Product(
     settings=Settings,
     resources=resources.build,
     build=api.service,
-    migrations=Path(__file__).parent / "migrations",
+    migrations=(Path(__file__).parent / "migrations",),
     factory="holdfast.inventory.product:worker",
     sealed=(
         Sealed("api_keys", "id", "bigint"),

@@ -4,4 +4,4 @@ from pathlib import Path
 
 from holdfast.kit.pages import Site
 
-SITE = Site(Path(__file__).parent, "Holdfast Inventory")
+SITE = Site("Holdfast Inventory", Path(__file__).parent)

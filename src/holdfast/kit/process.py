@@ -39,6 +39,7 @@ class Product(Generic[S, R]):
 
     resources   builds what its operations use besides the database
     build       builds the service
+    migrations  the folders with its migrations, in the order in which they are applied
     factory     where a worker process finds its application: `module:function`, which calls `worker`
     tenancy     how a transaction enters a tenant; see `Database`
     error_body  its error envelope
@@ -50,7 +51,7 @@ class Product(Generic[S, R]):
     settings: type[S]
     resources: Callable[[S], R]
     build: Callable[[Database[R]], Service]
-    migrations: Path
+    migrations: Sequence[Path]
     factory: str
     tenancy: LiteralString | None = None
     error_body: ErrorBody = Problem.body
@@ -154,7 +155,7 @@ class Product(Generic[S, R]):
             )
 
     def schema(self) -> list[migrate.Migration]:
-        return [*jobs.schema(), *outbox.schema(), *migrate.read(self.migrations)]
+        return [*jobs.schema(), *outbox.schema(), *(found for each in self.migrations for found in migrate.read(each))]
 
     def pending(self, url: str) -> list[str]:
         return migrate.pending(url, self.schema())

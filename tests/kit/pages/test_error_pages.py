@@ -24,7 +24,7 @@ GERMAN = {**BROWSER, "Accept-Language": "de-DE,de;q=0.9,en;q=0.5"}
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(tmp_path, "Tests")
+    return Site("Tests", tmp_path)
 
 
 def heading(page: httpx2.Response) -> str:

@@ -34,7 +34,7 @@ def site(tmp_path: Path) -> Site:
     (tmp_path / "script.js").write_text("let a = 1;")
     (tmp_path / "translations").mkdir()
     (tmp_path / "translations/de.po").write_text(TRANSLATED)
-    return Site(tmp_path, "Tests")
+    return Site("Tests", tmp_path)
 
 
 def headers(reply: Reply) -> dict[str, str]:
@@ -128,11 +128,11 @@ def test_texts_of_the_code_are_translated_too(site: Site) -> None:
 
 async def test_an_asset_is_kept_for_good_under_an_address_that_changes_with_its_content(tmp_path: Path) -> None:
     (tmp_path / "script.js").write_text("let a = 1;")
-    before = Site(tmp_path, "Tests")
+    before = Site("Tests", tmp_path)
     app = Starlette(routes=before.assets("script.js", "icon.svg"))
     address, icon = before.asset("script.js"), before.asset("icon.svg")
     (tmp_path / "script.js").write_text("let a = 2;")
-    after = Site(tmp_path, "Tests")
+    after = Site("Tests", tmp_path)
 
     assert re.fullmatch(r"/assets/[0-9a-f]{16}/script\.js", address)
     assert after.asset("script.js") != address

@@ -46,12 +46,12 @@ Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
 class Site:
     """The pages of one service.
 
-    folder    where its templates and assets are, named by their paths in it; its folders have `translations`
-    title     the name of the service
+    title      the name of the service
+    folders    where its templates and assets are, named by their paths in one of them; in them are `translations`
     """
 
-    def __init__(self, folder: Path, title: str) -> None:
-        self._folder = folder
+    def __init__(self, title: str, *folders: Path) -> None:
+        self._folders = (*folders, FRAME / "templates")
         self._title = title
 
     def page(
@@ -117,8 +117,7 @@ class Site:
         return f"/assets/{sha256(self._content(name)).hexdigest()[:16]}/{name}"
 
     def _content(self, name: str) -> bytes:
-        path = self._folder / name
-        return (path if path.exists() else FRAME / "templates" / name).read_bytes()
+        return next(each / name for each in self._folders if (each / name).exists()).read_bytes()
 
     def _route(self, name: str) -> Route:
         content, media_type = self._content(name), KINDS[Path(name).suffix]
@@ -136,7 +135,7 @@ class Site:
     @cached_property
     def _translated(self) -> tuple[Path, ...]:
         """The folders with translations."""
-        return FRAME, *sorted(each.parents[1] for each in self._folder.rglob("*.po"))
+        return FRAME, *sorted(each.parents[1] for folder in self._folders for each in folder.rglob("*.po"))
 
     @cached_property
     def _environments(self) -> dict[str, jinja2.Environment]:
@@ -144,7 +143,7 @@ class Site:
 
     def _environment(self, language: Language) -> jinja2.Environment:
         environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader([self._folder, FRAME / "templates"]),
+            loader=jinja2.FileSystemLoader(self._folders),
             autoescape=True,
             trim_blocks=True,
             lstrip_blocks=True,
