@@ -4,18 +4,23 @@ What a tool takes is what its `inputSchema` says: an argument that does not fit 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 
+from holdfast.inventory.settings import Settings
 from holdfast.kit.mcp.tools import definition
 from tests.generated import fits
 from tests.inventory.samples import ARGUMENTS, furnished
-from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop
+from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop, running, unlimited
+from tests.support import scratch_database
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+"""For tests that share the shop of this module: what is refused changes nothing."""
 
 WRONG: list[Any] = [
     None,
@@ -50,7 +55,14 @@ DATES = {"at", "since", "until"}
 """Schemas leave it to the reader to check a format; these are checked below."""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def inventory(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inventory]:
+    with scratch_database(inventory_template, "bad_arguments") as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+            yield inventory
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shop(inventory: Inventory) -> Shop:
     return await furnished(inventory)
 
@@ -76,12 +88,14 @@ def test_there_are_sample_arguments_for_every_tool() -> None:
 
 
 @every_tool
-async def test_what_is_accepted_is_accepted(shop: Shop, tool: str) -> None:
-    answer = await shop.call(tool, **ARGUMENTS[tool])
+async def test_what_is_accepted_is_accepted(settings: Settings, tool: str) -> None:
+    async with running(settings) as inventory:
+        answer = await (await furnished(inventory)).call(tool, **ARGUMENTS[tool])
 
     assert fits(definition(TOOLS[tool])["outputSchema"], answer)
 
 
+@in_one_loop
 @every_tool
 async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
@@ -92,6 +106,7 @@ async def test_an_unknown_argument_is_named(shop: Shop, inventory: Inventory, to
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @every_tool
 async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
@@ -105,6 +120,7 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @every_tool
 async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
@@ -119,6 +135,7 @@ async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inven
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @every_tool
 async def test_all_that_is_wrong_is_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
@@ -143,6 +160,7 @@ def texts(tool: str) -> list[tuple[str, Callable[[str], Any]]]:
     return found
 
 
+@in_one_loop
 @every_tool
 async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
@@ -154,6 +172,7 @@ async def test_a_text_with_a_nul_is_refused_by_name(shop: Shop, inventory: Inven
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @every_tool
 async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inventory, tool: str) -> None:
     """Half a surrogate pair can be written in JSON, and is no character."""
@@ -171,6 +190,7 @@ async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inven
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @every_tool
 async def test_a_time_that_is_none_is_refused_by_name(shop: Shop, tool: str) -> None:
     for name in DATES & schema(tool)["properties"].keys():
@@ -178,6 +198,7 @@ async def test_a_time_that_is_none_is_refused_by_name(shop: Shop, tool: str) -> 
             assert list(errors(await shop.ask(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong
 
 
+@in_one_loop
 @every_tool
 async def test_arguments_that_are_no_object_are_an_error_of_the_protocol(
     shop: Shop, inventory: Inventory, tool: str
@@ -198,6 +219,7 @@ REACHING = [
 ]
 
 
+@in_one_loop
 @pytest.mark.parametrize("tool", REACHING)
 async def test_what_belongs_to_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
     other = await inventory.shop()
@@ -209,6 +231,7 @@ async def test_what_belongs_to_another_shop_is_not_found(shop: Shop, inventory: 
     assert await inventory.everything() == before
 
 
+@in_one_loop
 @pytest.mark.parametrize("tool", ["", "list_pool", "LIST_POOLS", "list_pools ", "__class__", "x" * 10_000])
 async def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(shop: Shop, tool: str) -> None:
     response = await shop.ask(tool, {})
