@@ -1,15 +1,25 @@
-"""Fixtures of the tests in a real browser."""
+"""Fixtures of the tests in a real browser, which share one browser and its event loop. Each has contexts of its own."""
 
 import os
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
+HERE = Path(__file__).parent
 
-@pytest.fixture
-async def chromium() -> AsyncIterator[Browser]:
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def started_chromium() -> AsyncIterator[Browser]:
     """Chromium, as the system has it."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
@@ -20,3 +30,11 @@ async def chromium() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chromium(started_chromium: Browser) -> AsyncIterator[Browser]:
+    """Chromium without any context: what a test leaves open is closed, with its cookies, caches and pages."""
+    yield started_chromium
+    for context in started_chromium.contexts:
+        await context.close()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
@@ -48,7 +49,7 @@ class Town:
     pages: dict[str, str] = field(default_factory=dict[str, str])
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def town(settings: Settings) -> AsyncIterator[Town]:
     at = listener()
     address = f"http://127.0.0.1:{at.getsockname()[1]}"

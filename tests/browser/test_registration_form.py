@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.registrations.links import own_url
@@ -11,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.browser.registering import DOCUMENT, Stage, Watch, staged, violations
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
     async with staged(settings, capacity=1, waitinglist_capacity=2) as stage:
         yield stage
@@ -158,7 +159,7 @@ class Look:
         await self.page.locator("#email").press("Enter")
 
 
-@pytest.fixture(params=[("light", 320, "de"), ("dark", 1100, "en")], ids=str)
+@pytest_asyncio.fixture(loop_scope="session", params=[("light", 320, "de"), ("dark", 1100, "en")], ids=str)
 async def look(request: pytest.FixtureRequest, chromium: Browser, stage: Stage) -> AsyncIterator[Look]:
     scheme, width, lang = request.param
     context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 700})

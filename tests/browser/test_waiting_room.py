@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
 from playwright.async_api import Browser, BrowserContext, Error, Page, Response, expect
 from starlette.applications import Starlette
@@ -34,7 +35,7 @@ class Shop:
     turned_away: int = 0
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def shop(settings: Settings) -> AsyncIterator[Shop]:
     rooms, shops = listener(), listener()
     base_url, shop_url = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (rooms, shops))
