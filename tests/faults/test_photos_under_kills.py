@@ -18,6 +18,7 @@ from holdfast.kit.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, states
 from tests.faults.processes import Process, serving
+from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running, unlimited
 
 KILLS = 20 if "HOLDFAST_SOAK" in os.environ else 3
@@ -39,7 +40,7 @@ class Organizer:
 
     async def begin(self) -> None:
         body = {"name": "Ada Events", "email": f"{self.number}@example.com", "slug": f"ada-{self.number}"}
-        async with httpx2.AsyncClient(base_url=self.process.url) as http:
+        async with httpx2.AsyncClient(verify=PLAIN, base_url=self.process.url) as http:
             registered = (await http.post("/api/organizers/register", json={"organizer": body})).json()["data"]
             self.key = registered["api_key"]["key"]
             created = await http.post("/api/events", json={"event": event_fields()}, headers={"X-API-Key": self.key})
@@ -49,7 +50,9 @@ class Organizer:
         """Add one photo, and perhaps take it off."""
         content = picture("image/png", 20 + self.number, 20)
         photos = f"/api/events/{self.event}/photos"
-        async with httpx2.AsyncClient(base_url=self.process.url, headers={"X-API-Key": self.key}, timeout=30) as http:
+        async with httpx2.AsyncClient(
+            verify=PLAIN, base_url=self.process.url, headers={"X-API-Key": self.key}, timeout=30
+        ) as http:
             wish = {"content_type": "image/png", "content_length": len(content)}
             upload = (await http.post("/api/uploads/presign", json=wish)).json()["data"]
             key = upload["key"]

@@ -20,6 +20,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit
 from tests.faults.processes import Process, serving
+from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 CHANGES = 100_000 if SOAK else 3_000
@@ -40,7 +41,9 @@ class Agent:
         self.refused: Counter[str] = Counter()
 
     async def work(self, turns: Iterator[int]) -> None:
-        async with httpx2.AsyncClient(timeout=30, headers={"authorization": f"Bearer {self.key}"}) as http:
+        async with httpx2.AsyncClient(
+            verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {self.key}"}
+        ) as http:
             for turn in turns:
                 tool, arguments = self.choose()
                 key = f"{self.number}-{turn}"
@@ -118,7 +121,7 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
     turns = iter(range(CHANGES))
     with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
         agents = [Agent(processes, key, number) for number in range(CLIENTS)]
-        async with httpx2.AsyncClient(timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
+        async with httpx2.AsyncClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
             for number in range(POOLS):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)

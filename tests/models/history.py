@@ -20,6 +20,7 @@ import psycopg
 
 from tests.faults.processes import Process
 from tests.models.machine import SEED, SOAK
+from tests.serving import PLAIN
 from tests.support import eventually
 
 CLIENTS = 12
@@ -86,7 +87,7 @@ class History:
         """Let clients work again and again while everything fails in turn, and then until all work."""
 
         async def keep_on(number: int) -> None:
-            async with httpx2.AsyncClient(headers=dict(self.headers), timeout=PATIENCE) as http:
+            async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.headers), timeout=PATIENCE) as http:
                 while not self.over:
                     await client(http, number)
 

@@ -18,6 +18,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
 from tests.models.history import Asked, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, refusal
+from tests.serving import PLAIN
 
 DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]
 """What draws on each pool."""
@@ -46,7 +47,7 @@ class Agents:
     async def begin(self) -> Ledger:
         """Make the pools; the model of the shop with them."""
         pools: dict[int, Pool] = {}
-        async with httpx2.AsyncClient(headers=dict(self.history.headers), timeout=30) as http:
+        async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.history.headers), timeout=30) as http:
             for members in DRAWS:
                 linked = [{"variant_gid": gid, "units_per_sale": units} for gid, units in members.items()]
                 fields = {"name": f"Pool {len(pools)}", "quantity": ON_HAND, "buffer": 5, "members": linked}
