@@ -4,21 +4,27 @@ Every tool is tried in every way it can name something, by an agent with a key a
 tool fails here until somebody has thought about it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import TOOLS, agent, both_eras, everything
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, shown
 from tests.events.oauth.authorization_server import authorization_server
+from tests.events.scene import in_one_loop
 from tests.kit.mcp.wire import told
-from tests.support import running
+from tests.support import running, scratch_database, unlimited
+
+CREDENTIALS = ["with a key", "with an access token"]
 
 
-@pytest.fixture(params=["with a key", "with an access token"])
-async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+@asynccontextmanager
+async def met(settings: Settings, credential: str) -> AsyncGenerator[Scene]:
+    """Two organizers, of whom Eve asks with this credential."""
     async with (
         authorization_server() as server,
         running(settings.model_copy(update={"oauth_issuer": server.issuer})) as service,
@@ -27,9 +33,25 @@ async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIter
         await eve.furnish(service, "ann")
         await service.settle()
         token = server.token(sub="eve", email="eve@example.com", email_verified=True)
-        scene = Scene(service, eve, token if request.param == "with an access token" else str(eve.client.key))
+        scene = Scene(service, eve, token if credential == "with an access token" else str(eve.client.key))
         await scene.ada_comes()
         yield scene
+
+
+@pytest.fixture(params=CREDENTIALS)
+async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+    async with met(settings, request.param) as scene:
+        yield scene
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=CREDENTIALS)
+async def shared_scene(
+    template_url: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Scene]:
+    """For tests that change nothing."""
+    with scratch_database(template_url, "tenancy") as url:
+        async with met(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
+            yield scene
 
 
 def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
@@ -42,11 +64,13 @@ def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
     return text
 
 
+@in_one_loop
 @both_eras
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_through_no_tool_is_anything_of_another_organizer_seen_touched_or_probed(
-    scene: Scene, tool: str, version: str
+    shared_scene: Scene, tool: str, version: str
 ) -> None:
+    scene = shared_scene
     eve = scene.agent(version)
     before = await everything(scene.service)
 
