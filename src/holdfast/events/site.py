@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.kit.pages import Site
+from holdfast.kit.pages.site import Site
 
 SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER)

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from holdfast.kit.pages import Site
+from holdfast.kit.pages.site import Site
 
 SITE = Site("Holdfast Inventory", Path(__file__).parent)

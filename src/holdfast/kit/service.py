@@ -24,7 +24,7 @@ from holdfast.kit.jobs import Job, Periodic, work
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
-from holdfast.kit.pages import Site
+from holdfast.kit.pages.site import Site
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
 from holdfast.kit.runner import Runner
 from holdfast.kit.streams import Streams

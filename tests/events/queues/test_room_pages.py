@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.events.queues import room
-from holdfast.kit.pages import ENGLISH, GERMAN
+from holdfast.kit.pages.language import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, position, state
 from tests.events.queues.scene import Line, open_line
 from tests.support import Service

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages import ENGLISH, GERMAN, LANGUAGES
+from holdfast.kit.pages.language import ENGLISH, GERMAN, LANGUAGES
 
 SUMMER, WINTER = datetime(2026, 7, 1, 12, 30, tzinfo=UTC), datetime(2026, 12, 1, 12, 30, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Reply, Request
 from holdfast.kit.limits import Limits
-from holdfast.kit.pages import LANGUAGES, Site
+from holdfast.kit.pages.language import LANGUAGES
+from holdfast.kit.pages.site import Site
 from holdfast.kit.problems import EVERYWHERE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from tests.kit.pages.asking import request
 from tests.support import Service

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages import ENGLISH, GERMAN, LANGUAGES, Language, language_of
-from holdfast.kit.pages.language import named
+from holdfast.kit.pages.language import ENGLISH, GERMAN, LANGUAGES, Language, language_of, named
 from tests.kit.pages.asking import request
 
 

@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 
 from holdfast.kit.handler import Reply
-from holdfast.kit.pages import ENGLISH, GERMAN, Language, Site, language_of
-from holdfast.kit.pages.site import redirect
+from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
+from holdfast.kit.pages.site import Site, redirect
 from tests.kit.pages.asking import request
 
 HELLO = """

@@ -21,7 +21,7 @@ from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
 from holdfast.kit.batch import Locked
 from holdfast.kit.modes import Batch
-from holdfast.kit.pages import Language
+from holdfast.kit.pages.language import Language
 from holdfast.kit.problems import NOT_FOUND, Problem, refuses
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")

@@ -22,7 +22,7 @@ from holdfast.kit.handler import Access, Handler, Header, Reply, Request, admit,
 from holdfast.kit.limits import Limits
 from holdfast.kit.modes import batched
 from holdfast.kit.operation import Operation
-from holdfast.kit.pages import language_of
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
 from holdfast.kit.runner import Runner

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, urlencode
 from zoneinfo import ZoneInfo
 
@@ -23,7 +23,8 @@ from babel.numbers import format_currency, format_decimal, get_currency_symbol
 from babel.support import Translations
 from msgspec import Struct
 
-from holdfast.kit.handler import Request
+if TYPE_CHECKING:
+    from holdfast.kit.handler import Request
 
 _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
 
@@ -129,7 +130,7 @@ GERMAN = Language("de", "Deutsch", "de_DE")
 LANGUAGES = {each.code: each for each in (ENGLISH, GERMAN)}
 
 
-def language_of(request: Request) -> Language:
+def language_of(request: "Request") -> Language:
     """The language of a request: what its address asks for (`?lang=de`), or else the best its browser accepts."""
     asked = _asked(request.query) if b"lang=" in request.query else ""
     if asked in LANGUAGES:

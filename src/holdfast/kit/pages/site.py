@@ -6,29 +6,24 @@ itself, so that the first paint needs no second request; the policy allows exact
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
-from babel.support import Translations
-from markupsafe import Markup
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message
 
 from holdfast.kit.handler import NOSNIFF, Header, Reply, Request, headers_of
-from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, language_of, translations
+from holdfast.kit.pages.frame import STYLE, Frame
+from holdfast.kit.pages.language import ENGLISH, Language, language_of
 from holdfast.kit.problems import METHOD_NOT_ALLOWED, NOT_FOUND, Problem
 
-FRAME = Path(__file__).parent
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 HTML = b"text/html; charset=utf-8"
 
-STYLE = (FRAME / "templates/style.css").read_text(encoding="utf-8")
 _STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
 
 _POLICY = (
@@ -43,16 +38,8 @@ PROGRAMS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
 
 
-class Site:
-    """The pages of one service.
-
-    title      the name of the service
-    folders    where its templates and assets are, named by their paths in one of them; in them are `translations`
-    """
-
-    def __init__(self, title: str, *folders: Path) -> None:
-        self._folders = (*folders, FRAME / "templates")
-        self._title = title
+class Site(Frame):
+    """The pages of one service."""
 
     def page(
         self,
@@ -72,11 +59,6 @@ class Site:
         """
         content = self.render(template, language=language, framed=framed, **values)
         return Reply(status, content.encode(), [*secured(language, framed=framed, images=images), *headers], HTML)
-
-    def render(self, template: str, *, language: Language = ENGLISH, **values: Any) -> str:
-        """A template in the layout of all pages, as text."""
-        environment = self._environments[language.code]
-        return environment.get_template(template).render(**{"framed": False, "language": language, **values})
 
     def refuse(self, problem: Problem, request: Request, *, framed: bool = False) -> Reply:
         """The page for a problem, in the language of the browser."""
@@ -111,14 +93,6 @@ class Site:
         """Routes to files that pages use."""
         return [self._route(name) for name in names]
 
-    @cache  # noqa: B019 - a site lasts as long as the process
-    def asset(self, name: str) -> str:
-        """The address of a file that pages use, such as `queues/room.js`. It changes when the content changes."""
-        return f"/assets/{sha256(self._content(name)).hexdigest()[:16]}/{name}"
-
-    def _content(self, name: str) -> bytes:
-        return next(each / name for each in self._folders if (each / name).exists()).read_bytes()
-
     def _route(self, name: str) -> Route:
         content, media_type = self._content(name), KINDS[Path(name).suffix]
         headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
@@ -127,36 +101,6 @@ class Site:
             return Response(content, headers=headers, media_type=media_type)
 
         return Route(self.asset(name), answer)
-
-    def texts(self, language: Language) -> Translations:
-        """The translations of the texts that are not in templates: `gettext` and `ngettext`."""
-        return translations(language.code, self._translated)
-
-    @cached_property
-    def _translated(self) -> tuple[Path, ...]:
-        """The folders with translations."""
-        return FRAME, *sorted(each.parents[1] for folder in self._folders for each in folder.rglob("*.po"))
-
-    @cached_property
-    def _environments(self) -> dict[str, jinja2.Environment]:
-        return {code: self._environment(language) for code, language in LANGUAGES.items()}
-
-    def _environment(self, language: Language) -> jinja2.Environment:
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self._folders),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-            extensions=["jinja2.ext.i18n"],
-            auto_reload=False,
-        )
-        environment.policies["ext.i18n.trimmed"] = True
-        texts: Any = self.texts(language)
-        environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
-        known: dict[str, Any] = environment.globals
-        known.update(asset=self.asset, languages=LANGUAGES, site=self._title, style=Markup(STYLE))  # noqa: S704 - ours
-        return environment
 
 
 def redirect(address: str, *, framed: bool = False) -> Reply:
