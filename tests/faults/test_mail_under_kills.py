@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 
 import httpx2
+import psutil
 import psycopg
 import pytest
 
@@ -32,7 +33,7 @@ async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
             key, event = await publish(processes[0])
             people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
             async with asyncio.timeout(SECONDS):
-                _, kills = await asyncio.gather(
+                _, orphans = await asyncio.gather(
                     register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
                 )
 
@@ -47,6 +48,7 @@ async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
 
                     await arrived(server, PEOPLE)
                     await eventually(nothing_waits, seconds=60)
+                    await eventually(lambda: all_gone(orphans))
                     rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
                     statuses = await service.run_sql(
                         "select email, status::text from registrations join users on users.id = user_id"
@@ -59,8 +61,9 @@ async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
     assert {each.recipient for each in server.received} == {email for email, _ in statuses}
     assert not any(each.is_wrong for each in server.received)
     twice = len(server.received) - PEOPLE
-    print(f"{kills} kills, {PEOPLE} mails, {twice} second copies")
-    assert twice <= 4 * kills
+    print(f"{KILLS} kills, {PEOPLE} mails, {twice} second copies, {len(orphans)} ends of the process that writes")
+    assert orphans
+    assert twice <= 4 * KILLS
 
 
 async def test_a_sender_that_was_stopped_sends_nothing_that_another_has_sent_meanwhile(
@@ -109,15 +112,28 @@ async def publish(process: Process) -> tuple[str, int]:
         return key, created.json()["data"]["id"]
 
 
-async def kill_now_and_then(processes: list[Process], server: Server) -> int:
-    """Kill one process or the other whenever some more mails have arrived. Returns how often."""
+async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:
+    """Kill one process, and what writes the mails of the other, whenever some more mails have arrived.
+
+    Returns what wrote mails for these processes.
+    """
+    orphans: list[psutil.Process] = []
     between = PEOPLE // (KILLS + 1)
     for number in range(KILLS):
         await arrived(server, number * between + random.randint(1, between))
-        process = random.choice(processes)
+        process, other = random.sample(processes, 2)
+        writers = [psutil.Process(each.id).children() for each in (process, other)]
         process.kill()
+        for each in writers[1]:
+            each.kill()
+        orphans += [each for some in writers for each in some]
         await asyncio.to_thread(process.start)
-    return KILLS
+    return orphans
+
+
+async def all_gone(processes: list[psutil.Process]) -> bool:
+    """Whether they have ended, also those that nobody has killed."""
+    return not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes)
 
 
 async def arrived(server: Server, count: int) -> None:

@@ -75,6 +75,27 @@ class Message:
         return mail.as_bytes()
 
 
+@dataclass(frozen=True)
+class Envelope:
+    """A mail as it is sent.
+
+    recipient     as mail servers are told it
+    message_id    without angle brackets
+    content       its lines end with CR LF, also the last one
+    """
+
+    recipient: str
+    message_id: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Unwritable:
+    """A mail that cannot be sent to anybody, and why, for operators."""
+
+    why: str
+
+
 def _attach(mail: EmailMessage, file: Attachment) -> None:
     main, sub = file.type.split("/")
     if file.cid:

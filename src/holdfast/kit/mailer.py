@@ -23,7 +23,7 @@ from aiosmtplib.errors import (
     SMTPServerDisconnected,
 )
 
-from holdfast.kit.mail import Message, envelope_address, plain, sender_address
+from holdfast.kit.mail import Envelope, NoAddress, envelope_address, plain, sender_address
 from holdfast.kit.settings import Settings
 
 log = structlog.get_logger()
@@ -59,7 +59,7 @@ class BrokenAtContent(Broken):
 class Carrier(Protocol):
     """Takes one mail at a time."""
 
-    async def carry(self, message: Message, last: Last) -> None:
+    async def carry(self, envelope: Envelope, last: Last) -> None:
         """Return when the mail was accepted. Raises `Refused`, `PutOff`, `Broken`, and what `last` raises."""
         ...
 
@@ -67,9 +67,11 @@ class Carrier(Protocol):
 class Mailer(Protocol):
     """Opens connections.
 
+    sender    from whom mails come, as `Name <address>` or a bare address
     domain    the domain of the sender, in which mails are named
     """
 
+    sender: str
     domain: str
 
     def carrier(self) -> AbstractAsyncContextManager[Carrier]:
@@ -88,6 +90,7 @@ class SmtpMailer:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.sender = settings.mail_from
         self.domain = sender_address(settings.mail_from).rpartition("@")[2]
 
     @contextlib.asynccontextmanager
@@ -106,11 +109,10 @@ class _SmtpCarrier:
         self._client: SMTP | None = None
         self._announced = False
 
-    async def carry(self, message: Message, last: Last) -> None:
+    async def carry(self, envelope: Envelope, last: Last) -> None:
         try:
-            recipient = envelope_address(message.recipient)
-            content = await asyncio.to_thread(message.encoded, self._settings.mail_from)
-        except ValueError as error:
+            recipient = envelope_address(envelope.recipient)
+        except NoAddress as error:
             raise Refused(_words(error)) from error
         client = await self._begin()
         try:
@@ -118,7 +120,7 @@ class _SmtpCarrier:
             answer = await client.execute_command(b"DATA", timeout=COMMAND_SECONDS)
             if answer.code != 354:
                 raise SMTPDataError(answer.code, answer.message)
-            await self._give(client, content, last)
+            await self._give(client, envelope.content, last)
         except (SMTPRecipientRefused, SMTPDataError) as error:
             permanent = 500 <= error.code < 600
             raise (Refused if permanent else PutOff)(_words(error)) from error
@@ -205,32 +207,29 @@ class FileMailer:
 
     def __init__(self, directory: Path, sender: str) -> None:
         self._directory = directory
-        self._sender = sender
+        self.sender = sender
         self.domain = sender_address(sender).rpartition("@")[2]
 
     @contextlib.asynccontextmanager
     async def carrier(self) -> AsyncGenerator["FileMailer"]:
         yield self
 
-    async def carry(self, message: Message, last: Last) -> None:
+    async def carry(self, envelope: Envelope, last: Last) -> None:
         await last()
         try:
-            await asyncio.to_thread(self._write, message)
-        except ValueError as error:
-            raise Refused(_words(error)) from error
+            await asyncio.to_thread(self._write, envelope)
         except OSError as error:
             raise Broken(f"cannot write to {self._directory}: {_words(error)}") from error
 
-    def _write(self, message: Message) -> None:
+    def _write(self, envelope: Envelope) -> None:
         """Write a mail whole, or not at all. A mail that is sent again replaces its file."""
-        path = self._directory / f"{message.message_id.partition('@')[0]}.eml"
-        content = message.encoded(self._sender)
+        path = self._directory / f"{envelope.message_id.partition('@')[0]}.eml"
         # Mails have links that let their reader act: nobody else on this machine may read them.
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
         part = path.with_suffix(".part")
         with part.open("wb") as file:
-            file.write(content)
+            file.write(envelope.content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

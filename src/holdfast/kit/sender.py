@@ -22,15 +22,19 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 from holdfast.kit import outbox
 from holdfast.kit.confirmations import Confirmations
 from holdfast.kit.database import SESSION, Database, first_line
-from holdfast.kit.mail import Message, plain
+from holdfast.kit.elsewhere import NotStarted
+from holdfast.kit.mail import Envelope, Unwritable, plain
 from holdfast.kit.mailer import Broken, BrokenAtContent, Carrier, PutOff, Refused
 from holdfast.kit.notifications import notified
 from holdfast.kit.outbox import Ended, Mail
 from holdfast.kit.pool import KEEPALIVE, RETRY
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
 
-Render = Callable[[Database[Any], Sequence[Mail]], Awaitable[Sequence[Message | None]]]
-"""Writes mails. None for a mail means that it is no longer true. If it raises, it is asked for each mail alone."""
+Render = Callable[[Database[Any], Sequence[Mail]], Awaitable[Sequence[Envelope | Unwritable | None]]]
+"""Writes mails. None for a mail means that it is no longer true.
+
+If it raises, it is asked for each mail alone, unless nothing can be written now: `Problem`, `NotStarted`.
+"""
 
 CONNECTIONS = 4
 PORTION = 32
@@ -140,7 +144,7 @@ class _Sender:
         self._lead = lead
         self._confirmations = confirmations
         self._changed = changed
-        self._written: asyncio.Queue[tuple[Mail, Message] | None] = asyncio.Queue(PORTION)
+        self._written: asyncio.Queue[tuple[Mail, Envelope] | None] = asyncio.Queue(PORTION)
         self._busy: set[int] = set()
         self._breaks: dict[int, int] = {}
         self._resumes_at = 0.0
@@ -200,14 +204,14 @@ class _Sender:
             self._busy.update(each.id for each in mails)
             # The connection breaks at some mails again and again: they go last.
             mails.sort(key=lambda each: self._breaks.get(each.id, 0))
-            for mail, message in await self._write(mails):
-                await self._written.put((mail, message))
+            for each in await self._write(mails):
+                await self._written.put(each)
 
-    async def _write(self, mails: list[Mail]) -> list[tuple[Mail, Message]]:
-        """The mails that are still true; the others are ended."""
+    async def _write(self, mails: list[Mail]) -> list[tuple[Mail, Envelope]]:
+        """The mails that are still true and can be written; the others are ended."""
         try:
-            messages = await self._render(self._database, mails)
-        except Problem:
+            written = await self._render(self._database, mails)
+        except (Problem, NotStarted):
             raise
         except Exception as error:
             if len(mails) > 1:
@@ -216,10 +220,13 @@ class _Sender:
             log.error("a mail could not be written", id=mail.id, kind=mail.kind, exc_info=error)
             await self._end(Ended(mail.id, "failed", f"it could not be written: {plain(repr(error))[:500]}"))
             return []
-        written = list(zip(mails, messages, strict=True))
-        for ended in [Ended(mail.id, "superseded") for mail, message in written if message is None]:
-            await self._end(ended)
-        return [(mail, message) for mail, message in written if message is not None]
+        left: list[tuple[Mail, Envelope]] = []
+        for mail, each in zip(mails, written, strict=True):
+            if isinstance(each, Envelope):
+                left.append((mail, each))
+            else:
+                await self._end(Ended(mail.id, "failed", each.why) if each else Ended(mail.id, "superseded"))
+        return left
 
     async def _work(self) -> None:
         """Send mails over one connection, which is kept while there are some."""
@@ -229,7 +236,7 @@ class _Sender:
                     await self._send(carrier, *each)
                     each = await self._next()
 
-    async def _next(self) -> tuple[Mail, Message] | None:
+    async def _next(self) -> tuple[Mail, Envelope] | None:
         """The next mail; None if there is none for a while, and the connection is to be closed."""
         if not self._stopping:
             with contextlib.suppress(TimeoutError):
@@ -237,12 +244,12 @@ class _Sender:
                     return await self._written.get()
         return None
 
-    async def _send(self, carrier: Carrier, mail: Mail, message: Message) -> None:
+    async def _send(self, carrier: Carrier, mail: Mail, envelope: Envelope) -> None:
         if time.monotonic() < self._resumes_at:
             self._busy.discard(mail.id)
             return
         try:
-            await carrier.carry(message, self._lead.confirm)
+            await carrier.carry(envelope, self._lead.confirm)
         except Broken as error:
             await self._broken(mail, error)
             return

@@ -97,7 +97,7 @@ class Service:
                     await stack.enter_async_context(self.background())
                 gc.freeze()  # What start-up made stays until the end: the garbage collector leaves it out.
                 gc.set_threshold(10_000, 20)
-                # Threads that write mails and pages give way to the loop ten times as soon as they do by default.
+                # Threads that render texts for pages give way to the loop ten times as soon as they do by default.
                 sys.setswitchinterval(0.0005)
                 yield
 

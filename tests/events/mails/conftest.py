@@ -1,10 +1,16 @@
-"""A mail server, and the service that sends by it."""
+"""A mail server, the service that sends by it, and the process that writes mails."""
 
+import asyncio
+import threading
 from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
+from holdfast.events.mails import sending
+from holdfast.events.mails.model import Portion
+from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
+from holdfast.kit.elsewhere import Elsewhere
 from tests.events.mails.post import Post
 from tests.smtp import Server, mail_server
 from tests.support import running
@@ -17,8 +23,26 @@ def server() -> Generator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def writer() -> Generator[sending.Writer]:
+    """The process that writes mails. It takes longer to start than most tests, so it serves them all."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    elsewhere = Elsewhere(write)
+
+    async def writer(portion: Portion) -> list[bytes]:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(elsewhere(portion), loop))
+
+    yield writer
+    asyncio.run_coroutine_threadsafe(elsewhere.__aexit__(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
 @pytest.fixture
-async def post(settings: Settings, server: Server) -> AsyncGenerator[Post]:
+async def post(settings: Settings, server: Server, writer: sending.Writer) -> AsyncGenerator[Post]:
     """The service, without background work, and the mails of its people."""
     async with running(settings.model_copy(update=server.settings)) as service:
-        yield Post(service, server, await service.organizer())
+        yield Post(service, server, await service.organizer(), writer)

@@ -19,10 +19,11 @@ ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 class Post:
     """A service with an organizer, whose mails arrive when the test says so."""
 
-    def __init__(self, service: Service, server: Server, organizer: Client) -> None:
+    def __init__(self, service: Service, server: Server, organizer: Client, writer: sending.Writer) -> None:
         self.service = service
         self.server = server
         self.organizer = organizer
+        self.writer = writer
 
     async def register(self, event_id: int, *people: str, **fields: Any) -> None:
         """Register people one after the other, and settle."""
@@ -45,7 +46,7 @@ class Post:
         """Let every mail leave that waits. Returns those that have arrived since the last time."""
         known = len(self.server.received)
         await announcements.tell(self.service.database)
-        loop = asyncio.create_task(sending.run(self.service.database))
+        loop = asyncio.create_task(sending.send(self.service.database, self.writer))
 
         async def empty() -> bool:
             return not await self.service.run_sql("select from mails where ended_at is null limit 1")

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.kit import sender
 from holdfast.kit.database import Database
-from holdfast.kit.mail import Message
+from holdfast.kit.mail import Envelope, Message, Unwritable
 from holdfast.kit.outbox import Mail
 from tests.smtp import Server
 from tests.support import Service, eventually
@@ -31,20 +31,25 @@ async def post(service: Service, *recipients: str, kind: str = "hello", **fields
     return [id for (id,) in inserted]
 
 
-async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Message | None]:
-    """What a service does: `stale` mails are no longer true, and `bad` ones cannot be written."""
+async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | Unwritable | None]:
+    """What a service does: `stale` mails are no longer true, and `bad` and `hopeless` ones cannot be written."""
     if any(each.kind == "bad" for each in mails):
         raise KeyError("arguments")
-    return [None if each.kind == "stale" else _message(each) for each in mails]
+    return [_rendered(each) for each in mails]
 
 
-def _message(mail: Mail) -> Message:
+def _rendered(mail: Mail) -> Envelope | Unwritable | None:
+    if mail.kind == "stale":
+        return None
+    if mail.kind == "hopeless":
+        return Unwritable("There is nothing to say.")
     id = mail.message_id("events.example")
-    return Message(mail.recipient, f"{mail.kind} {mail.id}", "Hello.", "<p>Hello.</p>", id, mail.inserted_at)
+    message = Message(mail.recipient, f"{mail.kind} {mail.id}", "Hello.", "<p>Hello.</p>", id, mail.inserted_at)
+    return Envelope(mail.recipient, id, message.encoded("Holdfast <tickets@events.example>"))
 
 
 @contextlib.asynccontextmanager
-async def sending(*services: Service) -> AsyncGenerator[None]:
+async def sending(*services: Service, render: sender.Render = render) -> AsyncGenerator[None]:
     """The loop of each service runs."""
     loops = [asyncio.create_task(sender.run(each.database, render)) for each in services]
     try:

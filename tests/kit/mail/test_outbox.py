@@ -1,12 +1,18 @@
 """The outbox: which mails are sent, in which order, and what operators see of them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from holdfast.kit import outbox, sender
+from holdfast.kit.database import Database
+from holdfast.kit.elsewhere import Elsewhere, NotStarted
+from holdfast.kit.mail import Envelope
 from holdfast.kit.outbox import Mail
 from holdfast.kit.problems import Problem
+from tests.kit import doings
 from tests.kit.mail.posting import PEOPLE, all_ended, post, sending, states
 from tests.smtp import Server
 from tests.support import Service
@@ -79,6 +85,60 @@ async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, serve
     assert sorted(server.recipients()) == sorted(PEOPLE)
     [(error,)] = await service.run_sql("select error from mails where outcome = 'failed'")
     assert error == "it could not be written: KeyError('arguments')"
+
+
+async def test_a_mail_that_can_be_sent_to_nobody_fails_in_the_words_of_who_writes_it(
+    service: Service, server: Server
+) -> None:
+    await post(service, "ann@example.com", kind="hopeless")
+    await post(service, "bob@example.com")
+    async with sending(service):
+        await all_ended(service)
+
+    assert server.recipients() == ["bob@example.com"]
+    [(error,)] = await service.run_sql("select error from mails where outcome = 'failed'")
+    assert error == "There is nothing to say."
+
+
+async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_other(
+    service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", doings.PATH)
+    await post(service, "ann@example.com", kind="deadly")
+    await post(service, *PEOPLE)
+    async with Elsewhere(doings.written) as write:
+
+        async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
+            contents = await write([each.kind for each in mails])
+            return [
+                Envelope(
+                    mail.recipient, mail.message_id("events.example"), b"Subject: hello\r\n\r\n" + content + b"\r\n"
+                )
+                for mail, content in zip(mails, contents, strict=True)
+            ]
+
+        async with sending(service, render=render):
+            await all_ended(service)
+
+    assert sorted(server.recipients()) == sorted(PEOPLE)
+    [(recipient, error)] = await service.run_sql("select recipient, error from mails where outcome = 'failed'")
+    assert recipient == "ann@example.com"
+    assert error.startswith("it could not be written: Crashed(")
+
+
+async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:
+    await post(service, "ann@example.com")
+
+    async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
+        raise NotStarted("no memory")
+
+    with pytest.raises(NotStarted):
+        await sender.run(service.database, render)
+
+    assert await states(service) == {"ann@example.com": (None, 0)}
+    async with sending(service):
+        await all_ended(service)
+    assert server.recipients() == ["ann@example.com"]
 
 
 async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(service: Service, server: Server) -> None:

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from icalendar import Calendar, Event, vCalAddress, vGeo
 
-from holdfast.events.settings import Settings
 from holdfast.kit.mail import plain, sender_address
 
 Method = Literal["PUBLISH", "CANCEL"]
@@ -40,9 +39,21 @@ class Dated(Protocol):
     def cancelled_at(self) -> dt.datetime | None: ...
 
 
+class Publisher(Protocol):
+    """The service that publishes calendars, as its settings say.
+
+    mail_from    the sender of its mails; empty: none is set
+    """
+
+    @property
+    def base_url(self) -> str: ...
+    @property
+    def mail_from(self) -> str: ...
+
+
 def calendar(
     event: Dated,
-    settings: Settings,
+    publisher: Publisher,
     *,
     url: str,
     stamp: dt.datetime,
@@ -60,7 +71,7 @@ def calendar(
     """
     name = f"registration-{of}" if of else f"event-{event.id}"
     entry: dict[str, Any] = {
-        "uid": f"{name}@{urlsplit(settings.base_url).hostname}",
+        "uid": f"{name}@{urlsplit(publisher.base_url).hostname}",
         "dtstamp": stamp.astimezone(dt.UTC).replace(microsecond=0),
         "dtstart": event.datetime.astimezone(dt.UTC),
         "sequence": event.calendar_sequence,
@@ -69,7 +80,7 @@ def calendar(
         "description": url,
         "url": url,
         "location": ", ".join(plain(each) for each in (event.location_name, event.address) if each) or None,
-        "organizer": _organizer(settings, organizer),
+        "organizer": _organizer(publisher, organizer),
     }
     if event.latitude is not None and event.longitude is not None:
         entry["geo"] = vGeo((event.latitude, event.longitude))
@@ -88,11 +99,11 @@ def _filled(component: Any, properties: Mapping[str, Any]) -> Any:
     return component
 
 
-def _organizer(settings: Settings, name: str | None) -> vCalAddress | None:
+def _organizer(publisher: Publisher, name: str | None) -> vCalAddress | None:
     """Who publishes it, at the address from which mails come; None without one."""
-    if not settings.mail_from:
+    if not publisher.mail_from:
         return None
-    address = vCalAddress(f"mailto:{sender_address(settings.mail_from)}")
+    address = vCalAddress(f"mailto:{sender_address(publisher.mail_from)}")
     if name:
         address.params["cn"] = plain(name).replace('"', "'")
     return address

@@ -10,7 +10,8 @@ from holdfast.events.events.zones import unknown_zone
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.paths import event_path
-from holdfast.events.pricing.model import CURRENCIES, Currency, PricingMode, misfits
+from holdfast.events.pricing.currencies import CURRENCIES
+from holdfast.events.pricing.model import Currency, PricingMode, misfits
 from holdfast.events.pricing.payment import Payment, payment
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule

@@ -84,6 +84,38 @@ class Known(Struct):
         return cancels_until(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
 
 
+class Order(Struct):
+    """A mail that is to be written, with all that it says.
+
+    recipient     as mail servers are told it
+    message_id    its name
+    caused_at     when the transaction that caused it began
+    own, page     the addresses of the person's own page, and of the page of the event
+    """
+
+    recipient: str
+    message_id: str
+    caused_at: dt.datetime
+    kind: Kind
+    caused: Arguments
+    known: Known
+    own: str
+    page: str
+
+
+class Portion(Struct):
+    """Mails that are written together, and what they say of the service.
+
+    sender       from whom they come
+    mail_from    the same, if it was set; empty: mails only become files
+    """
+
+    base_url: str
+    sender: str
+    mail_from: str
+    orders: list[Order]
+
+
 def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:
     """Whether a mail is still true, and wanted."""
     if kind == "removed":

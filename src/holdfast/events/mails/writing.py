@@ -1,23 +1,25 @@
-"""Writes a mail: its text, its HTML, and the files that come with it."""
+"""Writes mails: the text, the HTML, and the files that come with it.
+
+That takes milliseconds each, so it is done in another process (`sending.py`). This file imports little, because that
+process starts when somebody waits for a mail already.
+"""
 
 from io import BytesIO
+from pathlib import Path
 
 from markupsafe import Markup
 from msgspec import Struct
 
 from holdfast.events.events.calendar import calendar
-from holdfast.events.mails.model import Arguments, Kind, Known
+from holdfast.events.mails.model import Kind, Known, Order, Portion
 from holdfast.events.mails.texts import said
-from holdfast.events.paths import event_path
-from holdfast.events.pricing.model import digits
+from holdfast.events.pricing.currencies import digits
 from holdfast.events.registrations.code import code
-from holdfast.events.registrations.links import own_url
-from holdfast.events.resources import Resources
-from holdfast.events.settings import Settings
-from holdfast.events.site import SITE
 from holdfast.kit.mail import Attachment, Message, plain
-from holdfast.kit.outbox import Mail
+from holdfast.kit.pages.frame import Frame
 from holdfast.kit.pages.language import Language, named
+
+FRAME = Frame("Holdfast Events", Path(__file__).parent)
 
 CODE = "code"
 """The name of the picture with the code, inside the mail."""
@@ -57,14 +59,16 @@ class Letter(Struct):
     organizer: str
 
 
-def write(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Resources) -> Message:
-    """The message for a mail that is true."""
-    settings = resources.settings
+def write(portion: Portion) -> list[bytes]:
+    """The content of each mail, as it is sent."""
+    return [_message(order, portion).encoded(portion.sender) for order in portion.orders]
+
+
+def _message(order: Order, portion: Portion) -> Message:
+    kind, caused, known = order.kind, order.caused, order.known
     language = named(caused.language)
-    sentences = said(kind, caused.reason, SITE.texts(language))
+    sentences = said(kind, caused.reason, FRAME.texts(language))
     title = plain(known.title)
-    own = own_url(settings, resources.secret, caused.event_id, caused.user_id, caused.arrival)
-    page = settings.base_url + event_path(known.organizer_slug, known.id)
     zone = known.timezone or "UTC"
     letter = Letter(
         language=language,
@@ -73,32 +77,32 @@ def write(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Re
         title=title,
         greeting=plain(caused.name or ""),
         facts=_facts(kind, known, language),
-        own=_in_language(own, language) if kind in STANDS else "",
-        page=_in_language(page, language),
+        own=_in_language(order.own, language) if kind in STANDS else "",
+        page=_in_language(order.page, language),
         until=language.moment(known.until, zone) if kind in STANDS and known.now < known.until else "",
         organizer=plain(known.organizer_name),
     )
     has_code = kind in WITH_CODE
     return Message(
-        recipient=mail.recipient,
+        recipient=order.recipient,
         subject=sentences.subject % {"title": title},
         text=_text(letter),
-        html=SITE.render(
-            "mails/mail.html",
+        html=FRAME.render(
+            "mail.html",
             language=language,
             letter=letter,
             first=_marked(letter.first, letter.title),
             code=CODE if has_code else "",
         ),
-        message_id=mail.message_id(resources.mailer.domain),
-        date=mail.inserted_at,
-        attachments=(*_code(own, has_code), *_calendar(mail, kind, caused, known, settings, own if has_code else page)),
-        unsubscribe=f"{own}/unsubscribe" if kind in UNASKED else "",
+        message_id=order.message_id,
+        date=order.caused_at,
+        attachments=(*_code(order.own, has_code), *_calendar(order, portion, order.own if has_code else order.page)),
+        unsubscribe=f"{order.own}/unsubscribe" if kind in UNASKED else "",
     )
 
 
 def _facts(kind: Kind, known: Known, language: Language) -> list[Fact]:
-    _ = SITE.texts(language).gettext
+    _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
@@ -111,7 +115,7 @@ def _facts(kind: Kind, known: Known, language: Language) -> list[Fact]:
 
 def _text(letter: Letter) -> str:
     """The mail for those who read no HTML."""
-    _ = SITE.texts(letter.language).gettext
+    _ = FRAME.texts(letter.language).gettext
     parts = [letter.first % {"title": letter.title}, letter.rest]
     if letter.greeting:
         parts.insert(0, _("Hello %(name)s,") % {"name": letter.greeting})
@@ -146,18 +150,17 @@ def _code(own: str, wanted: bool) -> list[Attachment]:
     return [Attachment(picture.getvalue(), "image/png", "code.png", cid=CODE)]
 
 
-def _calendar(
-    mail: Mail, kind: Kind, caused: Arguments, known: Known, settings: Settings, url: str
-) -> list[Attachment]:
+def _calendar(order: Order, portion: Portion, url: str) -> list[Attachment]:
+    kind, caused, known = order.kind, order.caused, order.known
     has_entry = kind in WITH_CALENDAR and known.standing == "registered"
     if not has_entry and kind not in TAKES_OUT:
         return []
     method = "PUBLISH" if has_entry else "CANCEL"
     content = calendar(
         known,
-        settings,
+        portion,
         url=url,
-        stamp=mail.inserted_at,
+        stamp=order.caused_at,
         of=f"{caused.event_id}-{caused.user_id}",
         method=method,
         organizer=known.organizer_name,

@@ -19,7 +19,7 @@ from holdfast.events.pages.price_line import draw
 from holdfast.events.pages.shown import Shown
 from holdfast.events.pages.structured import structured
 from holdfast.events.paths import event_path, id_of, organizer_path
-from holdfast.events.pricing.model import digits
+from holdfast.events.pricing.currencies import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller

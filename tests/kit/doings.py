@@ -1,0 +1,58 @@
+"""Functions that tests run in another process."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+PATH = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+"""Where the other process finds this module: the `PYTHONPATH` to be set."""
+
+
+class Sum(Struct):
+    """Two numbers to be added."""
+
+    left: int
+    right: int
+
+
+def added(sum: Sum) -> tuple[int, int]:
+    """The sum, and the process that made it."""
+    print("this is no answer")
+    return sum.left + sum.right, os.getpid()
+
+
+def cut(text: str) -> str:
+    """The first character; raises `IndexError` where there is none."""
+    return text[0]
+
+
+def repeated(times: int) -> bytes:
+    return b"x" * times
+
+
+def niceness(_: None) -> int:
+    return os.nice(0)
+
+
+def killed_until(path: str) -> str:
+    """Is killed once for each line of a file, which it removes; then it returns."""
+    lines = Path(path).read_text().splitlines()
+    if lines:
+        Path(path).write_text("\n".join(lines[1:]))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def written(kinds: list[str]) -> list[bytes]:
+    """A mail of each kind; `deadly` ones end the process."""
+    if "deadly" in kinds:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [each.encode() for each in kinds]
+
+
+def hanging(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
