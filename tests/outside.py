@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.events.outbound import Outbound, Refused
+from holdfast.kit.outbound import Outbound, Refused
 
 LOCAL = "127.0.0.1"
 

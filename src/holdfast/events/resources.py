@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from holdfast.events.outbound import Outbound
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import NotInstalled, Store
 from holdfast.kit import database, resources, steps
 from holdfast.kit.mailer import mailer_of
+from holdfast.kit.outbound import Outbound
 from holdfast.kit.secrets import Signer
 
 

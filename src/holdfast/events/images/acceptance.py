@@ -10,12 +10,12 @@ from holdfast.events.images import sandbox, sizes, sql
 from holdfast.events.images.container import Unfit
 from holdfast.events.images.model import EXTENSIONS, LARGEST, PhotoRow, new_key, upload_name
 from holdfast.events.images.sandbox import Photo
-from holdfast.events.outbound import Refused
 from holdfast.events.problems import TOO_MANY_UPLOADS
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Steps, Tx
 from holdfast.events.storage.store import Store
 from holdfast.kit.caller import Caller
+from holdfast.kit.outbound import Refused
 from holdfast.kit.problems import invalid
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}

@@ -28,7 +28,7 @@ _STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
 
 _POLICY = (
     f"default-src 'none'; style-src 'self' 'sha256-{_STYLE_HASH}'; script-src 'self'; img-src 'self'{{}}; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {}"
+    "connect-src 'self'; form-action 'self'{}; base-uri 'none'; frame-ancestors {}"
 )
 
 
@@ -49,6 +49,7 @@ class Site(Frame):
         language: Language = ENGLISH,
         framed: bool = False,
         images: str = "",
+        forms: str = "",
         headers: Sequence[Header] = (),
         **values: Any,
     ) -> Reply:
@@ -56,9 +57,11 @@ class Site(Frame):
 
         framed    whether other sites may show it in a frame
         images    the origin of images that are not of this site
+        forms     where forms may lead besides this site, as `form-action` of a policy has it
         """
         content = self.render(template, language=language, framed=framed, **values)
-        return Reply(status, content.encode(), [*secured(language, framed=framed, images=images), *headers], HTML)
+        security = secured(language, framed=framed, images=images, forms=forms)
+        return Reply(status, content.encode(), [*security, *headers], HTML)
 
     def refuse(self, problem: Problem, request: Request, *, framed: bool = False) -> Reply:
         """The page for a problem, in the language of the browser."""
@@ -113,9 +116,12 @@ def _encoded(address: str) -> bytes:
     return quote(address, safe="!#$%&'()*+,/:;=?@[]").encode("ascii")
 
 
-def secured(language: Language | None = None, *, framed: bool = False, images: str = "") -> list[Header]:
+def secured(
+    language: Language | None = None, *, framed: bool = False, images: str = "", forms: str = ""
+) -> list[Header]:
     """The headers of every answer for browsers. With a language, they say that the page exists in several."""
-    policy = _POLICY.format(f" {images}" if images else "", "*" if framed else "'none'")
+    more = [f" {each}" if each else "" for each in (images, forms)]
+    policy = _POLICY.format(*more, "*" if framed else "'none'")
     headers = [
         (b"content-security-policy", policy.encode()),
         (b"referrer-policy", b"same-origin"),

@@ -5,20 +5,23 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.events import outbound
-from holdfast.events.outbound import Fetched, Outbound, Refused
+from holdfast.kit import outbound
+from holdfast.kit.outbound import Fetched, Outbound, Refused
 from holdfast.kit.problems import Problem
-from tests.outside import LOCAL, Script, ok, reaching, refusal, says, serving
+from tests.outside import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
 
 
 async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
     async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
-        assert await reaching(server).get(server.url, limit=3) == Fetched(b"png", "image/png")
+        headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
+        assert await reaching(server).get(server.url, limit=3) == Fetched(b"png", "image/png", headers)
 
 
 async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
     async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
-        assert await reaching(server).get(server.url, limit=9) == Fetched(b"something", "")
+        fetched = await reaching(server).get(server.url, limit=9)
+
+    assert (fetched.content, fetched.content_type) == (b"something", "")
 
 
 async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
@@ -156,3 +159,11 @@ async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Monke
             monkeypatch.setenv(name, proxy.url)
         assert (await reaching(server).get(server.url, limit=10)).content == b"direct"
         assert proxy.requests == []
+
+
+async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
+    async with serving(redirects("/elsewhere")) as server:
+        with pytest.raises(Refused, match="redirects to another address"):
+            await reaching(server).get(server.url, limit=9, redirects=0)
+
+    assert len(server.requests) == 1

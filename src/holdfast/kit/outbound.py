@@ -8,7 +8,7 @@ is checked in the same way.
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -40,10 +40,15 @@ class Refused(Exception):
 
 
 class Fetched(NamedTuple):
-    """The content of a URL, with the media type that the server gave: in lower case, without parameters, or empty."""
+    """The content of a URL.
+
+    content_type    the media type that the server gave: in lower case, without parameters, or empty
+    headers         all headers of the answer, by their names in lower case
+    """
 
     content: bytes
     content_type: str
+    headers: Mapping[str, str]
 
 
 class Outbound:
@@ -70,14 +75,17 @@ class Outbound:
         self._look_up = look_up or _look_up
         self._under_way = 0
 
-    async def get(self, url: str, *, limit: int, accept: str = "*/*") -> Fetched:
-        """Fetch a URL of at most `limit` bytes. Raises `Refused`, or `service_unavailable` if too many requests run."""
+    async def get(self, url: str, *, limit: int, accept: str = "*/*", redirects: int = REDIRECTS) -> Fetched:
+        """Fetch a URL of at most `limit` bytes, following at most so many redirects.
+
+        Raises `Refused`, or `service_unavailable` if too many requests run.
+        """
         if self._under_way >= AT_ONCE:
             raise SERVICE_UNAVAILABLE("Too many addresses are being fetched already.", retry_after=10)
         self._under_way += 1
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._follow(url, limit, accept)
+                return await self._follow(url, limit, accept, redirects)
         except TimeoutError as error:
             raise Refused(f"took longer than {self._seconds:g} seconds") from error
         except httpx2.TransportError as error:
@@ -85,14 +93,14 @@ class Outbound:
         finally:
             self._under_way -= 1
 
-    async def _follow(self, url: str, limit: int, accept: str) -> Fetched:
+    async def _follow(self, url: str, limit: int, accept: str, redirects: int) -> Fetched:
         at = self._checked(url)
-        for _ in range(REDIRECTS + 1):
+        for _ in range(redirects + 1):
             async with self._answer(at, accept) as response:
                 if response.status_code not in REDIRECTION:
                     return await _read(response, limit)
                 at = self._checked(response.headers.get("location", ""), at)
-        raise Refused(f"redirects more than {REDIRECTS} times")
+        raise Refused(f"redirects more than {redirects} times" if redirects else "redirects to another address")
 
     def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
         """The parsed URL, if all that can be checked without a look-up is acceptable. Raises `Refused`."""
@@ -168,7 +176,7 @@ async def _read(response: httpx2.Response, limit: int) -> Fetched:
         if len(body) > limit:
             raise too_large
     content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Fetched(bytes(body), content_type)
+    return Fetched(bytes(body), content_type, dict(response.headers))
 
 
 _LOOKING_UP = ThreadPoolExecutor(max_workers=8, thread_name_prefix="look-up")

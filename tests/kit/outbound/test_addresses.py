@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.events.outbound import Outbound, is_public
+from holdfast.kit.outbound import Outbound, is_public
 from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
 
 NOT_PUBLIC = "names a host that has no public address"

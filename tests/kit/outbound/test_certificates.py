@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from holdfast.events.outbound import Outbound, Refused
+from holdfast.kit.outbound import Outbound, Refused
 from tests.outside import LOCAL, ok, reaching, refusal, serving
 
 
