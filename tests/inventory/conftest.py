@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
@@ -36,6 +37,16 @@ async def inventory(settings: Settings) -> AsyncIterator[Inventory]:
     """The inventory service in this process, without background work."""
     async with running(settings) as inventory:
         yield inventory
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_inventory(
+    inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Inventory]:
+    """The inventory service for all tests of a module, which see that they change nothing of what they share."""
+    with scratch_database(inventory_template, "shared") as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+            yield inventory
 
 
 @pytest.fixture

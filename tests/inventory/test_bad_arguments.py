@@ -4,7 +4,7 @@ What a tool takes is what its `inputSchema` says: an argument that does not fit 
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -15,8 +15,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.kit.mcp.tools import definition
 from tests.generated import fits
 from tests.inventory.samples import ARGUMENTS, furnished
-from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop, running, unlimited
-from tests.support import scratch_database
+from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop, running
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -55,11 +54,9 @@ DATES = {"at", "since", "until"}
 """Schemas leave it to the reader to check a format; these are checked below."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def inventory(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inventory]:
-    with scratch_database(inventory_template, "bad_arguments") as url:
-        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
-            yield inventory
+@pytest.fixture(scope="module")
+def inventory(shared_inventory: Inventory) -> Inventory:
+    return shared_inventory
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

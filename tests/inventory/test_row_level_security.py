@@ -1,6 +1,7 @@
 """The second wall: PostgreSQL itself shows a shop's transaction that shop alone, whatever the SQL asks for.
 
-Everything here is asked with the ids of Ada's shop, by a transaction that has entered Ben's.
+Everything here is asked with the ids of Ada's shop, by a transaction that has entered Ben's. Nothing of it changes
+Ada's shop, so all tests share it.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import psycopg
 import pytest
+import pytest_asyncio
 
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.availability import sql as availability
@@ -22,6 +24,8 @@ from holdfast.kit.problems import Problem
 from tests.inventory.samples import ARGUMENTS, furnished
 from tests.inventory.support import SINGLE, Inventory, Shop
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 TABLES = (
     "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_answers "
     "api_keys agent_registrations"
@@ -30,15 +34,20 @@ TABLES = (
 SECRETS = ("Honey", "Lids", SINGLE, "cart 7")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def inventory(shared_inventory: Inventory) -> Inventory:
+    return shared_inventory
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ada(inventory: Inventory) -> Shop:
     """The shop reached for: three pools, a hold, a history."""
     return await furnished(inventory)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def ben(inventory: Inventory, ada: Shop) -> Shop:
-    """The shop that reaches."""
+    """The shop that reaches, a new one for each test."""
     ben = await inventory.shop()
     assert ben.id != ada.id
     return ben
