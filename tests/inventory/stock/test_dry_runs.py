@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+import pytest_asyncio
 
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
 
@@ -60,8 +61,7 @@ def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
     return answer
 
 
-@pytest.fixture
-async def scene(shop: Shop) -> Shop:
+async def furnished(shop: Shop) -> Shop:
     """Pool 1, jars with their packs; 2, boxes with a hold; 3, paused; 4, archived. Entries 1 to 4; hold 4."""
     await shop.pool(50, name="Jars", members=PACKS)
     await shop.pool(20, name="Boxes")
@@ -74,29 +74,44 @@ async def scene(shop: Shop) -> Shop:
     return shop
 
 
+@pytest.fixture
+async def scene(shop: Shop) -> Shop:
+    return await furnished(shop)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene(shared_inventory: Inventory) -> Shop:
+    """For tests that change nothing."""
+    return await furnished(await shared_inventory.shop())
+
+
 def test_every_tool_that_writes_is_tried_here() -> None:
     writing = {name for name, operation in TOOLS.items() if not operation.run.reads}
 
     assert {tool for tool, _ in CALLS} == writing
 
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+"""For tests that share a scene."""
+
 numbered = pytest.mark.parametrize(
     ("tool", "arguments"), CALLS, ids=[f"{number}-{tool}" for number, (tool, _) in enumerate(CALLS)]
 )
 
 
+@in_one_loop
 @numbered
 async def test_a_dry_run_changes_nothing_and_nobody_hears_of_it(
-    scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
+    shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    shown = await scene.storefront()
-    before = await inventory.everything()
+    shown = await shared_scene.storefront()
+    before = await shared_inventory.everything()
 
-    tried = await scene.call(tool, **arguments, dry_run=True)
+    tried = await shared_scene.call(tool, **arguments, dry_run=True)
 
     assert tried["dry_run"] is True
-    assert await inventory.everything() == before
-    assert (await scene.storefront()).json()["variants"] == shown.json()["variants"]
+    assert await shared_inventory.everything() == before
+    assert (await shared_scene.storefront()).json()["variants"] == shown.json()["variants"]
     assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
 
 
@@ -113,18 +128,19 @@ async def test_the_call_itself_answers_what_its_dry_run_answered(
     assert lasting(tried, left_out) == lasting(done, left_out)
 
 
+@in_one_loop
 @pytest.mark.parametrize(("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED])
 async def test_a_dry_run_is_refused_as_the_call_itself_is(
-    scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], code: str
+    shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any], code: str
 ) -> None:
-    before = await inventory.everything()
+    before = await shared_inventory.everything()
 
-    tried = await scene.refused(tool, **arguments, dry_run=True)
-    refused = await scene.refused(tool, **arguments, dry_run=False)
+    tried = await shared_scene.refused(tool, **arguments, dry_run=True)
+    refused = await shared_scene.refused(tool, **arguments, dry_run=False)
 
     assert tried == refused
     assert refused["code"] == code
-    assert await inventory.everything() == before
+    assert await shared_inventory.everything() == before
 
 
 def versions(answer: Any) -> list[Any]:
