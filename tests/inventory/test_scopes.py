@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 
 from holdfast.inventory.shops.model import SCOPES
 from tests.inventory.samples import ARGUMENTS, furnished
@@ -42,17 +43,24 @@ def test_reading_needs_a_scope_to_read_and_writing_one_to_write() -> None:
         assert str(operation.scope).startswith("read_" if operation.run.reads else "write_"), name
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_shop(shared_inventory: Inventory) -> Shop:
+    """For tests that are refused."""
+    return await furnished(shared_inventory)
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_with_all_scopes_but_the_one_it_needs_a_tool_is_refused_and_nothing_is_changed(
-    inventory: Inventory, tool: str
+    shared_inventory: Inventory, shared_shop: Shop, tool: str
 ) -> None:
-    shop = await furnished(inventory, *(scope for scope in SCOPES if scope != NEEDED[tool]))
-    before = await inventory.everything()
+    await shared_inventory.regenerate(shared_shop, *(scope for scope in SCOPES if scope != NEEDED[tool]))
+    before = await shared_inventory.everything()
 
-    response = await shop.ask(tool, ARGUMENTS[tool])
+    response = await shared_shop.ask(tool, ARGUMENTS[tool])
 
     assert lacking(response) == NEEDED[tool]
-    assert await inventory.everything() == before
+    assert await shared_inventory.everything() == before
 
 
 ALSO: dict[str, set[str]] = {"create_pool": {"write_inventory"}, "import_csv": {"write_inventory"}}
