@@ -5,6 +5,10 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 
 from collections.abc import Sequence
 
+from holdfast.accounts.door import Door
+from holdfast.accounts.sessions import Sessions
+from holdfast.accounts.signin.operations import SignInOperations
+from holdfast.accounts.signin.pages import SignInPages
 from holdfast.events import jobs
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
@@ -25,6 +29,7 @@ from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.users import operations as users
+from holdfast.events.users.directory import UserDirectory
 from holdfast.kit import mcp
 from holdfast.kit.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.keys import KeyRing
@@ -112,7 +117,16 @@ def service(database: Database) -> Service:
         together=settings.limits_together,
         refused=settings.limits_refused,
     )
-    runner = Runner((*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS), database, jobs.IDEMPOTENCY)
+    directory, secret = UserDirectory(), database.resources.secret
+    sign_in = SignInOperations(directory)
+    runner = Runner(
+        (*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS, *sign_in.all), database, jobs.IDEMPOTENCY
+    )
+    sessions = Sessions(database, directory, settings.base_url)
+    door = Door(sessions, SITE, limits, secret, settings.base_url, first=lambda _: None)
+    signing_in = SignInPages(
+        sign_in, directory, runner, limits, door, secret, base_url=settings.base_url, home="/account"
+    )
     kept = shown.kept(database, runner)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
@@ -135,13 +149,14 @@ def service(database: Database) -> Service:
         routes=[
             # A route is found after those before it: frequent ones first.
             *page_routes.routes(database, runner, limits, kept),
+            *signing_in.routes(),
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
-        caches=[ring.forgetting, credentials.forgetting, kept.forgetting],
+        caches=[ring.forgetting, credentials.forgetting, kept.forgetting, sessions.forgetting],
         limits=limits,
         agents=for_agents,
         site=SITE,

@@ -1,5 +1,6 @@
 """The background work of the events service: loops, jobs and periodic jobs."""
 
+from holdfast.accounts import retention as accounts
 from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
@@ -27,6 +28,8 @@ PERIODIC = (
     Periodic("47 3 * * *", in_portions(keys.forget_keys)),
     Periodic("57 3 * * *", in_portions(prices.thin_histories)),
     Periodic("7 4 * * *", in_portions(outbox.forget_mails)),
+    Periodic("11 * * * *", in_portions(accounts.forget_links)),
+    Periodic("27 4 * * *", in_portions(accounts.forget_sessions)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
 )

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
+from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
 from holdfast.kit import settings as kit
 
 _ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
@@ -137,6 +138,19 @@ class Settings(kit.Settings):
         validation_alias="WRONG_LINK_RATE_LIMIT",
         description="Links to registrations that were never made, per client address and minute; more are refused.",
     )
+    sign_ins_per_hour: int = Field(
+        100,
+        ge=1,
+        validation_alias="SIGN_IN_RATE_LIMIT",
+        description="Links to sign in and tries of a password per client address and hour.",
+    )
+    sign_ins_per_address: int = Field(
+        10,
+        ge=1,
+        validation_alias="SIGN_IN_ADDRESS_RATE_LIMIT",
+        description="Links to sign in that an e-mail address is sent per hour, and as many tries of its password; the "
+        "browsers in which its owner has signed in before have as many of their own.",
+    )
     queue_interval: int = Field(
         60,
         ge=1,
@@ -210,6 +224,8 @@ class Settings(kit.Settings):
             "forms": RateLimitItemPerMinute(self.forms_per_minute),
             "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
             "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
+            OF_A_CLIENT: RateLimitItemPerHour(self.sign_ins_per_hour),
+            OF_AN_ADDRESS: RateLimitItemPerHour(self.sign_ins_per_address),
         }
 
     @property

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.registrations.cancellation import cancels_until
 
 Kind = Literal[
@@ -84,7 +85,7 @@ class Known(Struct):
         return cancels_until(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
 
 
-class Order(Struct):
+class Order(Struct, tag="registration"):
     """A mail that is to be written, with all that it says.
 
     recipient     as mail servers are told it
@@ -113,7 +114,7 @@ class Portion(Struct):
     base_url: str
     sender: str
     mail_from: str
-    orders: list[Order]
+    orders: list[Order | SignInMail]
 
 
 def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:

@@ -1,4 +1,4 @@
-"""Sends the mails about registrations that are due: looks whether each is still true, and has it written and sent."""
+"""Sends the mails that are due: looks whether each is still true, and has it written and sent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -7,8 +7,10 @@ from functools import partial
 import msgspec
 import structlog
 
+from holdfast.accounts.signin import links
+from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.mails import sql
-from holdfast.events.mails.model import Arguments, Kind, Known, Order, Portion, is_true
+from holdfast.events.mails.model import Arguments, Kind, Order, Portion, is_true
 from holdfast.events.mails.writing import write
 from holdfast.events.paths import event_path
 from holdfast.events.registrations.links import own_url
@@ -19,6 +21,9 @@ from holdfast.kit.mail import Envelope, NoAddress, Unwritable, envelope_address
 from holdfast.kit.outbox import Mail
 
 Writer = Callable[[Portion], Awaitable[Sequence[bytes]]]
+
+MakeOrder = Callable[[str, str], Order | SignInMail]
+"""`(recipient, message_id) -> order`"""
 
 log = structlog.get_logger()
 
@@ -39,41 +44,69 @@ async def send(database: Database, writer: Writer) -> None:
 
 async def _render(writer: Writer, database: Database, mails: Sequence[Mail]) -> list[Envelope | Unwritable | None]:
     """The mails as they are sent; None for those that are no longer true."""
+    resources: Resources = database.resources
+    sign_ins = [each for each in mails if each.kind == "sign_in"]
+    others = [each for each in mails if each.kind != "sign_in"]
+    rendered: dict[int, Envelope | Unwritable] = {}
+    orders: dict[int, Order | SignInMail] = {}
+    for mail, order in (*await _about_registrations(database, others), *await _with_links(database, sign_ins)):
+        try:
+            orders[mail.id] = order(envelope_address(mail.recipient), mail.message_id(resources.mailer.domain))
+        except NoAddress as error:
+            rendered[mail.id] = Unwritable(str(error))
+    if orders:
+        settings = resources.settings
+        portion = Portion(settings.base_url, resources.mailer.sender, settings.mail_from, [*orders.values()])
+        for (id, order), content in zip(orders.items(), await writer(portion), strict=True):
+            rendered[id] = Envelope(order.recipient, order.message_id, content)
+    return [rendered.get(each.id) for each in mails]
+
+
+async def _about_registrations(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
+    """Those of the mails about registrations that are still true, with all that the process that writes needs for them.
+
+    No secret is among it.
+    """
     caused = [msgspec.convert(each.arguments, Arguments) for each in mails]
-    kinds = [msgspec.convert(each.kind, Kind) for each in mails]
     asked = [
         sql.Asked(place, mail.id, mail.kind, mail.thread, each.event_id, each.user_id)
         for place, (mail, each) in enumerate(zip(mails, caused, strict=True))
     ]
-    known = await database.read(lambda reader: sql.find(reader, asked))
+    known = await database.read(lambda reader: sql.find(reader, asked)) if asked else {}
+    settings, secret = database.resources.settings, database.resources.secret
+    found: list[tuple[Mail, MakeOrder]] = []
+    for place, each in known.items():
+        mail, cause, kind = mails[place], caused[place], msgspec.convert(mails[place].kind, Kind)
+        if is_true(kind, cause, each):
+            order = partial(
+                Order,
+                caused_at=mail.inserted_at,
+                kind=kind,
+                caused=cause,
+                known=each,
+                own=own_url(settings, secret, cause.event_id, cause.user_id, cause.arrival),
+                page=settings.base_url + event_path(each.organizer_slug, each.id),
+            )
+            found.append((mail, order))
+    return found
 
+
+async def _with_links(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
+    """Those of the mails with links to sign in whose links still work."""
     resources: Resources = database.resources
-    rendered: list[Envelope | Unwritable | None] = [None] * len(mails)
-    orders: dict[int, Order] = {}
-    for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True)):
-        if place in known and is_true(kind, each, known[place]):
-            try:
-                orders[place] = _order(mail, kind, each, known[place], resources)
-            except NoAddress as error:
-                rendered[place] = Unwritable(str(error))
-    if orders:
-        settings = resources.settings
-        portion = Portion(settings.base_url, resources.mailer.sender, settings.mail_from, [*orders.values()])
-        for (place, order), content in zip(orders.items(), await writer(portion), strict=True):
-            rendered[place] = Envelope(order.recipient, order.message_id, content)
-    return rendered
-
-
-def _order(mail: Mail, kind: Kind, caused: Arguments, known: Known, resources: Resources) -> Order:
-    """What the process that writes needs for a mail; no secret is among it. Raises `NoAddress`."""
-    settings = resources.settings
-    return Order(
-        recipient=envelope_address(mail.recipient),
-        message_id=mail.message_id(resources.mailer.domain),
-        caused_at=mail.inserted_at,
-        kind=kind,
-        caused=caused,
-        known=known,
-        own=own_url(settings, resources.secret, caused.event_id, caused.user_id, caused.arrival),
-        page=settings.base_url + event_path(known.organizer_slug, known.id),
-    )
+    if not mails:
+        return []
+    addresses = await links.addresses(database, mails, resources.secret, resources.settings.base_url)
+    return [
+        (
+            mail,
+            partial(
+                SignInMail,
+                caused_at=mail.inserted_at,
+                language=mail.arguments["language"],
+                link=addresses[mail.id],
+            ),
+        )
+        for mail in mails
+        if mail.id in addresses
+    ]

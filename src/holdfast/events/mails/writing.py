@@ -10,6 +10,9 @@ from pathlib import Path
 from markupsafe import Markup
 from msgspec import Struct
 
+from holdfast import accounts
+from holdfast.accounts.signin import mail as sign_in
+from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.events.calendar import calendar
 from holdfast.events.mails.model import Kind, Known, Order, Portion
 from holdfast.events.mails.texts import said
@@ -19,7 +22,7 @@ from holdfast.kit.mail import Attachment, Message, plain
 from holdfast.kit.pages.frame import Frame
 from holdfast.kit.pages.language import Language, named
 
-FRAME = Frame("Holdfast Events", Path(__file__).parent)
+FRAME = Frame("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
 
 CODE = "code"
 """The name of the picture with the code, inside the mail."""
@@ -64,7 +67,9 @@ def write(portion: Portion) -> list[bytes]:
     return [_message(order, portion).encoded(portion.sender) for order in portion.orders]
 
 
-def _message(order: Order, portion: Portion) -> Message:
+def _message(order: Order | SignInMail, portion: Portion) -> Message:
+    if isinstance(order, SignInMail):
+        return sign_in.message(order, FRAME)
     kind, caused, known = order.kind, order.caused, order.known
     language = named(caused.language)
     sentences = said(kind, caused.reason, FRAME.texts(language))

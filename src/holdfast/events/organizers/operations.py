@@ -1,9 +1,6 @@
 """What can be done with organizers."""
 
-import asyncio
-
-from argon2 import PasswordHasher
-
+from holdfast.accounts import passwords
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
@@ -16,11 +13,6 @@ from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, VAL
 
 HEADER = "X-API-Key"
 
-_hash = PasswordHasher().hash
-_hashing = asyncio.Semaphore(2)
-"""At most two hashes at once: each takes 64 MiB and 0.1 s of a core, which other requests need. A hash is computed
-before the first statement, so that no connection is held meanwhile."""
-
 
 @refuses(VALIDATION_FAILED)
 async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Registered:
@@ -28,10 +20,8 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
 
     The key is shown once, in this answer. Without a password the account signs in by magic link.
     """
-    password_hash = None
-    if command.password is not None:
-        async with _hashing:
-            password_hash = await asyncio.to_thread(_hash, command.password)
+    # Before the first statement, so that no connection is held meanwhile.
+    password_hash = None if command.password is None else await passwords.hashed(command.password)
     email = canonical(command.email)
     email_taken, slug_taken = await sql.taken(tx, email, command.slug)
     errors = {"email": ["is already taken"]} if email_taken else {}

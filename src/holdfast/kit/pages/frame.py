@@ -25,7 +25,7 @@ class Frame:
 
     def __init__(self, title: str, *folders: Path) -> None:
         self._folders = (*folders, FRAME / "templates")
-        self._title = title
+        self.title = title
 
     def render(self, template: str, *, language: Language = ENGLISH, **values: Any) -> str:
         """A template in the layout of all pages, as text."""
@@ -67,5 +67,5 @@ class Frame:
         texts: Any = self.texts(language)
         environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
         known: dict[str, Any] = environment.globals
-        known.update(asset=self.asset, languages=LANGUAGES, site=self._title, style=Markup(STYLE))  # noqa: S704 - ours
+        known.update(asset=self.asset, languages=LANGUAGES, site=self.title, style=Markup(STYLE))  # noqa: S704 - ours
         return environment

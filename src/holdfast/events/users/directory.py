@@ -1,0 +1,68 @@
+"""The accounts of the events service, for those who sign in. An organizer acts for itself."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.accounts.directory import Account, Password
+from holdfast.events.users.model import Email, canonical, new_public_ids
+from holdfast.kit.database import Reader, Tx
+from holdfast.kit.mail import NoAddress, envelope_address
+
+_ACCOUNT = """
+    id, email, case when role = 'organizer' then id end as tenant_id, proved_at is not null as is_proved
+"""
+
+
+class UserDirectory:
+    """The rows of `users`, by id and by address."""
+
+    async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
+        rows = await reader.rows(
+            Account,
+            f"select {_ACCOUNT} from users where id = any(%(ids)s)",
+            {"ids": list(ids)},
+        )
+        return {each.id: each for each in rows}
+
+    async def find_password(self, reader: Reader[Any], email: str) -> Password | None:
+        return await reader.row(
+            Password,
+            "select id as account_id, password_hash as hash from users where email = %(email)s",
+            {"email": email},
+        )
+
+    async def prove(self, tx: Tx[Any], email: str) -> Account:
+        """The account with an address that was proved just now, made if there is none.
+
+        Where keys or a password were made before, the owner is asked whose they are: only then the account is proved.
+        """
+        await tx.run(
+            """
+            insert into users (public_id, email, proved_at) values (%(public_id)s, %(email)s, now())
+                on conflict (email) do nothing
+            """,
+            {"public_id": new_public_ids(1)[0], "email": email},
+        )
+        account = await tx.row(
+            Account,
+            f"""
+            update users
+               set proved_at = coalesce(proved_at, case when password_hash is null and not exists (
+                       select from api_keys where user_id = users.id and active) then now() end)
+             where email = %(email)s
+            returning {_ACCOUNT}
+            """,
+            {"email": email},
+        )
+        assert account
+        return account
+
+    def canonical(self, email: str) -> str | None:
+        try:
+            written = msgspec.convert(canonical(email), Email)
+            envelope_address(written)
+        except (msgspec.ValidationError, NoAddress):
+            return None
+        return written

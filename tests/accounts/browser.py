@@ -1,0 +1,53 @@
+"""Somebody at a browser, who signs in as people do: with forms, cookies and the link in the mail."""
+
+import re
+from html import unescape
+
+import httpx2
+
+from holdfast.accounts.signin import links
+from tests.support import Service
+
+
+class Browser:
+    """A browser with cookies, which follows no redirects by itself."""
+
+    def __init__(self, service: Service, *, address: str = "127.0.0.1", language: str = "en") -> None:
+        self.service = service
+        self.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(service.app, client=(address, 1)),
+            base_url="http://events.test",
+            headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
+        )
+
+    async def get(self, path: str) -> httpx2.Response:
+        return await self.http.get(path)
+
+    async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
+        """Open a page, and send its form with these fields."""
+        shown = await self.get(page)
+        return await self.http.post(action or page, data={"token": token(shown), **fields})
+
+    async def ask(self, email: str, return_to: str = "") -> str:
+        """Ask for a link to sign in. Returns its path, which only the mail has."""
+        page = f"/sign-in?return_to={return_to}" if return_to else "/sign-in"
+        sent = await self.send(page, "/sign-in", email=email, return_to=return_to)
+        assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in/sent"), sent.text
+        [(id,)] = await self.service.run_sql("select max(id) from sign_in_links")
+        return f"/sign-in/{links.write(self.service.database.resources.secret, id)}"
+
+    async def sign_in(self, email: str, return_to: str = "") -> httpx2.Response:
+        """Sign in by a link. Returns the last answer, which leads to where the person wanted to go."""
+        done = await self.send(await self.ask(email, return_to))
+        assert done.status_code == 303, done.text
+        return done
+
+    async def is_signed_in(self) -> bool:
+        return (await self.get("/account")).status_code == 200
+
+
+def token(page: httpx2.Response) -> str:
+    """The token of the first form in a page."""
+    found = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert found, page.text
+    return unescape(found[1])

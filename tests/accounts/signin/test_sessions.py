@@ -1,0 +1,136 @@
+"""Sessions: listed, ended here and everywhere, and over by themselves."""
+
+import re
+
+import pytest
+
+from holdfast.accounts import retention
+from holdfast.events.settings import Settings
+from holdfast.kit import lookups
+from tests.accounts.browser import Browser, token
+from tests.support import Service, running
+
+ANN = "ann@example.com"
+
+
+def others(page: str) -> list[str]:
+    """The sessions that a page offers to end."""
+    return re.findall(r'name="session" value="(\d+)"', page)
+
+
+async def test_signing_out_ends_this_session_alone(service: Service) -> None:
+    here, there = Browser(service), Browser(service)
+    for each in (here, there):
+        await each.sign_in(ANN)
+    secret = here.http.cookies["session"]
+
+    left = await here.send("/account", "/sign-out")
+
+    here.http.cookies.set("session", secret, domain="events.test")
+    assert (left.status_code, left.headers["location"]) == (303, "/")
+    assert [await each.is_signed_in() for each in (here, there)] == [False, True]
+
+
+async def test_another_session_is_listed_and_can_be_ended(service: Service) -> None:
+    here, there = Browser(service), Browser(service)
+    for each in (here, there):
+        await each.sign_in(ANN)
+    page = await here.get("/account")
+    [other] = others(page.text)
+
+    await here.send("/account", session=other)
+
+    assert page.text.count("Firefox of a test") == 3  # the label of the button has the name as well
+    assert [await each.is_signed_in() for each in (here, there)] == [True, False]
+
+
+async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    async with running(settings) as one, running(settings) as other:
+        here, there = Browser(one), Browser(other)
+        for each in (here, there):
+            await each.sign_in(ANN)
+            assert await each.is_signed_in()
+
+        await here.send("/account", session="all")
+        await other.hear()
+
+        assert not await there.is_signed_in()
+
+
+async def test_nobody_ends_the_session_of_somebody_else(service: Service) -> None:
+    ann, bob = Browser(service), Browser(service)
+    await ann.sign_in(ANN)
+    await bob.sign_in("bob@example.com")
+    [(of_ann,)] = await service.run_sql("select min(id) from sessions")
+
+    await bob.send("/account", session=str(of_ann))
+
+    assert await ann.is_signed_in()
+
+
+async def test_a_form_that_was_shown_to_somebody_else_is_refused(service: Service) -> None:
+    ann, bob = Browser(service), Browser(service)
+    await ann.sign_in(ANN)
+    await bob.sign_in("bob@example.com")
+    shown = token(await bob.get("/account"))
+
+    for path in ("/sign-out", "/account"):
+        assert (await ann.http.post(path, data={"token": shown, "session": "all"})).status_code == 403
+        assert (await ann.http.post(path, data={"session": "all"})).status_code == 403
+    mine = {"token": token(await ann.get("/account")), "session": "all"}
+    assert (await ann.http.post("/account", data=mine, headers={"Sec-Fetch-Site": "same-site"})).status_code == 403
+    assert await ann.is_signed_in()
+
+
+@pytest.mark.parametrize(("column", "days"), [("seen_at", 14), ("began_at", 90)])
+async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_one_day(
+    service: Service, monkeypatch: pytest.MonkeyPatch, column: str, days: int
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 0.0)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    [change] = [f"update sessions set {column} = now() - make_interval(days => %(days)s, hours => %(hours)s)"]
+
+    await service.run_sql(change, days=days, hours=-2)
+    before = await ann.is_signed_in()
+    await service.run_sql(change, days=days, hours=0)
+
+    assert (before, await ann.is_signed_in()) == (True, False)
+    assert await service.database.transact(retention.forget_sessions) == 1
+
+
+async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "TTL", 0.0)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    await service.run_sql("update sessions set seen_at = now() - interval '13 days'")
+
+    assert await ann.is_signed_in()
+
+    assert await service.run_sql("select seen_at > now() - interval '1 minute' from sessions") == [(True,)]
+    assert await service.database.transact(retention.forget_sessions) == 0
+
+
+async def test_links_are_deleted_a_day_after_they_were_asked_for(service: Service) -> None:
+    await Browser(service).ask(ANN)
+    await service.run_sql("update sign_in_links set asked_at = now() - interval '1 day'")
+    await Browser(service).ask(ANN)
+
+    assert await service.database.transact(retention.forget_links) == 1
+    assert await service.database.transact(retention.forget_links) == 0
+
+
+async def test_the_database_has_nothing_with_which_somebody_could_sign_in(service: Service) -> None:
+    ann = Browser(service)
+    link = await ann.ask(ANN)
+    await ann.send(link)
+    secrets = [link.rpartition("-")[2], ann.http.cookies["session"], ann.http.cookies["browser"]]
+
+    stored = await service.run_sql("select sessions::text from sessions")
+    stored += await service.run_sql("select sign_in_links::text from sign_in_links")
+    stored += await service.run_sql("select mails::text from mails")
+
+    assert not [each for each in secrets for (row,) in stored if each in row]

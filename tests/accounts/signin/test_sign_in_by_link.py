@@ -1,0 +1,172 @@
+"""A link in a mail signs in whoever asked for it: once, soon, in the same browser, and by a click."""
+
+import asyncio
+
+import pytest
+
+from tests.accounts.browser import Browser, token
+from tests.support import Service
+
+ANN = "ann@example.com"
+
+
+async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Service) -> None:
+    ann = Browser(service)
+    asked = await ann.get("/account?lang=de")
+
+    done = await ann.sign_in(ANN, "/account?lang=de")
+
+    assert asked.headers["location"] == "/sign-in?return_to=%2Faccount%3Flang%3Dde"
+    assert done.headers["location"] == "/account?lang=de"
+    assert ANN in (await ann.get("/account")).text
+
+
+async def test_looking_at_a_link_changes_nothing(service: Service) -> None:
+    ann = Browser(service)
+    link = await ann.ask(ANN)
+
+    for each in (Browser(service), ann, ann):
+        assert (await each.get(link)).status_code == 200
+
+    assert not await ann.is_signed_in()
+    assert await service.run_sql("select count(*) from users") == [(0,)]
+    assert (await ann.send(link)).status_code == 303
+
+
+async def test_a_link_does_not_work_in_another_browser(service: Service) -> None:
+    ann, thief = Browser(service), Browser(service)
+    link = await ann.ask(ANN)
+    await thief.ask("thief@example.com")
+
+    seen = await thief.get(link)
+    tried = await thief.http.post(link, data={"token": token(await ann.get(link))})
+
+    assert "This link was asked for in another browser." in seen.text
+    assert ANN not in seen.text
+    assert (tried.status_code, "session" in thief.http.cookies) == (410, False)
+    assert (await ann.send(link)).status_code == 303
+
+
+async def test_a_link_works_once(service: Service) -> None:
+    ann = Browser(service)
+    link = await ann.ask(ANN)
+    form = {"token": token(await ann.get(link))}
+
+    answers = await asyncio.gather(*(ann.http.post(link, data=form) for _ in range(10)))
+
+    assert sorted(each.status_code for each in answers) == [303, *[410] * 9]
+    assert await service.run_sql("select count(*) from sessions") == [(1,)]
+    later = Browser(service)
+    later.http.cookies.set("browser", ann.http.cookies["browser"])
+    assert "This link was used already." in (await later.get(link)).text
+
+
+async def test_a_link_works_for_a_quarter_of_an_hour(service: Service) -> None:
+    ann = Browser(service)
+    link = await ann.ask(ANN)
+    form = {"token": token(await ann.get(link))}
+    await service.run_sql("update sign_in_links set asked_at = now() - interval '15 minutes'")
+
+    late = await ann.http.post(link, data=form)
+
+    assert (late.status_code, "This link is too old." in late.text) == (410, True)
+    assert "A link works for 15 minutes." in (await ann.get(link)).text
+
+
+@pytest.mark.parametrize("link", ["1", "1-" + 64 * "0", "0-" + 64 * "0", "x", "1-" + 64 * "0" + "0", "%00"])
+async def test_a_link_cannot_be_guessed(service: Service, link: str) -> None:
+    ann = Browser(service)
+    await ann.ask(ANN)
+
+    assert (await ann.get(f"/sign-in/{link}")).status_code == 404
+    assert (await ann.http.post(f"/sign-in/{link}", data={})).status_code == 404
+
+
+async def test_the_answer_to_an_address_does_not_tell_whether_anybody_has_it(service: Service) -> None:
+    await service.organizer(email="ada@example.com")
+    answers = [
+        await Browser(service).send("/sign-in", email=each) for each in ("ada@example.com", "nobody@example.com")
+    ]
+
+    known, unknown = [(each.status_code, each.headers["location"], each.content) for each in answers]
+
+    assert known == unknown
+    assert await service.run_sql("select kind, recipient from mails order by id") == [
+        ("sign_in", "ada@example.com"),
+        ("sign_in", "nobody@example.com"),
+    ]
+
+
+async def test_an_address_without_an_account_gets_one_when_it_was_proved(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    assert await service.run_sql("select email, role::text, proved_at is not null from users") == [(ANN, "user", True)]
+
+
+async def test_an_address_is_the_same_in_capitals(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in("Ann@Example.COM ")
+
+    assert await service.run_sql("select email from users") == [(ANN,)]
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ann", "ann@", "a b@example.com", "ann@example.com\r\nBcc: x@y.z", "x" * 300 + "@a.bc"]
+)
+async def test_what_is_no_address_is_shown_again(service: Service, email: str) -> None:
+    answer = await Browser(service).send("/sign-in", email=email)
+
+    assert (answer.status_code, "This is not an e-mail address." in answer.text) == (422, True)
+    assert await service.run_sql("select count(*) from mails") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://evil.test/",
+        "//evil.test",
+        "/\\evil.test",
+        "\\\\evil.test",
+        "javascript:alert(1)",
+        "/a\nb",
+        "/\t/evil.test",
+        "evil.test",
+        "/é",
+        "",
+    ],
+)
+async def test_nobody_is_led_to_another_site(service: Service, elsewhere: str) -> None:
+    ann = Browser(service)
+    sent = await ann.send("/sign-in", email=ANN, return_to=elsewhere)
+    assert sent.status_code == 303
+
+    assert await service.run_sql("select return_to from sign_in_links") == [("",)]
+
+
+async def test_a_form_of_another_site_is_refused(service: Service) -> None:
+    ann = Browser(service)
+    link = await ann.ask(ANN)
+    form = {"token": token(await ann.get(link)), "email": ANN}
+
+    for path in ("/sign-in", link):
+        for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.test"}):
+            assert (await ann.http.post(path, data=form, headers=headers)).status_code == 403
+    assert not await ann.is_signed_in()
+
+
+async def test_a_session_that_somebody_else_put_into_a_browser_is_not_taken_over(service: Service) -> None:
+    ann = Browser(service)
+    ann.http.cookies.set("session", "A" * 43, domain="events.test")
+
+    await ann.sign_in(ANN)
+
+    assert ann.http.cookies["session"] != "A" * 43
+    assert not await service.run_sql("select from sessions where hash = sha256(%(set)s::bytea)", set="A" * 43)
+
+
+async def test_the_cookie_of_a_session_is_for_this_host_alone(service: Service) -> None:
+    done = await Browser(service).sign_in(ANN)
+    [cookie] = [each for each in done.headers.get_list("set-cookie") if each.startswith("session=")]
+
+    assert cookie.endswith("; Path=/; Max-Age=7776000; HttpOnly; SameSite=Lax")

@@ -1,0 +1,75 @@
+"""Where an account has a password, it signs in too. Nobody can lock its owner out by trying."""
+
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser
+from tests.support import Service, running
+
+ADA = "ada@example.com"
+PASSWORD = "correct horse battery"
+
+
+async def ada(service: Service) -> None:
+    await service.organizer(email=ADA, password=PASSWORD)
+
+
+async def test_the_right_password_signs_in(service: Service) -> None:
+    await ada(service)
+    browser = Browser(service)
+
+    done = await browser.send("/sign-in", email=ADA, password=PASSWORD, return_to="/account")
+
+    assert (done.status_code, done.headers["location"]) == (303, "/account")
+    assert await browser.is_signed_in()
+
+
+async def test_a_wrong_password_and_an_address_without_one_get_the_same_answer(service: Service) -> None:
+    await ada(service)
+    await service.organizer(email="without@example.com")
+    browser = Browser(service)
+
+    for email in (ADA, "without@example.com", "nobody@example.com"):
+        answer = await browser.send("/sign-in", email=email, password="a wrong password")
+        assert (answer.status_code, "do not fit together" in answer.text) == (422, True)
+    assert not await browser.is_signed_in()
+
+
+async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sign_ins_per_address": 3})
+    async with running(settings) as service:
+        await ada(service)
+        at_home = Browser(service)
+        await at_home.send("/sign-in", email=ADA, password=PASSWORD)
+        thief = Browser(service, address="192.0.2.1")
+
+        tries = [(await thief.send("/sign-in", email=ADA, password=f"wrong {each}")).status_code for each in range(6)]
+        right = await thief.send("/sign-in", email=ADA, password=PASSWORD)
+        known = Browser(service)
+        known.http.cookies.set("known", at_home.http.cookies["known"])
+
+        assert tries == [422, 422, 429, 429, 429, 429]
+        assert right.status_code == 429
+        assert (await known.send("/sign-in", email=ADA, password=PASSWORD)).status_code == 303
+        assert (await Browser(service).send("/sign-in", email=ADA)).status_code == 303
+
+
+async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sign_ins_per_address": 2})
+    async with running(settings) as service:
+        await ada(service)
+        thief = Browser(service)
+        await thief.sign_in("thief@example.com")
+
+        thief.http.cookies.delete("session")
+        tries = [(await thief.send("/sign-in", email=ADA, password=f"wrong {each}")).status_code for each in range(4)]
+
+        assert tries == [422, 422, 429, 429]
+
+
+async def test_one_client_can_try_only_so_many_addresses(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sign_ins_per_hour": 3})
+    async with running(settings) as service:
+        thief = Browser(service)
+
+        tries = [(await thief.send("/sign-in", email=f"a{each}@example.com")).status_code for each in range(5)]
+
+        assert tries == [303, 303, 303, 429, 429]

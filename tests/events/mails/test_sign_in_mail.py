@@ -1,0 +1,35 @@
+"""The mail with a link to sign in."""
+
+from tests.accounts.browser import Browser
+from tests.events.mails.post import ANN, Post, body, links
+
+
+async def test_the_link_in_the_mail_signs_in(post: Post) -> None:
+    ann = Browser(post.service)
+    path = await ann.ask(ANN)
+
+    [mail] = await post.deliver()
+
+    assert (mail.recipient, mail.mail["Subject"]) == (ANN, "Sign in to Holdfast Events")
+    for kind in ("plain", "html"):
+        assert links(body(mail.mail, kind)) == [f"http://events.test{path}?lang=en"]
+    assert "It works once, for 15 minutes." in body(mail.mail)
+    assert (await ann.send(path)).status_code == 303
+
+
+async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
+    await Browser(post.service, language="de").ask(ANN)
+
+    [mail] = await post.deliver()
+
+    assert mail.mail["Subject"] == "Anmeldung bei Holdfast Events"
+    assert "Er gilt einmal und 15 Minuten lang." in body(mail.mail)
+
+
+async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
+    await Browser(post.service).sign_in(ANN)
+    await Browser(post.service).ask("late@example.com")
+    await post.service.run_sql("update sign_in_links set asked_at = now() - interval '1 hour' where used_at is null")
+
+    assert await post.deliver() == []
+    assert await post.service.run_sql("select outcome from mails order by id") == [("superseded",), ("superseded",)]
