@@ -106,7 +106,7 @@ async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
     if after.capacity > before.capacity or before.status == "expired":
         # A seat that was freed after the event took place is given away now that its date is in the future again.
-        await seating.promote(tx, before.id)
+        await seating.promote(tx, [before.id])
     if reason := _why_the_price_changes(before, after):
         await reprice(tx, [before.id], reason)
     return await _shown(tx, before.id)

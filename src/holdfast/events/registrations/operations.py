@@ -101,7 +101,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seating.pass_on(tx, command.event_id, except_user=command.user_id)
+        await seating.pass_on(tx, [command.event_id], except_user=command.user_id)
     elif moved:
         await reprice(tx, [command.event_id], "registration")
     return await _settled(tx, caller, command)
@@ -120,7 +120,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id)
     if isinstance(answer, Registration) and answer.status == "registered":
-        await seating.pass_on(tx, command.event_id)
+        await seating.pass_on(tx, [command.event_id])
 
 
 async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:

@@ -107,7 +107,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwn) -> Cancelled:
         return Cancelled(own, done=False)
     await sql.delete_registration(tx, own.event_id, own.user_id)
     if own.status == "registered":
-        await seating.pass_on(tx, own.event_id)
+        await seating.pass_on(tx, [own.event_id])
     return Cancelled(own, done=True)
 
 

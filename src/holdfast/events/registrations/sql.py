@@ -108,23 +108,23 @@ async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
     )
 
 
-async def promote(tx: Tx, event_id: int, except_user: str | None) -> None:
-    """Give the free seats of an active event to the first on its waiting list."""
+async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> None:
+    """Give the free seats of active events to the first on their waiting lists."""
     await tx.run(
         """
         with first_waiting as (
-            select event_id, user_id from registrations
-             where event_id = %(event_id)s and status = 'waitlisted'
-               and user_id is distinct from (select id from users where public_id = %(except_user)s)
-             order by received_at, arrival
-             limit (select case when cancelled_at is null and datetime > now()
-                                then capacity - registered_count else 0 end
-                      from events where id = %(event_id)s))
+            select waiting.* from events
+             cross join lateral (
+                select event_id, user_id from registrations
+                 where event_id = events.id and status = 'waitlisted'
+                   and user_id is distinct from (select id from users where public_id = %(except_user)s)
+                 order by received_at, arrival limit capacity - registered_count) as waiting
+             where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now())
         update registrations set status = 'registered'
           from first_waiting
          where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
         """,
-        {"event_id": event_id, "except_user": except_user},
+        {"event_ids": list(event_ids), "except_user": except_user},
     )
 
 
