@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.events.keys.model import ApiKey
+    from holdfast.events.people.model import Named
     from holdfast.events.resources import Tx
     from holdfast.events.users.model import User
 
@@ -16,6 +17,7 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.
 Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub` of its access tokens.")]
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys of the events service.")
+people = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="One person's data in the events service.")
 organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Organizers of the events service.")
 mails = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Mails of the events service.")
 
@@ -200,3 +202,66 @@ def retry_mail(id: Annotated[int, typer.Argument(metavar="ID", help="Id of the m
 
     EVENTS.look(lambda tx: outbox.retry(tx, id))
     typer.echo(f"Mail {id} is tried again.")
+
+
+Address = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="The person's e-mail address, or the number of the account.")
+]
+
+
+@people.command("export")
+def export_person(address: Address) -> None:
+    """Print everything that is stored about a person who is no organizer, as JSON."""
+    import json
+
+    import msgspec
+
+    from holdfast.events.people import operations
+    from holdfast.events.product import EVENTS
+
+    exported, place = EVENTS.look(lambda tx: operations.export(tx, _person(address)))
+    text = msgspec.json.format(msgspec.json.encode(exported), indent=2).decode()
+    # Escaped like this it is the same JSON, and acts on no terminal.
+    typer.echo("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@people.command("erase")
+def erase_person(
+    address: Address,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only say what would happen.")] = False,
+) -> None:
+    """Erase the address, the names and the mails of a person who is no organizer.
+
+    Registrations for events to come are cancelled, and the next in line move up. The others are kept, as those of
+    nobody. Without --yes, say what would happen and change nothing.
+    """
+    from holdfast.events.people import operations
+    from holdfast.events.product import EVENTS
+
+    named = _person(address)
+    done, place = EVENTS.look(lambda tx: operations.erase(tx, named) if yes else operations.preview(tx, named))
+    cancelled, kept, mails = (
+        ("were cancelled", "are kept", "were deleted")
+        if yes
+        else ("would be cancelled", "would be kept", "would be deleted")
+    )
+    typer.echo(f"Account: {done.account_id or 'none any more'}")
+    typer.echo(f"Registrations for events to come that {cancelled}: {len(done.cancelled)}")
+    for each in done.cancelled:
+        typer.echo("  " + _row(each.event_id, each.title, _time(each.datetime), each.status, each.amount_paid))
+    typer.echo(f"Other registrations that {kept} without address and name: {done.kept}")
+    typer.echo(f"Mails that {mails}: {done.mails}")
+    typer.echo("Erased. A backup still has the data." if yes else "Nothing was changed. Say --yes to do it.")
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+def _person(address: str) -> "Named":
+    from holdfast.events.people.model import Named
+    from holdfast.events.users.model import canonical
+
+    return (
+        Named(id=int(address))
+        if address.isascii() and address.isdecimal() and len(address) < 19
+        else Named(email=canonical(address))
+    )

@@ -76,8 +76,11 @@ create table mail_sender ();
 """
 
 
+OF_RECIPIENTS: LiteralString = "create index mails_of_recipient on mails using hash (recipient)"
+
+
 def schema() -> list[Migration]:
-    return [Migration("mails", TABLE)]
+    return [Migration("mails", TABLE), Migration("mails_of_recipient", OF_RECIPIENTS)]
 
 
 class Mail(Struct):
@@ -198,6 +201,48 @@ async def unsent(reader: Reader[Any]) -> list[Listed]:
           where ended_at is null order by bulk, due_at, id limit %(listed)s)
         """,
         {"listed": LISTED},
+    )
+
+
+class Received(Struct):
+    """A mail to one recipient, for the recipient."""
+
+    kind: str
+    arguments: dict[str, Any]
+    inserted_at: datetime
+    ended_at: datetime | None
+    outcome: Outcome | None
+    attempts: int
+    error: str | None
+
+
+async def mails_to(reader: Reader[Any], recipient: str) -> list[Received]:
+    """The mails to one recipient that are kept, oldest first."""
+    return await reader.rows(
+        Received,
+        """
+        select kind, arguments, inserted_at, ended_at, outcome, attempts, error from mails
+         where recipient = %(recipient)s order by id
+        """,
+        {"recipient": recipient},
+    )
+
+
+async def count_mails_to(reader: Reader[Any], recipient: str) -> int:
+    return await reader.value("select count(*) from mails where recipient = %(recipient)s", {"recipient": recipient})
+
+
+async def forget_recipient(tx: Tx[Any], recipient: str) -> int:
+    """Delete the mails to one recipient, also those that wait. Returns how many were deleted.
+
+    One that is being sent at this moment still arrives.
+    """
+    return await tx.value(
+        """
+        with deleted as (delete from mails where recipient = %(recipient)s returning 1)
+        select count(*) from deleted
+        """,
+        {"recipient": recipient},
     )
 
 

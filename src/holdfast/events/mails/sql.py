@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.mails.model import Known
+from holdfast.events.people.operations import TELLING
 from holdfast.events.resources import Reader, Tx
 
 
@@ -75,6 +76,8 @@ async def tell_a_portion(tx: Tx, limit: int) -> bool:
 
 async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: int, limit: int) -> int | None:
     """Mail the next people. Returns the last of them, None when there was nobody left."""
+    # A statement of its own, so that the next one sees who was erased by those that held it.
+    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": TELLING})
     return await tx.value(
         """
         with portion as (

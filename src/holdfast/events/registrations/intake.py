@@ -87,7 +87,7 @@ ACCEPT: LiteralString = """
           left join lateral (select id, public_id from users where users.email = request.email
                              union all
                              select id, public_id from users
-                              where users.public_id = request.user_id
+                              where users.public_id = request.user_id and users.email is not null
                                 -- A handle names nobody, unless the person is known to the organizer already.
                                 and (request.tenant_id is null or users.id = request.tenant_id
                                      or (select true from registrations join events on events.id = event_id
@@ -102,8 +102,9 @@ ACCEPT: LiteralString = """
          where problem is null and not is_full and (known is null or known = 'rejected')),
     free_events as materialized (
         select id from events where id = any(array(select event_id from wanted)) order by id for key share skip locked),
+    -- Whose data was erased a moment ago is not free: the address is that of nobody, and gets a new account.
     free_people as materialized (
-        select id from users where id = any(array(select person_id from wanted))
+        select id from users where id = any(array(select person_id from wanted)) and email is not null
          order by id for key share skip locked),
     free_rejections as materialized (
         select rejection.* from wanted

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import EventId
-from holdfast.events.users.model import Email, Name, PublicId
+from holdfast.events.users.model import Email, EmailShown, Name, PublicId
 from holdfast.kit.command import Command, Minor, rule
 from holdfast.kit.pagination import OffsetPage
 
@@ -63,7 +63,7 @@ class Registration(Struct):
     amount_paid: Minor
     user_id: PublicId
     received_at: ReceivedAt
-    email: Annotated[str, Meta(description="The person's address.")]
+    email: EmailShown
     name: Name
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.events.registrations.model import Found, Registration
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import KNOWN
+from holdfast.events.users.model import EMAIL, KNOWN
 
 NAME: LiteralString = f"coalesce(registrations.name, case when {KNOWN} then users.name end)"
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
@@ -25,7 +25,7 @@ async def list_registrations(
         f"""
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
-               users.email, {NAME} as name
+               {EMAIL} as email, {NAME} as name
           from registrations
          cross join (select %(seen_by)s::bigint as seen_by) as reader
           join events on events.id = registrations.event_id
@@ -56,7 +56,7 @@ class Asked(Struct):
 
 FIND: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
-           users.email, {NAME}
+           {EMAIL}, {NAME}
       from json_to_recordset(%(asked)s::json) as asked (place integer, event_id bigint, user_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = asked.event_id limit 1) as events on true
       left join lateral (select * from users where public_id = asked.user_id limit 1) as users on true

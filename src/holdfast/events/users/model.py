@@ -37,13 +37,22 @@ An organizer knows its own account. Of another organizer who is registered for i
 """
 
 
+EMAIL: LiteralString = "coalesce(users.email, 'erased-' || users.public_id || '@erased.invalid')"
+"""The address in a row of `users`. People whose data was erased have none; this one, which cannot exist, stands for it.
+"""
+
+EmailShown = Annotated[
+    str, Meta(description="E-mail address; `erased-<user_id>@erased.invalid` of people whose data was erased.")
+]
+
+
 class User(Struct):
     """Someone with an account."""
 
     id: int
     public_id: PublicId
     name: Name
-    email: str
+    email: EmailShown
     role: Role
     slug: Annotated[str | None, Meta(description="Organizer path namespace.")]
 

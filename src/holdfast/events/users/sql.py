@@ -1,13 +1,16 @@
 """Statements on users."""
 
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import KNOWN, User
+from holdfast.events.users.model import EMAIL, KNOWN, User
 
 
 async def list_users(reader: Reader, offset: int, limit: int) -> list[User]:
     return await reader.rows(
         User,
-        "select id, public_id, name, email, role, slug from users order by id offset %(offset)s limit %(limit)s",
+        f"""
+        select id, public_id, name, {EMAIL} as email, role, slug from users
+         order by id offset %(offset)s limit %(limit)s
+        """,
         {"offset": offset, "limit": limit},
     )
 
@@ -17,7 +20,7 @@ async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: i
     return await reader.rows(
         User,
         f"""
-        select id, public_id, case when {KNOWN} then name end as name, email,
+        select id, public_id, case when {KNOWN} then name end as name, {EMAIL} as email,
                case when {KNOWN} then role else 'user' end as role, case when {KNOWN} then slug end as slug
           from users
          cross join (select %(seen_by)s::bigint as seen_by) as reader

@@ -1,0 +1,47 @@
+"""People with registrations, and a look through everything that is stored."""
+
+from typing import Any
+
+from holdfast.events.people import operations
+from holdfast.events.people.model import Erasure, Named
+from tests.events.pages.visitor import Visitor
+from tests.support import Client, Service
+
+ANN = Named(email="ann@example.com")
+
+
+async def erase(service: Service, named: Named = ANN) -> Erasure:
+    return await service.database.transact(lambda tx: operations.erase(tx, named))
+
+
+async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:
+    """Register people on the form, each with a name of its own, and settle them."""
+    for each in names:
+        await Visitor(service).register(event["id"], f"{each}@example.com", name=f"{each.title()} Example")
+    await service.settle()
+
+
+async def over(service: Service, event: dict[str, Any]) -> None:
+    """Let an event have taken place yesterday."""
+    await service.run_sql("update events set datetime = now() - interval '1 day' where id = %(id)s", id=event["id"])
+
+
+async def handle_of(service: Service, email: str) -> str:
+    """The public id of a person."""
+    [(public_id,)] = await service.run_sql("select public_id from users where email = %(email)s", email=email)
+    return public_id
+
+
+async def listed(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
+    return (await ada.get(f"/api/registrations?event_id={event['id']}")).json()["data"]
+
+
+async def stored(service: Service) -> str:
+    """Every row of every table as text, and every stored answer in plain text."""
+    tables = await service.run_sql(
+        "select quote_ident(tablename) from pg_tables where schemaname = 'public' order by tablename"
+    )
+    rows = [row for (table,) in tables for row in await service.run_sql(f"select t::text from {table} as t")]
+    secret = service.database.resources.secret
+    answers = await service.run_sql("select sealed from idempotency_answers")
+    return "\n".join([*(text for (text,) in rows), *(secret.unseal(sealed) for (sealed,) in answers)])

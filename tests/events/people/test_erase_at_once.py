@@ -1,0 +1,224 @@
+"""Erasing a person while others register, settle, announce and erase: it is done once, and nothing is left behind."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from holdfast.events.mails import announcements, sql
+from holdfast.events.people import operations
+from holdfast.events.people.model import Named
+from holdfast.events.registrations import intake, settlement
+from holdfast.events.resources import Tx
+from holdfast.kit.problems import Problem
+from tests.events.people.scene import ANN, erase, listed, over, sign_up, stored
+from tests.faults.holder import holding
+from tests.support import Service, eventually
+
+BOB = Named(email="bob@example.com")
+
+
+@contextlib.asynccontextmanager
+async def open_transaction(
+    service: Service, work: Callable[[Tx], Awaitable[Any]]
+) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    """Do work in a transaction that stays open in the block, until what the block gets is called: that commits it."""
+    done, go_on = asyncio.Event(), asyncio.Event()
+
+    async def stay(tx: Tx) -> None:
+        await work(tx)
+        await tx.value("select 1")
+        done.set()
+        await go_on.wait()
+
+    async def commit() -> None:
+        go_on.set()
+        await running
+
+    running = asyncio.create_task(service.database.transact(stay))
+    await done.wait()
+    yield commit
+    await commit()
+
+
+async def is_waited_for(service: Service, number: int = 1) -> None:
+    async def waiting() -> bool:
+        [(found,)] = await service.run_sql(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        )
+        return found >= number
+
+    await eventually(waiting)
+
+
+async def test_who_registers_while_the_person_is_erased_gets_a_new_account(service: Service) -> None:
+    ada = await service.organizer()
+    past, coming = await ada.create_event(), await ada.create_event()
+    await sign_up(service, past, "ann")
+    await over(service, past)
+
+    async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
+        registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
+        await is_waited_for(service)
+        await commit()
+    poll = await registering
+    await service.settle()
+
+    [kept], [again] = await listed(ada, past), await listed(ada, coming)
+    assert (again["email"], poll.rpartition("/")[2]) == ("ann@example.com", again["user_id"])
+    assert kept["email"] == f"erased-{kept['user_id']}@erased.invalid"
+    assert kept["user_id"] != again["user_id"]
+
+
+async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(service: Service) -> None:
+    ada = await service.organizer()
+    past, coming = await ada.create_event(), await ada.create_event()
+    await sign_up(service, past, "ann")
+    await over(service, past)
+    making = "insert into users (public_id, email) values ('zzzzzzzz', 'zoe@example.com')"
+
+    async def both() -> list[str]:
+        people = ("ann@example.com", "zoe@example.com")
+        return await asyncio.gather(*(ada.register(coming["id"], email=each) for each in people))
+
+    async with holding(service.database.url, making) as zoe:
+        # They share a statement. It has read Ann's account, and waits for Zoe's.
+        registering = asyncio.create_task(both())
+        await is_waited_for(service)
+        await erase(service)
+        await zoe.let_go()
+    await registering
+    await service.settle()
+
+    [kept] = await listed(ada, past)
+    assert kept["email"].endswith("@erased.invalid")
+    assert sorted(each["email"] for each in await listed(ada, coming)) == ["ann@example.com", "zoe@example.com"]
+
+
+async def test_a_registration_that_is_being_stored_is_erased_with_the_others(service: Service) -> None:
+    ada = await service.organizer()
+    first, second = await ada.create_event(), await ada.create_event()
+    await sign_up(service, first, "ann")
+    request = intake.Request(None, second["id"], email="ann@example.com", amount_paid=0, name="Ann Example")
+
+    async with open_transaction(service, lambda tx: intake.accept(tx, [request])) as commit:
+        erasing = asyncio.create_task(erase(service))
+        await is_waited_for(service)
+        await commit()
+
+    assert [each.event_id for each in (await erasing).cancelled] == [first["id"], second["id"]]
+    assert "ann" not in (await stored(service)).lower()
+
+
+async def test_a_settlement_that_is_under_way_is_waited_for_and_its_mails_go_too(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+
+    async def settle(tx: Tx) -> None:
+        cut = await tx.value("select now()::text")
+        await settlement.lock_events(tx, cut, 10)
+        await settlement.give_places(tx, [event["id"]], cut, 10)
+
+    async with open_transaction(service, settle) as commit:
+        erasing = asyncio.create_task(erase(service))
+        await is_waited_for(service)
+        await commit()
+
+    done = await erasing
+    assert ([each.status for each in done.cancelled], done.mails) == (["registered"], 1)
+    assert [(each["email"], each["status"]) for each in await listed(ada, event)] == [("bob@example.com", "registered")]
+    assert "ann" not in (await stored(service)).lower()
+
+
+@pytest.mark.parametrize("first", ["the announcement", "the erasure"])
+async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased(service: Service, first: str) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, "ann", "bob")
+    await service.run_sql("delete from mails")
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"location_name": "Studio 8"}})
+
+    if first == "the announcement":
+        async with open_transaction(service, lambda tx: sql.tell_a_portion(tx, 10)) as commit:
+            other = asyncio.create_task(erase(service))
+            await is_waited_for(service)
+            await commit()
+    else:
+        async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
+            other = asyncio.create_task(announcements.tell(service.database))
+            await is_waited_for(service)
+            await commit()
+    await other
+
+    assert await service.run_sql("select recipient from mails") == [("bob@example.com",)]
+
+
+async def test_of_two_who_erase_the_same_person_one_does_it(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cal")
+
+    both = await asyncio.gather(*(erase(service) for _ in range(4)), return_exceptions=True)
+
+    assert sum(not isinstance(each, Problem) for each in both) == 1
+    assert [each["status"] for each in await listed(ada, event)] == ["registered", "waitlisted"]
+
+
+async def test_people_who_wait_for_each_others_seats_can_be_erased_at_once(service: Service) -> None:
+    ada = await service.organizer()
+    one, two = [await ada.create_event(capacity=1, waitinglist_capacity=5) for _ in range(2)]
+    await sign_up(service, one, "ann", "bob", "cal")
+    await sign_up(service, two, "bob", "ann", "dan")
+
+    await asyncio.gather(erase(service), erase(service, BOB))
+
+    for event, next_in_line in ((one, "cal@example.com"), (two, "dan@example.com")):
+        assert [(each["email"], each["status"]) for each in await listed(ada, event)] == [(next_in_line, "registered")]
+
+
+async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(service: Service) -> None:
+    ada = await service.organizer()
+    events = [await ada.create_event(capacity=3, waitinglist_capacity=100) for _ in range(4)]
+    done = asyncio.Event()
+    erased = 0
+
+    async def register(event: dict[str, Any]) -> None:
+        for number in range(12):
+            await ada.register(event["id"], email="ann@example.com")
+            await ada.register(event["id"], email=f"person{number}@example.com")
+
+    async def erase_again_and_again() -> None:
+        nonlocal erased
+        while not done.is_set():
+            with contextlib.suppress(Problem):
+                await erase(service)
+                erased += 1
+
+    async def settle() -> None:
+        while not done.is_set():
+            await settlement.settle(service.database)
+            await ada.patch(f"/api/events/{events[0]['id']}", {"event": {"location_name": f"Studio {erased}"}})
+            await announcements.tell(service.database)
+
+    others = [asyncio.create_task(each) for each in (erase_again_and_again(), settle())]
+    await asyncio.gather(*map(register, events))
+    done.set()
+    await asyncio.gather(*others)
+    await service.settle()
+    await announcements.tell(service.database)
+    with contextlib.suppress(Problem):
+        await erase(service)
+
+    assert erased > 1
+    assert "ann@" not in await stored(service)
+    assert await service.run_sql("select registered_count, waitlisted_count from events") == [(3, 9)] * 4
+    assert (
+        await service.run_sql(
+            "select count(*) filter (where status = 'registered'), count(*) from registrations group by event_id"
+        )
+        == [(3, 12)] * 4
+    )

@@ -1,0 +1,93 @@
+"""Exporting a person: everything that is stored about them, and nothing about others."""
+
+import msgspec
+
+from holdfast.events.people import operations
+from holdfast.events.people.model import Export
+from tests.events.people.scene import ANN, erase, handle_of, sign_up
+from tests.support import Service
+
+
+async def export(service: Service) -> Export:
+    return await service.database.read(lambda reader: operations.export(reader, ANN))
+
+
+async def test_an_export_has_the_account_each_registration_and_each_mail(service: Service) -> None:
+    ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
+    seat = await ada.create_event(title="Life drawing", timezone="Europe/Berlin")
+    paid = await ben.create_event(title="Pottery", pricing_mode="fixed", price=1500, capacity=1)
+    await sign_up(service, seat, "ann", "bob")
+    await ben.register(paid["id"], email="ann@example.com", amount_paid=1200)
+    await service.settle()
+    await service.run_sql("update mails set outcome = 'sent', ended_at = now() where kind = 'seat' and id = 1")
+
+    exported = await export(service)
+
+    assert exported.account
+    assert (exported.account.email, exported.account.user_id) == (
+        "ann@example.com",
+        await handle_of(service, "ann@example.com"),
+    )
+    first, second = exported.registrations
+    assert (first.event, first.organizer, first.name, first.language, first.status) == (
+        "Life drawing",
+        "Ada Events",
+        "Ann Example",
+        "en",
+        "registered",
+    )
+    assert (first.timezone, first.mails_wanted) == ("Europe/Berlin", True)
+    assert (second.event, second.organizer, second.amount_paid, second.currency) == (
+        "Pottery",
+        "Ben Events",
+        1200,
+        "USD",
+    )
+    assert [(each.kind, each.event_id, each.outcome) for each in exported.mails] == [
+        ("seat", seat["id"], "sent"),
+        ("seat", paid["id"], "waiting"),
+    ]
+
+
+async def test_an_export_is_all_that_is_stored_of_the_person(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    columns = {
+        column
+        for table in ("registrations", "mails")
+        for (column,) in await service.run_sql(
+            "select column_name from information_schema.columns where table_name = %(table)s", table=table
+        )
+    }
+
+    exported = msgspec.to_builtins(await export(service))
+
+    told = {*exported["registrations"][0], *exported["mails"][0]}
+    renamed = {"notify": "mails_wanted", "details_at": "details_sent_again_at", "inserted_at": "caused_at"}
+    inner = {"user_id", "arrival", "id", "thread", "bulk", "due_at", "recipient", "arguments"}
+    assert {renamed.get(each, each) for each in columns - inner} <= told
+
+
+async def test_an_export_says_nothing_of_others(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "bob", "ann")
+
+    exported = msgspec.json.encode(await export(service)).decode()
+
+    assert "bob" not in exported.lower()
+    assert await handle_of(service, "bob@example.com") not in exported
+
+
+async def test_after_an_erasure_the_export_of_a_new_account_starts_anew(service: Service) -> None:
+    ada = await service.organizer()
+    before, after = await ada.create_event(), await ada.create_event()
+    await sign_up(service, before, "ann")
+    await erase(service)
+    await sign_up(service, after, "ann")
+
+    exported = await export(service)
+
+    assert [each.event_id for each in exported.registrations] == [after["id"]]
+    assert [each.event_id for each in exported.mails] == [after["id"]]
