@@ -219,6 +219,8 @@ UNLIMITED: dict[str, Any] = {
     "forms_per_minute": 1_000_000,
     "forms_per_event": 1_000_000,
     "wrong_links_per_minute": 1_000_000,
+    "clients_per_hour": 1_000_000,
+    "tokens_per_minute": 1_000_000,
     "sign_ins_per_hour": 1_000_000,
     "sign_ins_per_address": 1_000_000,
 }

@@ -24,6 +24,8 @@ def up(host: Host = "127.0.0.1", inventory_port: Port = INVENTORY_PORT, events_p
 
     stock, tickets = sockets.listen_all(host, inventory_port, events_port)
     stock_settings, tickets_settings = INVENTORY.configured(stock), EVENTS.configured(tickets)
+    if "oauth_builtin" not in tickets_settings.model_fields_set:
+        tickets_settings = tickets_settings.model_copy(update={"oauth_builtin": True})
     stock_settings, tickets_settings = INVENTORY.ready(stock_settings), EVENTS.ready(tickets_settings)
     _present_inventory(stock_settings)
     _present_events(tickets_settings)

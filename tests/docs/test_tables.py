@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic.fields import FieldInfo
 
+from holdfast.accounts.oauth.problems import ALL as OF_CONNECTING
 from holdfast.events.api import OPERATIONS as EVENTS_OPERATIONS
 from holdfast.events.problems import ALL as OF_EVENTS
 from holdfast.events.product import EVENTS
@@ -35,7 +36,13 @@ def shown(field: FieldInfo) -> str:
 
 
 @pytest.mark.parametrize(
-    ("heading", "kinds"), [("Both services", EVERYWHERE), ("Inventory", OF_INVENTORY), ("Events", OF_EVENTS)]
+    ("heading", "kinds"),
+    [
+        ("Both services", EVERYWHERE),
+        ("Inventory", OF_INVENTORY),
+        ("Events", OF_EVENTS),
+        ("Connecting apps", OF_CONNECTING),
+    ],
 )
 def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str, kinds: Sequence[ProblemType]) -> None:
     in_order = sorted(kinds, key=lambda kind: (kind.status, kind.code))

@@ -6,6 +6,7 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 from collections.abc import Sequence
 
 from holdfast.accounts.door import Door
+from holdfast.accounts.oauth import connections
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
@@ -13,6 +14,7 @@ from holdfast.events import jobs
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
+from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
@@ -109,7 +111,7 @@ DESCRIPTION = "Events and registrations, settled in order, never beyond capacity
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings = database.resources.settings
-    issuer = settings.oauth_issuer
+    issuer = settings.authorization_server
     ring = KeyRing(database, keys.find_callers)
     limits = Limits(
         settings.rate_limit_storage_url,
@@ -120,7 +122,9 @@ def service(database: Database) -> Service:
     directory, secret = UserDirectory(), database.resources.secret
     sign_in = SignInOperations(directory)
     runner = Runner(
-        (*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS, *sign_in.all), database, jobs.IDEMPOTENCY
+        (*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS, *sign_in.all, *connections.OPERATIONS),
+        database,
+        jobs.IDEMPOTENCY,
     )
     sessions = Sessions(database, directory, settings.base_url)
     door = Door(sessions, SITE, limits, secret, settings.base_url, first=lambda _: None)
@@ -130,7 +134,7 @@ def service(database: Database) -> Service:
     kept = shown.kept(database, runner)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
-    credentials = Credentials(ring, database, configured(settings))
+    credentials = Credentials(ring, database, configured(settings), own=settings.has_own_server)
     for_agents = agents(settings, [*documents.values()], credentials)
     described = ServiceDescription(
         for_agents,
@@ -150,6 +154,7 @@ def service(database: Database) -> Service:
             # A route is found after those before it: frequent ones first.
             *page_routes.routes(database, runner, limits, kept),
             *signing_in.routes(),
+            *own_server.routes(database, door, limits),
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),
@@ -176,6 +181,6 @@ def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: C
         documents=documents,
         limit="messages",
         authenticate=credentials.caller,
-        resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.oauth_issuer else None,
-        scope="read_events write_events" if settings.oauth_issuer else "",
+        resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.authorization_server else None,
+        scope=" ".join(own_server.ASKED) if settings.authorization_server else "",
     )

@@ -1,6 +1,7 @@
 """The background work of the events service: loops, jobs and periodic jobs."""
 
 from holdfast.accounts import retention as accounts
+from holdfast.accounts.oauth import clients, grants, tokens
 from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
@@ -30,6 +31,9 @@ PERIODIC = (
     Periodic("7 4 * * *", in_portions(outbox.forget_mails)),
     Periodic("11 * * * *", in_portions(accounts.forget_links)),
     Periodic("27 4 * * *", in_portions(accounts.forget_sessions)),
+    Periodic("13 * * * *", in_portions(grants.forget_grants)),
+    Periodic("19 * * * *", in_portions(tokens.forget_tokens)),
+    Periodic("43 * * * *", in_portions(clients.forget_clients)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
 )

@@ -16,10 +16,12 @@ class Resources(resources.Resources[Settings]):
     """The events service's resources.
 
     outbound    the HTTP client for URLs that users give
+    documents   the HTTP client for metadata documents of OAuth clients
     photos      the store of photos and uploads
     """
 
     outbound: Outbound
+    documents: Outbound
     photos: Store
 
 
@@ -27,7 +29,7 @@ def build(settings: Settings) -> Resources:
     """Build the resources from the settings. Raises `NotInstalled`."""
     secret = resources.secret_of(settings)
     photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
-    return Resources(settings, secret, mailer_of(settings), Outbound(), photos)
+    return Resources(settings, secret, mailer_of(settings), Outbound(), Outbound(seconds=5), photos)
 
 
 def _bucket(settings: Settings) -> Store:

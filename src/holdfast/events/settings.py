@@ -8,6 +8,7 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, 
 from pydantic import Field, field_validator
 
 from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
+from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
 from holdfast.kit import settings as kit
 
 _ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
@@ -108,6 +109,24 @@ class Settings(kit.Settings):
         validation_alias="OAUTH_AUDIENCE",
         description="Audience its tokens must name; empty means the address of `/mcp`.",
     )
+    oauth_builtin: bool = Field(
+        False,
+        validation_alias="OAUTH_BUILTIN",
+        description="Whether the service is its own authorization server, so that agents connect by a click; `holdfast "
+        "up` turns it on. With `OAUTH_ISSUER` it stays off.",
+    )
+    clients_per_hour: int = Field(
+        60,
+        ge=1,
+        validation_alias="OAUTH_REGISTER_RATE_LIMIT",
+        description="OAuth clients that may register per client address and hour.",
+    )
+    tokens_per_minute: int = Field(
+        120,
+        ge=1,
+        validation_alias="OAUTH_TOKEN_RATE_LIMIT",
+        description="Requests for OAuth tokens, and to end them, per client address and minute.",
+    )
     joins_per_minute: int = Field(
         60,
         ge=1,
@@ -189,6 +208,16 @@ class Settings(kit.Settings):
         """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
+    @property
+    def has_own_server(self) -> bool:
+        """Whether the service is its own authorization server."""
+        return self.oauth_builtin and not self.oauth_issuer
+
+    @property
+    def authorization_server(self) -> str:
+        """The issuer of the access tokens that are accepted at `/mcp`; empty: none are."""
+        return self.base_url if self.has_own_server else self.oauth_issuer
+
     @field_validator("oauth_issuer")
     @classmethod
     def _is_issuer(cls, issuer: str) -> str:
@@ -224,6 +253,11 @@ class Settings(kit.Settings):
             "forms": RateLimitItemPerMinute(self.forms_per_minute),
             "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
             "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
+            REGISTRATIONS: RateLimitItemPerHour(self.clients_per_hour),
+            ALL_REGISTRATIONS: RateLimitItemPerHour(100 * self.clients_per_hour),
+            TOKENS: RateLimitItemPerMinute(self.tokens_per_minute),
+            DOCUMENTS: RateLimitItemPerMinute(20),
+            CONSENTS: RateLimitItemPerHour(60),
             OF_A_CLIENT: RateLimitItemPerHour(self.sign_ins_per_hour),
             OF_AN_ADDRESS: RateLimitItemPerHour(self.sign_ins_per_address),
         }

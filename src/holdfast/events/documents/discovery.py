@@ -106,22 +106,33 @@ def _limits(settings: Settings) -> dict[str, str]:
 
 def _tokens(settings: Settings) -> str:
     """The section on access tokens; empty if none are accepted."""
-    if not settings.oauth_issuer:
+    base, issuer = settings.base_url, settings.authorization_server
+    if not issuer:
         return ""
-    base, issuer = settings.base_url, settings.oauth_issuer
     scopes = "\n".join(f"| `{scope}` | {meaning} |" for scope, meaning in SCOPES.items())
+    how = _OWN_TOKENS if settings.has_own_server else _TOKENS_OF_ANOTHER
     return f"""
 ### With an access token instead of a key
 
 Access tokens of `{issuer}` are accepted as bearer tokens at `{base}/mcp`, and only there; the
-[metadata of the endpoint]({base}{RESOURCE_PATH}/mcp) says so to OAuth clients. A token acts for the organizer it is
-linked to, which is by the verified e-mail address it carries, and may do what its scopes allow. `tools/list` shows the
+[metadata of the endpoint]({base}{RESOURCE_PATH}/mcp) says so to OAuth clients. {how} `tools/list` shows the
 tools it may call; a call of another is HTTP 403 with the scope that is missing.
 
 | scope | allows |
 |---|---|
 {scopes}
 """
+
+
+_OWN_TOKENS = (
+    "An OAuth client gets one by itself: it opens a page in the browser of the person you work for, who signs in, "
+    "reads what you ask for, and allows it. A token acts for that organizer, may do what its scopes allow, and is good "
+    "for an hour. A refresh token gets the next one, once each, until the person disconnects you."
+)
+_TOKENS_OF_ANOTHER = (
+    "A token acts for the organizer it is linked to, which is by the verified e-mail address it carries, and may do "
+    "what its scopes allow."
+)
 
 
 def docs(spec: Spec, settings: Settings) -> str:
@@ -230,8 +241,8 @@ def protected_resource(described: ServiceDescription, settings: Settings) -> dic
         {"type": "http", "scheme": "bearer", "description": described.credential},
         {"type": "apiKey", "in": "header", "name": HEADER, "description": described.key},
     ]
-    if settings.oauth_issuer:
-        more: dict[str, Any] = {"authorization_servers": [settings.oauth_issuer]}
+    if settings.authorization_server:
+        more: dict[str, Any] = {"authorization_servers": [settings.authorization_server]}
     else:
         more = {"x-auth-note": AUTH_NOTE}
     return discovery.protected_resource(described, [*SCOPES], **{"x-auth-methods": methods}, **more)

@@ -1,8 +1,8 @@
-"""Credentials at `/mcp`: API keys, and access tokens of the authorization server if one is configured.
+"""Credentials at `/mcp`: API keys, and access tokens of the authorization server, be it another or our own.
 
-A token acts for the organizer that its subject is linked to. The first token with the verified e-mail address of an
-organizer creates the link. From then on only the subject counts: the address links no other subject. See
-`docs/decisions/0014`.
+Our own server's token acts for the organizer who allowed it; see `docs/decisions/0040`. Another server's acts for the
+organizer that its subject is linked to. The first token with the verified e-mail address of an organizer creates the
+link. From then on only the subject counts: the address links no other subject. See `docs/decisions/0014`.
 """
 
 import contextlib
@@ -10,12 +10,14 @@ from collections.abc import Generator
 
 from msgspec.structs import replace
 
+from holdfast.accounts.oauth import tokens
+from holdfast.accounts.oauth.tokens import ACCESS
 from holdfast.events.oauth import operations
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import AccessClaims, fingerprint
 from holdfast.events.resources import Database
 from holdfast.kit.caller import Caller, access_token
-from holdfast.kit.keys import PREFIX, KeyRing
+from holdfast.kit.keys import PREFIX, KeyRing, digest
 from holdfast.kit.limits import SLOT_SECONDS, Slots
 from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, Problem
 from holdfast.kit.signing import InvalidToken
@@ -25,13 +27,15 @@ class Credentials:
     """Finds the caller of a credential.
 
     ring      finds the callers of API keys
-    issuer    the issuer whose access tokens are accepted; None: no tokens are accepted
+    issuer    the issuer whose access tokens are accepted; None: those of no other server are
+    own       whether access tokens of this service are accepted
     """
 
-    def __init__(self, ring: KeyRing, database: Database, issuer: Issuer | None) -> None:
+    def __init__(self, ring: KeyRing, database: Database, issuer: Issuer | None, *, own: bool = False) -> None:
         self._ring = ring
         self._database = database
         self._issuer = issuer
+        self._own = KeyRing(database, tokens.find_callers, "find_access_tokens") if own else None
         self._links = Slots(1, SLOT_SECONDS)
         self._subjects = KeyRing(database, operations.find_callers, "find_subjects")
 
@@ -40,6 +44,8 @@ class Credentials:
 
         Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token whose subject is no organizer.
         """
+        if self._own and credential and credential.startswith(ACCESS):
+            return await self._connected(self._own, credential)
         if self._issuer is None or not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
@@ -53,12 +59,22 @@ class Credentials:
     @contextlib.contextmanager
     def forgetting(self) -> Generator[None]:
         """While the block lasts, remove links from the cache as soon as an operator changes them."""
-        with self._subjects.forgetting():
+        own = self._own.forgetting() if self._own else contextlib.nullcontext()
+        with self._subjects.forgetting(), own:
             try:
                 yield
             finally:
                 if self._issuer:
                     self._issuer.close()
+
+    async def _connected(self, own: KeyRing, credential: str) -> Caller:
+        try:
+            return await own.holder(digest(credential))
+        except Problem as problem:
+            if problem.type is not INVALID_API_KEY:
+                raise
+            hint = "Get a fresh one with the refresh token at /oauth/token, or connect again."
+            raise INVALID_API_KEY("The access token is not known, or not valid any more.", hint=hint) from problem
 
     async def _linked(self, issuer: str, claims: AccessClaims) -> Caller | None:
         try:

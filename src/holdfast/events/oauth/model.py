@@ -8,11 +8,14 @@ from msgspec import Meta, Struct
 
 from holdfast.events.users.model import A_SLUG, Role
 from holdfast.kit.command import Command
+from holdfast.kit.pages.language import marked
 
 SCOPES = {
-    "read_events": "Reading events, prices, registrations and the people in them.",
-    "write_events": "Publishing and changing events, and registering people.",
-    "manage_keys": "Listing, creating and revoking API keys; a key made with it may do everything and does not expire.",
+    "read_events": marked("Reading events, prices, registrations and the people in them."),
+    "write_events": marked("Publishing and changing events, and registering people."),
+    "manage_keys": marked(
+        "Listing, creating and revoking API keys; a key made with it may do everything and does not expire."
+    ),
 }
 """The scopes of access tokens, each with what it allows. API keys have none: they may do everything."""
 

@@ -13,7 +13,7 @@ RESERVED_SLUGS = frozenset(
     about account admin agents api app assets billing blog catalog contact demo docs embed events favicon healthz help
     holdfast home legal llms login logout mail mcp media metrics new oauth openapi organizer organizers payments press
     pricing privacy queue queues readyz register registrations robots root security settings sign-in sign-out signin
-    signout sitemap static status stripe support system terms test uploads user users webhooks well-known www
+    signout sitemap static status stripe support system terms test token uploads user users webhooks well-known www
     """.split()
 )
 """Slugs that cannot be taken: the first segments of all paths of the service, and names that its owner could have."""

@@ -173,6 +173,11 @@ def _preferred(header: bytes) -> Language:
     return best
 
 
+def marked(text: str) -> str:
+    """The same text. It is in the catalogues, and is translated where it is shown."""
+    return text
+
+
 @cache
 def translations(code: str, folders: Sequence[Path]) -> Translations:
     """The texts of some folders in a language. Folders without a catalogue of the language are left out."""

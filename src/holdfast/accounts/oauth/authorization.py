@@ -1,0 +1,107 @@
+"""Authorization requests: what a client asks a person for, in the query of `/oauth/authorize`.
+
+As long as client and redirect address are not certain, nothing is sent anywhere: the person sees what is wrong.
+Everything else that is wrong is told to the client.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from holdfast.accounts.oauth import redirects
+from holdfast.accounts.oauth.clients import Clients
+from holdfast.accounts.oauth.model import CHALLENGE, Client
+from holdfast.accounts.oauth.problems import (
+    INVALID_CLIENT,
+    INVALID_REDIRECT_URI,
+    INVALID_REQUEST,
+    INVALID_SCOPE,
+    INVALID_TARGET,
+    UNSUPPORTED_RESPONSE_TYPE,
+    description,
+)
+from holdfast.accounts.oauth.terms import Terms
+from holdfast.kit.problems import Problem
+
+LONGEST_STATE = 4_000
+
+
+class Asked(Struct, frozen=True):
+    """What a client asks for."""
+
+    client: Client
+    redirect_uri: str
+    state: str | None
+    scopes: Sequence[str]
+    challenge: str
+
+
+class Answered(Exception):
+    """The browser is sent back to the client with a refusal. `address`: where to."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+async def asked(terms: Terms, clients: Clients, query: Mapping[str, str], account_id: int) -> Asked:
+    """What a query asks for.
+
+    Raises `invalid_client` and `invalid_redirect_uri`, which the person is shown, and `Answered`.
+    """
+    if not query.get("client_id"):
+        raise INVALID_CLIENT("The request names no client.", hint="Start again in the app.")
+    client = await clients.find(query["client_id"], account_id)
+    redirect_uri = redirects.named(client.redirect_uris, query.get("redirect_uri"))
+    if redirect_uri is None:
+        raise INVALID_REDIRECT_URI("The client has not said that it uses this redirect address.")
+    state = query.get("state")
+    try:
+        if state is not None and len(state) > LONGEST_STATE:
+            state = None
+            raise INVALID_REQUEST(f"state is longer than {LONGEST_STATE} characters.")
+        return Asked(client, redirect_uri, state, scopes(terms, query), challenge(terms, query))
+    except Problem as problem:
+        raise Answered(refusal(terms, redirect_uri, state, problem)) from problem
+
+
+def challenge(terms: Terms, query: Mapping[str, str]) -> str:
+    """The code challenge of a request that can be answered with a code. Raises a `Problem`."""
+    if query.get("response_type") != "code":
+        raise UNSUPPORTED_RESPONSE_TYPE()
+    if query.get("response_mode", "query") != "query":
+        raise INVALID_REQUEST("Answers are sent in the query alone.", hint="Leave out response_mode.")
+    if query.get("code_challenge_method") != "S256" or not CHALLENGE.fullmatch(query.get("code_challenge", "")):
+        raise INVALID_REQUEST(
+            "There is no code challenge, or not one of the method S256.",
+            hint="Send code_challenge_method=S256 and a code_challenge of 43 characters (RFC 7636).",
+        )
+    require_resource(terms, query)
+    return query["code_challenge"]
+
+
+def require_resource(terms: Terms, query: Mapping[str, str]) -> None:
+    """Raises `invalid_target` if a request names another resource (RFC 8707)."""
+    if query.get("resource", terms.resource).removesuffix("/") != terms.resource:
+        raise INVALID_TARGET(f"Tokens are for {terms.resource} alone.")
+
+
+def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
+    """The scopes that are asked for, of those there are. Raises `invalid_scope` if none is left."""
+    wanted = query.get("scope", "").split()
+    known = [each for each in terms.scopes if each in wanted] if wanted else [*terms.asked]
+    if not known:
+        raise INVALID_SCOPE()
+    return known
+
+
+def answer(terms: Terms, request: Asked, code: str) -> str:
+    """The address that takes a code to the client."""
+    return redirects.answered(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
+
+
+def refusal(terms: Terms, redirect_uri: str, state: str | None, problem: Problem) -> str:
+    """The address that takes a refusal to the client."""
+    return redirects.answered(
+        redirect_uri, error=problem.code, error_description=description(problem), state=state, iss=terms.issuer
+    )

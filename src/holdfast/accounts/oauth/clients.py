@@ -1,0 +1,99 @@
+"""The clients that are known here: those that registered, and those whose metadata document was read."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.accounts.oauth import metadata_documents
+from holdfast.accounts.oauth.limits import DOCUMENTS
+from holdfast.accounts.oauth.model import LONGEST_ID, Client, client
+from holdfast.accounts.oauth.problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
+from holdfast.kit.database import Database, Reader, Tx
+from holdfast.kit.limits import Limits
+from holdfast.kit.outbound import Outbound
+
+PREFIX = "client_"
+PORTION = 5_000
+
+
+class Clients:
+    """Finds clients. The metadata document of one is read when somebody who is signed in is asked for consent."""
+
+    def __init__(self, database: Database[Any], outbound: Outbound, limits: Limits) -> None:
+        self._database = database
+        self._outbound = outbound
+        self._limits = limits
+
+    async def find(self, id: str, account_id: int) -> Client:
+        """The client with an id, for an account that it asks. Raises `invalid_client`, and `rate_limited`."""
+        if 0 < len(id) <= LONGEST_ID and "\0" not in id:
+            found = await self._database.read(lambda reader: find(reader, id))
+            if found:
+                return found
+        if not metadata_documents.is_address(id):
+            raise INVALID_CLIENT()
+        await self._limits.hit(DOCUMENTS, f"account {account_id}")
+        read, seconds = await metadata_documents.fetch(self._outbound, id)
+        await self._database.transact(lambda tx: keep(tx, read, seconds))
+        return read
+
+
+def register(metadata: Mapping[str, Any]) -> Client:
+    """A new client with this metadata. Raises `invalid_redirect_uri` and `invalid_client_metadata`."""
+    return client(f"{PREFIX}{secrets.token_urlsafe(16)}", metadata, INVALID_CLIENT_METADATA)
+
+
+async def insert(tx: Tx[Any], new: Client) -> int:
+    """Store a client that registered. Returns when, in seconds since 1970."""
+    return await tx.value(
+        """
+        insert into oauth_clients (id, name, redirect_uris) values (%(id)s, %(name)s, %(redirect_uris)s)
+        returning extract(epoch from inserted_at)::bigint
+        """,
+        {"id": new.id, "name": new.name, "redirect_uris": list(new.redirect_uris)},
+    )
+
+
+async def find(reader: Reader[Any], id: str) -> Client | None:
+    """A registered client, or one whose metadata document was read and is still fresh."""
+    return await reader.row(
+        Client,
+        """
+        select id, name, redirect_uris from oauth_clients
+         where id = %(id)s and (fetched_until is null or fetched_until > now())
+        """,
+        {"id": id},
+    )
+
+
+async def keep(tx: Tx[Any], read: Client, seconds: int) -> None:
+    """Keep what a metadata document says for so many seconds."""
+    await tx.run(
+        """
+        insert into oauth_clients (id, name, redirect_uris, fetched_until)
+        values (%(id)s, %(name)s, %(redirect_uris)s, now() + make_interval(secs => %(seconds)s))
+            on conflict (id) do update
+           set name = excluded.name, redirect_uris = excluded.redirect_uris, fetched_until = excluded.fetched_until
+        """,
+        {"id": read.id, "name": read.name, "redirect_uris": list(read.redirect_uris), "seconds": seconds},
+    )
+
+
+async def forget_clients(tx: Tx[Any]) -> int:
+    """Delete a portion of the clients that nobody allowed anything for a day, or not since 90 days.
+
+    Returns how many were deleted. A client that acts for somebody is kept.
+    """
+    return await tx.value(
+        """
+        with unused as (
+            select id from oauth_clients
+             where coalesce(used_at, inserted_at) < now() - interval '1 day'
+               and (used_at is null or used_at < now() - interval '90 days')
+               and not exists (select from oauth_grants where client_id = oauth_clients.id)
+             limit %(limit)s for update skip locked),
+        deleted as (delete from oauth_clients using unused where oauth_clients.id = unused.id returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": PORTION},
+    )

@@ -1,0 +1,180 @@
+"""The endpoints that programs use: metadata, registration, tokens, revocation."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.accounts.oauth import clients, tokens
+from holdfast.accounts.oauth.authorization import require_resource
+from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
+from holdfast.accounts.oauth.model import ACCESS_SECONDS, VERIFIER, Tokens
+from holdfast.accounts.oauth.problems import (
+    INVALID_CLIENT_METADATA,
+    INVALID_GRANT,
+    INVALID_REQUEST,
+    UNREADABLE,
+    UNSUPPORTED_GRANT_TYPE,
+    error_body,
+)
+from holdfast.accounts.oauth.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
+from holdfast.kit import discovery
+from holdfast.kit.caller import Caller
+from holdfast.kit.database import Database, Tx
+from holdfast.kit.handler import (
+    NO_STORE,
+    Access,
+    Handler,
+    Header,
+    Reply,
+    Request,
+    admit,
+    encode,
+    envelope,
+    read_body,
+    read_query,
+)
+from holdfast.kit.limits import SLOT_SECONDS, Limits, Slots
+from holdfast.kit.pages.forms import KIND
+from holdfast.kit.problems import Problem
+from holdfast.kit.rest import parse
+
+T = TypeVar("T")
+
+ANYBODY: Header = (b"access-control-allow-origin", b"*")
+"""Pages of any site may ask: whoever does shows a secret of its own, and no cookie counts here."""
+
+PREFLIGHT: tuple[Header, ...] = (
+    (b"access-control-allow-methods", b"POST"),
+    (b"access-control-allow-headers", b"Content-Type, MCP-Protocol-Version"),
+    (b"access-control-max-age", b"600"),
+)
+
+Answer = Callable[[Request], Awaitable[Reply]]
+
+
+def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRoute]:
+    """The routes of the endpoints."""
+    endpoints = Endpoints(database, terms, limits)
+
+    def post(path: str, name: str, limit: str, answer: Answer) -> Route:
+        access = Access(name, None, limit)
+
+        async def answered(caller: Caller, request: Request) -> Reply:
+            if request.method == "OPTIONS":
+                return Reply(204, headers=(ANYBODY, *PREFLIGHT))
+            await admit(access, limits, caller)
+            reply = await answer(request)
+            reply.headers = (NO_STORE, ANYBODY)
+            return reply
+
+        methods = ("POST", "OPTIONS")
+        return Route(
+            path,
+            Handler(Access(name), limits, answered, envelope(error_body, ANYBODY), methods=methods),
+            methods=methods,
+        )
+
+    return [
+        discovery.document(METADATA, discovery.json(terms.metadata())),
+        post(REGISTER, "register_client", REGISTRATIONS, endpoints.register),
+        post(TOKEN, "issue_tokens", TOKENS, endpoints.token),
+        post(OLD_TOKEN, "issue_tokens", TOKENS, endpoints.token),
+        post(REVOKE, "revoke_token", TOKENS, endpoints.revoke),
+    ]
+
+
+class Endpoints:
+    """Answers what clients ask for without a person."""
+
+    def __init__(self, database: Database[Any], terms: Terms, limits: Limits) -> None:
+        self._database = database
+        self._terms = terms
+        self._limits = limits
+        self._shown = Slots(1, SLOT_SECONDS)
+
+    async def register(self, request: Request) -> Reply:
+        """Register a client (RFC 7591). It gets an id and no secret."""
+        try:
+            metadata = parse(await read_body(request.headers, request.receive))
+        except Problem as problem:
+            if problem.type not in UNREADABLE:
+                raise
+            raise INVALID_CLIENT_METADATA(problem.message) from problem
+        new = clients.register(metadata)
+        await self._limits.hit(ALL_REGISTRATIONS, "everybody")
+        issued_at = await self._database.transact(lambda tx: clients.insert(tx, new))
+        about = {
+            "client_id": new.id,
+            "client_id_issued_at": issued_at,
+            **({"client_name": new.name} if new.name else {}),
+            "redirect_uris": new.redirect_uris,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+        return Reply(201, encode(about))
+
+    async def token(self, request: Request) -> Reply:
+        """Give tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
+        form = await _form(request)
+        client_id = _required(form, "client_id")
+        require_resource(self._terms, form)
+        match _required(form, "grant_type"):
+            case "authorization_code":
+                code, verifier = _required(form, "code"), _required(form, "code_verifier")
+                if not VERIFIER.fullmatch(verifier):
+                    raise INVALID_GRANT("The code_verifier cannot belong to a code.")
+                redirect_uri = form.get("redirect_uri")
+                issued = await self._once(code, lambda tx: tokens.redeem(tx, code, client_id, verifier, redirect_uri))
+            case "refresh_token":
+                token = _required(form, "refresh_token")
+                scopes = form["scope"].split() if "scope" in form else None
+                issued = await self._once(token, lambda tx: tokens.refresh(tx, token, client_id, scopes))
+            case other:
+                raise UNSUPPORTED_GRANT_TYPE(f"This grant type is not supported: {other[:100]}.")
+        return Reply(200, encode(_token_response(issued)))
+
+    async def revoke(self, request: Request) -> Reply:
+        """End a token (RFC 7009). That it is not known, or has ended before, is told nobody."""
+        form = await _form(request)
+        token, client_id = _required(form, "token"), _required(form, "client_id")
+        await self._once(token, lambda tx: tokens.revoke(tx, token, client_id))
+        return Reply(200)
+
+    async def _once(self, shown: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
+        """Run `work`, and raise a problem that it returns: after the commit, since what it found out must be kept.
+
+        Work with the same secret locks the same rows: of several, one at a time takes a connection.
+        """
+        async with self._shown.of(shown):
+            done = await self._database.transact(work)
+        if isinstance(done, Problem):
+            raise done
+        return done
+
+
+async def _form(request: Request) -> Mapping[str, str]:
+    """The fields of a form. Raises `invalid_request`."""
+    try:
+        return read_query(await read_body(request.headers, request.receive, KIND))
+    except Problem as problem:
+        if problem.type not in UNREADABLE:
+            raise
+        raise INVALID_REQUEST(problem.message) from problem
+
+
+def _required(form: Mapping[str, str], name: str) -> str:
+    if not form.get(name):
+        raise INVALID_REQUEST(f"{name} is missing.")
+    return form[name]
+
+
+def _token_response(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "access_token": tokens.access,
+        "token_type": "Bearer",
+        "expires_in": ACCESS_SECONDS,
+        "refresh_token": tokens.refresh,
+        "scope": " ".join(tokens.scopes),
+    }

@@ -1,0 +1,63 @@
+"""What a service lets clients do: the terms of its authorization server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.kit.pages.language import Language
+from holdfast.kit.pages.site import Site
+
+AUTHORIZE = "/oauth/authorize"
+TOKEN = "/oauth/token"  # noqa: S105 - a path
+OLD_TOKEN = "/token"  # noqa: S105 - a path
+"""Where clients of 2025-03-26 guess the endpoint to be. The official client guesses again after each restart."""
+
+REGISTER = "/oauth/register"
+REVOKE = "/oauth/revoke"
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a service lets clients do.
+
+    issuer      its base address, to the letter
+    resource    the address that tokens are for
+    scopes      what each scope allows, in one English sentence that the catalogues of the site have
+    asked       the scopes of a client that asks for none
+    manual      the address of the documentation for those who write clients
+    """
+
+    issuer: str
+    resource: str
+    scopes: Mapping[str, str]
+    asked: Sequence[str]
+    manual: str
+    site: Site
+
+    def meanings(self, scopes: Sequence[str], language: Language) -> list[str]:
+        """What scopes allow, in a language."""
+        texts = self.site.texts(language)
+        return [texts.gettext(self.scopes[each]) for each in scopes]
+
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the authorization server (RFC 8414)."""
+        return {
+            "issuer": self.issuer,
+            "authorization_endpoint": f"{self.issuer}{AUTHORIZE}",
+            "token_endpoint": f"{self.issuer}{TOKEN}",
+            "registration_endpoint": f"{self.issuer}{REGISTER}",
+            "revocation_endpoint": f"{self.issuer}{REVOKE}",
+            "scopes_supported": [*self.scopes],
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+            "client_id_metadata_document_supported": True,
+            "protected_resources": [self.resource],
+            "service_documentation": self.manual,
+            "ui_locales_supported": ["en", "de"],
+        }

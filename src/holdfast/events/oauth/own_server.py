@@ -1,0 +1,34 @@
+"""The service as its own authorization server: what clients may do for organizers, and where they ask for it."""
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.door import Door
+from holdfast.accounts.oauth import consent, endpoints
+from holdfast.accounts.oauth.clients import Clients
+from holdfast.accounts.oauth.terms import Terms
+from holdfast.events.oauth.model import SCOPES
+from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.limits import Limits
+
+ASKED = ("read_events", "write_events")
+"""The scopes of a client that asks for none. Keys are made and ended only by those who ask for that."""
+
+
+def terms(settings: Settings) -> Terms:
+    """What clients may do."""
+    base = settings.base_url
+    return Terms(base, f"{base}/mcp", SCOPES, ASKED, f"{base}/agents.md", SITE)
+
+
+def routes(database: Database, door: Door, limits: Limits) -> list[BaseRoute]:
+    """The routes of the authorization server; none if it is off."""
+    settings = database.resources.settings
+    if not settings.has_own_server:
+        return []
+    known = Clients(database, database.resources.documents, limits)
+    return [
+        *consent.routes(database, terms(settings), known, door, limits),
+        *endpoints.routes(database, terms(settings), limits),
+    ]

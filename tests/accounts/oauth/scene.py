@@ -1,0 +1,179 @@
+"""The service as its own authorization server, an organizer at a browser, and clients that ask for access."""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Mapping
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx2
+
+from holdfast.accounts import sessions
+from holdfast.accounts.oauth.tokens import hashed
+from holdfast.events.settings import Settings
+from tests.kit.mcp.wire import Agent
+from tests.support import Client, Service, running
+
+VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"
+REDIRECT = "https://app.example/done"
+
+Parameters = Mapping[str, str]
+
+
+class Person:
+    """Somebody at a browser. It keeps cookies, and follows no redirects by itself."""
+
+    def __init__(self, service: Service, cookie: str | None = None, language: str = "en") -> None:
+        self.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(service.app),
+            base_url=service.database.resources.settings.base_url,
+            cookies={"session": cookie} if cookie else None,
+            headers={"Accept": "text/html", "Accept-Language": language},
+        )
+
+    async def look(self, query: Parameters) -> httpx2.Response:
+        """Open the page that a client leads to."""
+        return await self.http.get(f"/oauth/authorize?{urlencode(query)}")
+
+    async def decide(self, query: Parameters, decision: str = "allow", **changes: str) -> httpx2.Response:
+        """Open the page, and press one of its buttons."""
+        shown = await self.look(query)
+        assert shown.status_code == 200, shown.text
+        form = {"token": token_in(shown), "decision": decision, **changes}
+        return await self.http.post(action_in(shown), data=form)
+
+    async def allow(self, query: Parameters) -> dict[str, str]:
+        """Allow what a client asks for; what the client is told."""
+        return told(await self.decide(query))
+
+
+class App:
+    """A client that has registered itself."""
+
+    def __init__(self, http: httpx2.AsyncClient, about: Mapping[str, Any], issuer: str) -> None:
+        self.http = http
+        self.about = about
+        self.issuer = issuer
+        self.id: str = about["client_id"]
+
+    def query(self, **changes: str | None) -> dict[str, str]:
+        """The query of an authorization request, changed; None leaves a parameter out."""
+        query: dict[str, str | None] = {
+            "response_type": "code",
+            "client_id": self.id,
+            "redirect_uri": self.about["redirect_uris"][0],
+            "code_challenge": hashed(VERIFIER),
+            "code_challenge_method": "S256",
+            "scope": "read_events write_events",
+            "state": "xyz",
+            "resource": f"{self.issuer}/mcp",
+            **changes,
+        }
+        return {name: value for name, value in query.items() if value is not None}
+
+    async def ask(self, **form: str | None) -> httpx2.Response:
+        """Ask the token endpoint."""
+        given = {"client_id": self.id, **form}
+        return await self.http.post(
+            "/oauth/token", data={name: each for name, each in given.items() if each is not None}
+        )
+
+    async def redeem(self, code: str, **changes: str | None) -> httpx2.Response:
+        """Show a code."""
+        form = {"code": code, "code_verifier": VERIFIER, "redirect_uri": self.about["redirect_uris"][0], **changes}
+        return await self.ask(grant_type="authorization_code", **form)
+
+    async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
+        return await self.ask(grant_type="refresh_token", refresh_token=token, **changes)
+
+    async def revoke(self, token: str, **changes: str) -> httpx2.Response:
+        return await self.http.post("/oauth/revoke", data={"token": token, "client_id": self.id, **changes})
+
+
+class Scene:
+    """The service, an organizer who is signed in, and a client."""
+
+    def __init__(self, service: Service, ada: Client, person: Person, app: App) -> None:
+        self.service = service
+        self.ada = ada
+        self.person = person
+        self.app = app
+
+    async def connected(self, **changes: str | None) -> dict[str, Any]:
+        """The tokens of the client, which the organizer has allowed something."""
+        answer = await self.person.allow(self.app.query(**changes))
+        return issued(await self.app.redeem(answer["code"]))
+
+    def agent(self, tokens: Mapping[str, Any], version: str = "2025-11-25") -> Agent:
+        return Agent(self.service.app, tokens["access_token"], version)
+
+    async def works(self, tokens: Mapping[str, Any]) -> bool:
+        """Whether an access token is accepted."""
+        await self.service.hear()
+        response = await self.agent(tokens).ask("tools/list")
+        assert response.status_code in {200, 401}
+        return response.status_code == 200
+
+    async def register(self, **metadata: Any) -> App:
+        """Another client."""
+        return await registered(self.service, **metadata)
+
+    async def somebody(self, **fields: Any) -> tuple[Client, Person]:
+        """Another organizer, who is signed in."""
+        other = await self.service.organizer(**fields)
+        return other, await signed_in(self.service, other.id)
+
+
+async def signed_in(service: Service, account_id: int, language: str = "en") -> Person:
+    """Somebody who has signed in."""
+    cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, "link", "a test"))
+    return Person(service, cookie, language)
+
+
+async def registered(service: Service, **metadata: Any) -> App:
+    """A client that registers itself with this metadata."""
+    about = {"client_name": "Example App", "redirect_uris": [REDIRECT], **metadata}
+    response = await service.http.post("/oauth/register", json=about)
+    assert response.status_code == 201, response.text
+    return App(service.http, response.json(), service.database.resources.settings.base_url)
+
+
+@contextlib.asynccontextmanager
+async def furnished(settings: Settings) -> AsyncGenerator[Scene]:
+    """The service with an organizer and a client."""
+    async with running(settings) as service:
+        ada = await service.organizer(email="ada@example.com")
+        yield Scene(service, ada, await signed_in(service, ada.id), await registered(service))
+
+
+def told(response: httpx2.Response) -> dict[str, str]:
+    """What a redirect tells the client."""
+    assert response.status_code == 303, response.text
+    return dict(parse_qsl(urlsplit(response.headers["location"]).query, keep_blank_values=True))
+
+
+def issued(response: httpx2.Response) -> dict[str, Any]:
+    """The tokens in an answer."""
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def error(response: httpx2.Response) -> tuple[int, str]:
+    """The status and the code of an error of RFC 6749."""
+    body = response.json()
+    assert body.keys() >= {"error", "error_description"}
+    assert response.headers["cache-control"] == "no-store"
+    return response.status_code, body["error"]
+
+
+def token_in(page: httpx2.Response) -> str:
+    found = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert found, page.text
+    return unescape(found[1])
+
+
+def action_in(page: httpx2.Response) -> str:
+    found = re.search(r'<form class="form" method="post" action="([^"]*)"', page.text)
+    assert found, page.text
+    return unescape(found[1])

@@ -1,0 +1,129 @@
+"""The official client connects by a click, refreshes, and is cut off, over real HTTP."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider, TokenStorage
+from mcp.client.auth.oauth2 import AuthorizationCodeResult
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from holdfast.accounts.oauth import connections
+from holdfast.accounts.oauth.model import Disconnect, ListConnections
+from holdfast.events.settings import Settings
+from holdfast.kit.caller import person
+from tests.accounts.oauth.scene import Person, signed_in
+from tests.serving import listener, running_already, serving
+from tests.support import Client as Organizer
+from tests.support import Service, running
+
+
+class Storage(TokenStorage):
+    """Where the client keeps what it got."""
+
+    tokens: OAuthToken | None = None
+    about: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.about
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.about = client_info
+
+
+class Desk:
+    """A computer with the client, and an organizer at its browser."""
+
+    def __init__(self, service: Service, url: str, ada: Organizer, browser: Person) -> None:
+        self.service = service
+        self.url = url
+        self.ada = ada
+        self.browser = browser
+        self.storage = Storage()
+        self.asked = 0
+        self._answer: dict[str, str] = {}
+
+    def provider(self) -> OAuthClientProvider:
+        metadata = OAuthClientMetadata(
+            client_name="Inspector", redirect_uris=[AnyUrl("http://localhost:3000/callback")]
+        )
+        return OAuthClientProvider(f"{self.url}/mcp", metadata, self.storage, self.open, self.back)
+
+    async def open(self, address: str) -> None:
+        """The client opens the browser, where the organizer allows what it asks for."""
+        self.asked += 1
+        parts = urlsplit(address)
+        assert f"{parts.scheme}://{parts.netloc}{parts.path}" == f"{self.url}/oauth/authorize"
+        self._answer = await self.browser.allow(dict(parse_qsl(parts.query)))
+
+    async def back(self) -> AuthorizationCodeResult:
+        """The browser comes back to the client."""
+        return AuthorizationCodeResult.model_validate(self._answer)
+
+    async def slug(self, provider: OAuthClientProvider) -> Any:
+        """Who the client acts for, according to a tool."""
+        async with (
+            httpx2.AsyncClient(auth=provider, timeout=30) as http,
+            Client(streamable_http_client(f"{self.url}/mcp", http_client=http)) as client,
+        ):
+            result = await client.call_tool("list_organizers", {})
+            assert result.structured_content
+            return result.structured_content["data"][0]["slug"]
+
+
+@pytest.fixture
+async def desk(settings: Settings) -> AsyncIterator[Desk]:
+    at = listener()
+    address = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": address, "oauth_builtin": True})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer()
+        yield Desk(service, address, ada, await signed_in(service, ada.id))
+
+
+async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk: Desk) -> None:
+    provider = desk.provider()
+    assert await desk.slug(provider) == desk.ada.slug
+    first = desk.storage.tokens
+    assert first
+    assert first.scope == "read_events write_events"
+
+    assert await desk.slug(provider) == desk.ada.slug
+    assert desk.storage.tokens == first
+
+    provider.context.token_expiry_time = 1.0
+    assert await desk.slug(provider) == desk.ada.slug
+    second = desk.storage.tokens
+    assert second
+    assert {first.access_token, first.refresh_token}.isdisjoint({second.access_token, second.refresh_token})
+    assert desk.asked == 1
+
+    me = person(1, desk.ada.id)
+    database = desk.service.database
+    [connection] = await database.read(lambda reader: connections.list(reader, me, ListConnections()))
+    assert (connection.name, connection.scopes) == ("Inspector", ["read_events", "write_events"])
+    command = Disconnect(client_id=connection.client_id)
+    await database.transact(lambda tx: connections.disconnect(tx, me, command))
+
+    assert await desk.slug(provider) == desk.ada.slug
+    assert desk.asked == 2
+
+
+async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_where(desk: Desk) -> None:
+    await desk.slug(desk.provider())
+    assert desk.storage.tokens
+    desk.storage.tokens = desk.storage.tokens.model_copy(update={"access_token": ""})
+
+    assert await desk.slug(desk.provider()) == desk.ada.slug
+    assert desk.asked == 1
