@@ -8,9 +8,8 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider, TokenStorage
-from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
 from holdfast.accounts.oauth import connections

@@ -58,12 +58,13 @@ def client(id: str, metadata: Mapping[str, Any], refusal: ProblemType) -> Client
         if not isinstance(each, str) or not is_acceptable(each):
             raise INVALID_REDIRECT_URI(f"This cannot be a redirect address: {str(each)[:200]}")
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        if needed not in metadata.get(name, [needed]):
-            raise refusal(f"{name} must have {needed}.")
-    given = metadata.get("client_name")
-    if given is not None and not isinstance(given, str):
+        given: Any = metadata.get(name)
+        if given is not None and not (isinstance(given, list) and needed in given):
+            raise refusal(f"{name} must be a list that has {needed}.")
+    called = metadata.get("client_name")
+    if called is not None and not isinstance(called, str):
         raise refusal("client_name must be a text.")
-    return Client(id, plain(given or "")[:LONGEST_NAME].strip() or None, addresses)
+    return Client(id, plain(called or "")[:LONGEST_NAME].strip() or None, addresses)
 
 
 class Allowed(Struct, frozen=True):

@@ -1,0 +1,95 @@
+"""What the authorization server says about itself: RFC 8414, and what RFC 9728 says of it."""
+
+import httpx2
+import pytest
+from mcp.client.auth.utils import should_use_client_metadata_url
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import Scene
+from tests.support import Service, running
+
+METADATA = "/.well-known/oauth-authorization-server"
+RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+ENDPOINTS = ("/oauth/token", "/oauth/register", "/oauth/revoke")
+
+
+async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scene: Scene) -> None:
+    metadata = (await scene.service.http.get(METADATA)).json()
+
+    assert metadata["issuer"] == "http://events.test"
+    assert {name: metadata[name] for name in metadata if name.endswith("_endpoint")} == {
+        "authorization_endpoint": "http://events.test/oauth/authorize",
+        "token_endpoint": "http://events.test/oauth/token",
+        "registration_endpoint": "http://events.test/oauth/register",
+        "revocation_endpoint": "http://events.test/oauth/revoke",
+    }
+    assert metadata["scopes_supported"] == ["read_events", "write_events", "manage_keys"]
+
+
+async def test_clients_are_public_and_prove_themselves_by_s256_alone(scene: Scene) -> None:
+    metadata = (await scene.service.http.get(METADATA)).json()
+
+    assert metadata["token_endpoint_auth_methods_supported"] == ["none"]
+    assert metadata["code_challenge_methods_supported"] == ["S256"]
+    assert metadata["response_types_supported"] == ["code"]
+    assert metadata["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert metadata["authorization_response_iss_parameter_supported"] is True
+
+
+async def test_the_official_client_would_use_a_metadata_document_here(scene: Scene) -> None:
+    metadata = OAuthMetadata.model_validate((await scene.service.http.get(METADATA)).json())
+
+    assert should_use_client_metadata_url(metadata, "https://app.example/client.json")
+
+
+async def test_the_resource_names_our_own_server_and_a_401_leads_to_it(scene: Scene) -> None:
+    resource = ProtectedResourceMetadata.model_validate((await scene.service.http.get(RESOURCE)).json())
+    assert [str(each).rstrip("/") for each in resource.authorization_servers] == ["http://events.test"]
+    assert str(resource.resource) == "http://events.test/mcp"
+
+    refused = await scene.service.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert refused.status_code == 401
+    assert f'resource_metadata="http://events.test{RESOURCE}"' in refused.headers["www-authenticate"]
+    assert 'scope="read_events write_events"' in refused.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+async def test_pages_of_any_site_may_use_the_endpoints_of_programs(scene: Scene, path: str) -> None:
+    preflight = await scene.service.http.options(path, headers={"Origin": "https://app.example"})
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == "*"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+
+    refused = await scene.service.http.post(path, headers={"Origin": "https://app.example"})
+    assert refused.status_code == 400
+    assert refused.headers["access-control-allow-origin"] == "*"
+    assert refused.headers["cache-control"] == "no-store"
+    assert "access-control-allow-credentials" not in refused.headers
+
+
+async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_page(scene: Scene) -> None:
+    origin = {"Origin": "https://app.example"}
+    assert (await scene.service.http.get(METADATA, headers=origin)).headers["access-control-allow-origin"] == "*"
+
+    page = await scene.person.http.get("/oauth/authorize", params=scene.app.query(), headers=origin)
+    assert page.status_code == 200
+    assert not [name for name in page.headers if name.startswith("access-control-")]
+    preflight = await scene.person.http.options("/oauth/authorize", headers=origin)
+    assert preflight.status_code == 405
+    assert not [name for name in preflight.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("settings_of", [{}, {"oauth_builtin": True, "oauth_issuer": "https://login.example.com"}])
+async def test_it_is_off_unless_it_is_asked_for_and_beside_another_server(
+    settings: Settings, settings_of: dict[str, object]
+) -> None:
+    async with running(settings.model_copy(update=settings_of)) as service:
+        for path in (METADATA, *ENDPOINTS):
+            assert (await _ask(service, path)).status_code == 404, path
+        resource = (await service.http.get(RESOURCE)).json()
+        assert resource.get("authorization_servers") == ([settings_of["oauth_issuer"]] if settings_of else None)
+
+
+async def _ask(service: Service, path: str) -> httpx2.Response:
+    return await service.http.request("GET" if path == METADATA else "POST", path)
