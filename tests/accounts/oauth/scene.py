@@ -72,20 +72,19 @@ class App:
         }
         return {name: value for name, value in query.items() if value is not None}
 
-    async def ask(self, **form: str | None) -> httpx2.Response:
-        """Ask the token endpoint."""
+    async def ask(self, form: Mapping[str, str | None]) -> httpx2.Response:
+        """Ask the token endpoint; None leaves a field out."""
         given = {"client_id": self.id, **form}
-        return await self.http.post(
-            "/oauth/token", data={name: each for name, each in given.items() if each is not None}
-        )
+        data = {name: value for name, value in given.items() if value is not None}
+        return await self.http.post("/oauth/token", data=data)
 
-    async def redeem(self, code: str, **changes: str | None) -> httpx2.Response:
+    async def redeem(self, code: str, /, **changes: str | None) -> httpx2.Response:
         """Show a code."""
-        form = {"code": code, "code_verifier": VERIFIER, "redirect_uri": self.about["redirect_uris"][0], **changes}
-        return await self.ask(grant_type="authorization_code", **form)
+        form = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER}
+        return await self.ask({**form, "redirect_uri": self.about["redirect_uris"][0], **changes})
 
     async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
-        return await self.ask(grant_type="refresh_token", refresh_token=token, **changes)
+        return await self.ask({"grant_type": "refresh_token", "refresh_token": token, **changes})
 
     async def revoke(self, token: str, **changes: str) -> httpx2.Response:
         return await self.http.post("/oauth/revoke", data={"token": token, "client_id": self.id, **changes})

@@ -1,0 +1,133 @@
+"""A code is good once, for a minute, for its own client with its own verifier; what came of a misused one ends."""
+
+import asyncio
+
+import pytest
+
+from tests.accounts.oauth.scene import VERIFIER, Scene, error, issued
+
+
+async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) -> None:
+    response = await scene.app.redeem((await scene.person.allow(scene.app.query()))["code"])
+
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["content-type"] == "application/json"
+    tokens = issued(response)
+    assert tokens["access_token"].startswith("hfat_")
+    assert tokens["refresh_token"].startswith("hfrt_")
+    assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
+    result = await scene.agent(tokens).call("list_organizers")
+    assert [each["slug"] for each in result["structuredContent"]["data"]] == [scene.ada.slug]
+
+
+async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+    tokens = issued(await scene.app.redeem(code))
+
+    for table in ("codes", "access_tokens", "refresh_tokens", "grants"):
+        [(stored,)] = await scene.service.run_sql(f"select jsonb_agg(to_jsonb(t))::text from oauth_{table} as t")
+        for secret in (code, tokens["access_token"], tokens["refresh_token"], VERIFIER):
+            assert secret not in stored
+
+
+async def test_a_code_that_comes_again_ends_what_came_of_it(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+    tokens = issued(await scene.app.redeem(code))
+    assert await scene.works(tokens)
+
+    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert not await scene.works(tokens)
+    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+    answers = await asyncio.gather(*(scene.app.redeem(code) for _ in range(10)))
+
+    [tokens] = [each.json() for each in answers if each.status_code == 200]
+    assert not await scene.works(tokens)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_verifier": "another-verifier-that-is-long-enough-to-be-one-0123"},
+        {"redirect_uri": "https://app.example/other"},
+        {"client_id": "client_other"},
+    ],
+)
+async def test_whoever_shows_a_stolen_code_gets_nothing_and_spoils_it(scene: Scene, changes: dict[str, str]) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+
+    assert error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
+    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+
+
+async def test_a_code_of_one_client_is_nothing_to_another_that_asked_with_the_same_challenge(scene: Scene) -> None:
+    thief = await scene.register()
+    code = (await scene.person.allow(scene.app.query()))["code"]
+
+    assert error(await thief.redeem(code)) == (400, "invalid_grant")
+
+
+async def test_a_code_is_good_for_a_minute(scene: Scene) -> None:
+    [early, late] = [(await scene.person.allow(scene.app.query()))["code"] for _ in range(2)]
+    age = "update oauth_codes set expires_at = expires_at - %(age)s::interval"
+    await scene.service.run_sql(age, age="50 seconds")
+    assert (await scene.app.redeem(early)).status_code == 200
+
+    await scene.service.run_sql(age, age="10 seconds")
+    assert error(await scene.app.redeem(late)) == (400, "invalid_grant")
+
+
+async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+
+    assert (await scene.app.redeem(code, redirect_uri=None)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({"grant_type": None}, "invalid_request"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+        ({"code": None}, "invalid_request"),
+        ({"client_id": None}, "invalid_request"),
+        ({"code_verifier": None}, "invalid_request"),
+        ({"code_verifier": "short"}, "invalid_grant"),
+        ({"code_verifier": "ä" * 50}, "invalid_grant"),
+        ({"code": "hfoc_unknown"}, "invalid_grant"),
+        ({"code": "\0"}, "invalid_grant"),
+        ({"resource": "https://evil.example/mcp"}, "invalid_target"),
+    ],
+    ids=str,
+)
+async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code(
+    scene: Scene, form: dict[str, str | None], code: str
+) -> None:
+    given = (await scene.person.allow(scene.app.query()))["code"]
+
+    assert error(await scene.app.redeem(given, **form)) == (400, code)
+    assert (await scene.app.redeem(given)).status_code == 200
+
+
+async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:
+    for body in (
+        {"json": {"grant_type": "refresh_token"}},
+        {"content": b"\xff", "headers": {"Content-Type": "text/x"}},
+    ):
+        response = await scene.service.http.post("/oauth/token", **body)
+        assert error(response) == (415, "unsupported_media_type")
+    twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    response = await scene.service.http.post("/oauth/token", content=twice, headers=headers)
+    assert error(response) == (400, "invalid_request")
+    assert (await scene.service.http.get("/oauth/token")).status_code == 405
+
+
+async def test_a_code_is_neither_a_token_nor_a_key(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+
+    assert not await scene.works({"access_token": code})
+    assert error(await scene.app.refresh(code)) == (400, "invalid_grant")

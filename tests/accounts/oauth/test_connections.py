@@ -1,0 +1,177 @@
+"""What a connected client may do, and how it is cut off: by itself (RFC 7009), or by whoever allowed it."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.accounts.oauth import connections, grants
+from holdfast.accounts.oauth.grants import forget_grants
+from holdfast.accounts.oauth.model import Connection, Disconnect, ListConnections
+from holdfast.kit.caller import person
+from holdfast.kit.problems import NOT_FOUND, Problem
+from tests.accounts.oauth.scene import Scene, error, issued
+from tests.support import Client, running
+
+
+async def listed(scene: Scene, who: Client) -> list[Connection]:
+    caller = person(1, who.id)
+    return [*await scene.service.database.read(lambda reader: connections.list(reader, caller, ListConnections()))]
+
+
+async def disconnect(scene: Scene, who: Client, client_id: str) -> None:
+    caller, command = person(1, who.id), Disconnect(client_id=client_id)
+    await scene.service.database.transact(lambda tx: connections.disconnect(tx, caller, command))
+
+
+async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: Scene) -> None:
+    tokens = await scene.connected(scope="read_events")
+    agent = scene.agent(tokens)
+
+    tools = {each["name"] for each in (await agent.result("tools/list"))["tools"]}
+    assert "list_events" in tools
+    assert not tools & {"create_event", "create_api_key", "list_api_keys"}
+    refused = await agent.ask("tools/call", {"name": "create_api_key", "arguments": {"name": "x"}})
+    assert refused.status_code == 403
+    assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+
+
+async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: Scene) -> None:
+    tokens = await scene.connected()
+
+    for headers in ({"Authorization": f"Bearer {tokens['access_token']}"}, {"X-API-Key": tokens["access_token"]}):
+        assert (await scene.service.http.get("/api/events", headers=headers)).status_code == 401
+
+
+async def test_whoever_disconnects_a_client_ends_all_its_tokens_at_once(scene: Scene) -> None:
+    connected = [await scene.connected() for _ in range(3)]
+    other = await scene.register()
+    code = (await scene.person.allow(other.query()))["code"]
+    kept = issued(await other.redeem(code))
+    for tokens in (*connected, kept):
+        assert await scene.works(tokens)
+
+    await disconnect(scene, scene.ada, scene.app.id)
+    for tokens in connected:
+        assert not await scene.works(tokens)
+        assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert await scene.works(kept)
+
+
+async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
+    code = (await scene.person.allow(scene.app.query()))["code"]
+    await disconnect(scene, scene.ada, scene.app.id)
+
+    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+
+
+async def test_another_process_refuses_the_tokens_as_soon_as_it_hears_of_it(scene: Scene) -> None:
+    tokens = await scene.connected()
+    async with running(scene.service.database.resources.settings) as elsewhere:
+        here, scene.service = scene.service, elsewhere
+        assert await scene.works(tokens)
+        scene.service = here
+        await disconnect(scene, scene.ada, scene.app.id)
+        scene.service = elsewhere
+        assert not await scene.works(tokens)
+        scene.service = here
+
+
+async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -> None:
+    tokens = await scene.connected()
+    all_tokens = [tokens]
+    for _ in range(25):
+        tokens = issued(await scene.app.refresh(tokens["refresh_token"]))
+        all_tokens.append(tokens)
+    assert await scene.works(all_tokens[0])
+
+    await disconnect(scene, scene.ada, scene.app.id)
+    assert not any([await scene.works(each) for each in all_tokens])
+
+
+async def test_the_list_has_each_client_once_with_all_it_may_do(scene: Scene) -> None:
+    await scene.connected(scope="write_events read_events")
+    await scene.connected(scope="manage_keys read_events")
+    await scene.person.allow((await scene.register(client_name="Never came for its tokens")).query())
+
+    [connection] = await listed(scene, scene.ada)
+    assert (connection.client_id, connection.name, connection.host) == (scene.app.id, "Example App", None)
+    assert connection.scopes == ["manage_keys", "read_events", "write_events"]
+    assert connection.since <= connection.used_at
+
+    await disconnect(scene, scene.ada, scene.app.id)
+    assert await listed(scene, scene.ada) == []
+
+
+async def test_nobody_sees_or_disconnects_the_clients_of_somebody_else(scene: Scene) -> None:
+    tokens = await scene.connected()
+    ben, _ = await scene.somebody()
+
+    assert await listed(scene, ben) == []
+    for client_id in (scene.app.id, "client_unknown"):
+        with pytest.raises(Problem) as refused:
+            await disconnect(scene, ben, client_id)
+        assert refused.value.type is NOT_FOUND
+    assert await scene.works(tokens)
+
+
+async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
+    ben, browser = await scene.somebody()
+    mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
+    his = issued(await scene.app.redeem(code))
+
+    assert await scene.service.database.transact(lambda tx: grants.end_all(tx, scene.ada.id)) == 1
+    assert not await scene.works(mine)
+    assert await scene.works(his)
+    assert await listed(scene, ben)
+
+
+async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene: Scene) -> None:
+    tokens = await scene.connected()
+    response = await scene.app.revoke(tokens["refresh_token"], token_type_hint="access_token")
+
+    assert (response.status_code, response.content) == (200, b"")
+    assert not await scene.works(tokens)
+    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+async def test_a_client_that_gives_its_access_token_back_keeps_the_rest(scene: Scene) -> None:
+    tokens = await scene.connected()
+    assert await scene.works(tokens)
+    await scene.app.revoke(tokens["access_token"])
+
+    assert not await scene.works(tokens)
+    assert (await scene.app.refresh(tokens["refresh_token"])).status_code == 200
+
+
+async def test_nobody_learns_whether_a_token_was_one(scene: Scene) -> None:
+    tokens = await scene.connected()
+    for token in ("hfrt_unknown", "nonsense", tokens["refresh_token"], tokens["refresh_token"]):
+        assert (await scene.app.revoke(token)).status_code == 200
+
+
+async def test_the_token_of_one_client_is_not_ended_by_another(scene: Scene) -> None:
+    tokens = await scene.connected()
+    thief = await scene.register()
+
+    for name in ("access_token", "refresh_token"):
+        assert error(await thief.revoke(tokens[name])) == (400, "invalid_grant")
+    assert await scene.works(tokens)
+
+
+@pytest.mark.parametrize("form", [{"token": ""}, {"client_id": ""}])
+async def test_a_request_to_end_a_token_names_it_and_its_client(scene: Scene, form: dict[str, Any]) -> None:
+    data = {"token": "x", "client_id": scene.app.id, **form}
+
+    assert error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
+
+
+async def test_what_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:
+    tokens = await scene.connected()
+    await scene.connected()
+    await scene.app.revoke(tokens["refresh_token"])
+    assert await scene.service.database.transact(forget_grants) == 0
+
+    await scene.service.run_sql("update oauth_grants set ended_at = now() - interval '25 hours' where ended_at < now()")
+    assert await scene.service.database.transact(forget_grants) == 1
+    for table in ("grants", "codes", "access_tokens", "refresh_tokens"):
+        assert await scene.service.run_sql(f"select count(*) from oauth_{table}") == [(1,)]

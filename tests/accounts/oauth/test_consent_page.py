@@ -1,0 +1,163 @@
+"""What the page says before somebody allows anything, and who can press its buttons."""
+
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.accounts.oauth.scene import Person, Scene, action_in, signed_in, token_in, told
+
+
+async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
+    page = (await scene.person.look(scene.app.query(scope="read_events manage_keys"))).text
+
+    assert "<bdi>Example App</bdi>" in page
+    assert "An app that has registered itself" in page
+    assert "<bdi>app.example</bdi>" in page
+    assert "<bdi>ada@example.com</bdi>" in page
+    assert "Reading events, prices, registrations and the people in them." in page
+    assert "a key made with it may do everything and does not expire" in page
+    assert "Publishing and changing events" not in page
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://localhost:3118/callback", "a program on this computer (<bdi>localhost:3118</bdi>)"),
+        ("http://[::1]:3118/callback", "a program on this computer (<bdi>[::1]:3118</bdi>)"),
+        ("cursor://anysphere.cursor/callback", "an app on this device (<bdi>cursor</bdi>)"),
+        ("https://APP.example:8443/x", "<bdi>app.example:8443</bdi>"),
+    ],
+)
+async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, address: str, said: str) -> None:
+    app = await scene.register(redirect_uris=[address])
+
+    assert said in (await scene.person.look(app.query())).text
+
+
+async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
+    german = await signed_in(scene.service, scene.ada.id, "de")
+    shown = await german.look(scene.app.query())
+    assert shown.headers["content-language"] == "de"
+    assert "Darf <bdi>Example App</bdi> für Sie handeln?" in shown.text
+    assert "Veranstaltungen, Preise, Anmeldungen" in shown.text
+
+    query = urlencode(scene.app.query())
+    english = await german.http.get(f"/oauth/authorize?{query}&lang=en")
+    assert english.headers["content-language"] == "en"
+    assert f'href="/oauth/authorize?{query.replace("&", "&amp;")}&amp;lang=de"' in english.text
+    assert action_in(english) == f"/oauth/authorize?{query}&lang=en"
+
+
+async def test_a_name_that_is_markup_stays_text(scene: Scene) -> None:
+    app = await scene.register(client_name='<script>alert("x")</script></bdi><form action=//evil>')
+    page = (await scene.person.look(app.query(state='"><script>'))).text
+
+    assert "<script>" not in page
+    assert "evil>" not in page
+    assert page.count("<form") == 1
+
+
+async def test_no_site_may_frame_it_and_its_form_leads_here_and_to_the_client_alone(scene: Scene) -> None:
+    policies: list[str] = []
+    for address in ("https://app.example/x", "http://localhost:3118/x", "http://[::1]:1/x", "cursor://a/x"):
+        app = await scene.register(redirect_uris=[address])
+        shown = await scene.person.look(app.query())
+        assert shown.headers["x-frame-options"] == "DENY"
+        assert shown.headers["cache-control"] == "no-store"
+        directives = dict(
+            each.strip().partition(" ")[::2] for each in shown.headers["content-security-policy"].split(";")
+        )
+        assert directives["frame-ancestors"] == "'none'"
+        assert directives["default-src"] == "'none'"
+        policies.append(directives["form-action"])
+
+    assert policies == [
+        "'self' https:",
+        "'self' https: http://localhost:3118",
+        "'self' https: http:",
+        "'self' https: cursor:",
+    ]
+
+
+async def test_refusing_tells_the_client_and_leaves_nothing_behind(scene: Scene) -> None:
+    answer = told(await scene.person.decide(scene.app.query(), "refuse"))
+
+    assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "xyz", "http://events.test")
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_looking_allows_nothing_however_often(scene: Scene) -> None:
+    query = scene.app.query()
+    for _ in range(3):
+        assert (await scene.person.look(query)).status_code == 200
+    prefetched = await scene.person.http.get(
+        f"/oauth/authorize?{urlencode({**query, 'decision': 'allow'})}", headers={"Sec-Purpose": "prefetch"}
+    )
+    assert prefetched.status_code == 200
+    assert (await scene.person.http.head(f"/oauth/authorize?{urlencode(query)}")).status_code == 200
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+@pytest.mark.parametrize("decision", ["", "yes", "ALLOW"])
+async def test_only_the_button_allows(scene: Scene, decision: str) -> None:
+    response = await scene.person.decide(scene.app.query(), decision)
+
+    assert response.status_code == 422
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, headers: dict[str, str]) -> None:
+    shown = await scene.person.look(scene.app.query())
+    form = {"token": token_in(shown), "decision": "allow"}
+    response = await scene.person.http.post(action_in(shown), data=form, headers=headers)
+
+    assert response.status_code == 403
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> None:
+    _, ben = await scene.somebody()
+    for token in (token_in(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
+        response = await scene.person.decide(scene.app.query(), token=token)
+        assert response.status_code == 403
+
+    again = await signed_in(scene.service, scene.ada.id)
+    response = await scene.person.decide(scene.app.query(), token=token_in(await again.look(scene.app.query())))
+    assert response.status_code == 403
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> None:
+    shown = await scene.person.look(scene.app.query())
+    form = {"token": token_in(shown), "decision": "allow"}
+    response = await Person(scene.service).http.post(action_in(shown), data=form)
+
+    assert response.headers["location"].startswith("/sign-in?")
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None:
+    shown = await scene.person.look(scene.app.query(scope="read_events"))
+    widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
+    response = await scene.person.http.post(widened, data={"token": token_in(shown), "decision": "allow"})
+
+    assert response.status_code == 400
+    assert "location" not in response.headers
+
+
+async def test_an_account_allows_so_much_an_hour(scene: Scene) -> None:
+    for _ in range(60):
+        assert (await scene.person.decide(scene.app.query())).status_code == 303
+    assert (await scene.person.decide(scene.app.query())).status_code == 429
+
+    _, ben = await scene.somebody()
+    assert "code" in await ben.allow(scene.app.query())

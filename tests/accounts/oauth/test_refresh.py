@@ -1,0 +1,112 @@
+"""Refresh tokens are good once. One that is shown again was stolen, or its successor was: all of them end."""
+
+import asyncio
+
+import pytest
+
+from holdfast.accounts.oauth.tokens import forget_tokens
+from tests.accounts.oauth.scene import Scene, error, issued
+
+
+async def test_a_refresh_token_gets_the_next_pair(scene: Scene) -> None:
+    first = await scene.connected()
+    second = issued(await scene.app.refresh(first["refresh_token"]))
+    third = issued(await scene.app.refresh(second["refresh_token"]))
+
+    assert len({each[name] for each in (first, second, third) for name in ("access_token", "refresh_token")}) == 6
+    assert await scene.works(third)
+    assert third["scope"] == first["scope"]
+
+
+async def test_the_access_token_before_lasts_as_long_as_it_was_to(scene: Scene) -> None:
+    first = await scene.connected()
+    await scene.app.refresh(first["refresh_token"])
+
+    assert await scene.works(first)
+
+
+async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consent(scene: Scene) -> None:
+    first = await scene.connected()
+    second = issued(await scene.app.refresh(first["refresh_token"]))
+    third = issued(await scene.app.refresh(second["refresh_token"]))
+
+    assert error(await scene.app.refresh(first["refresh_token"])) == (400, "invalid_grant")
+    for tokens in (first, second, third):
+        assert not await scene.works(tokens)
+        assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+async def test_another_consent_of_the_same_person_goes_on(scene: Scene) -> None:
+    stolen, other = await scene.connected(), await scene.connected()
+    await scene.app.refresh(stolen["refresh_token"])
+    await scene.app.refresh(stolen["refresh_token"])
+
+    assert await scene.works(other)
+    assert (await scene.app.refresh(other["refresh_token"])).status_code == 200
+
+
+async def test_of_many_who_show_a_refresh_token_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
+    first = await scene.connected()
+    answers = await asyncio.gather(*(scene.app.refresh(first["refresh_token"]) for _ in range(10)))
+
+    [tokens] = [each.json() for each in answers if each.status_code == 200]
+    assert not await scene.works(tokens)
+
+
+async def test_another_client_that_shows_it_ends_it(scene: Scene) -> None:
+    first = await scene.connected()
+
+    assert error(await scene.app.refresh(first["refresh_token"], client_id="client_other")) == (400, "invalid_grant")
+    assert error(await scene.app.refresh(first["refresh_token"])) == (400, "invalid_grant")
+    assert not await scene.works(first)
+
+
+async def test_fewer_scopes_may_be_asked_for_and_later_all_again(scene: Scene) -> None:
+    first = await scene.connected(scope="read_events write_events")
+    less = issued(await scene.app.refresh(first["refresh_token"], scope="read_events"))
+    assert less["scope"] == "read_events"
+    tools = {each["name"] for each in (await scene.agent(less).result("tools/list"))["tools"]}
+    assert "list_events" in tools
+    assert "create_event" not in tools
+
+    assert issued(await scene.app.refresh(less["refresh_token"]))["scope"] == "read_events write_events"
+
+
+@pytest.mark.parametrize("scope", ["manage_keys", "read_events manage_keys", "root", ""])
+async def test_more_scopes_than_were_granted_are_refused_and_the_token_stays_good(scene: Scene, scope: str) -> None:
+    first = await scene.connected(scope="read_events write_events")
+
+    assert error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
+    assert (await scene.app.refresh(first["refresh_token"])).status_code == 200
+
+
+async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty_days(scene: Scene) -> None:
+    tokens = await scene.connected()
+    await _age(scene, "59 minutes")
+    assert await scene.works(tokens)
+    await _age(scene, "1 minute")
+    assert not await scene.works(tokens)
+
+    await _age(scene, "59 days 22 hours")
+    tokens = issued(await scene.app.refresh(tokens["refresh_token"]))
+    await _age(scene, "60 days")
+    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+
+
+async def test_tokens_that_expired_are_deleted_and_others_stay(scene: Scene) -> None:
+    old, new = await scene.connected(), await scene.connected()
+    new = issued(await scene.app.refresh(new["refresh_token"]))
+    await _age(scene, "3 hours")
+    newest = issued(await scene.app.refresh(new["refresh_token"]))
+
+    assert await scene.service.database.transact(forget_tokens) == 3
+    assert await scene.service.database.transact(forget_tokens) == 0
+    assert await scene.works(newest)
+    assert (await scene.app.refresh(old["refresh_token"])).status_code == 200
+
+
+async def _age(scene: Scene, age: str) -> None:
+    """Let so much time pass for the tokens."""
+    for table in ("access_tokens", "refresh_tokens", "grants"):
+        await scene.service.run_sql(f"update oauth_{table} set expires_at = expires_at - %(age)s::interval", age=age)
+    await scene.service.run_sql("select pg_notify('holdfast', 'api_keys ')")  # what was looked up before is forgotten
