@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, LiteralString
@@ -131,9 +132,15 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, **options: Any) -> AsyncGenerator[Service]:
-    """The service under these settings, without background work."""
+async def running(
+    settings: Settings, *, resources: Mapping[str, Any] | None = None, **options: Any
+) -> AsyncGenerator[Service]:
+    """The service under these settings, without background work.
+
+    resources    what it uses instead of what the settings make, by the names of the fields
+    """
     database = EVENTS.database(settings)
+    database.resources = replace(database.resources, **(resources or {}))
     app = api.service(database).app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (

@@ -139,9 +139,9 @@ async def registered(service: Service, **metadata: Any) -> App:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings) -> AsyncGenerator[Scene]:
+async def furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scene]:
     """The service with an organizer and a client."""
-    async with running(settings) as service:
+    async with running(settings, resources=resources) as service:
         ada = await service.organizer(email="ada@example.com")
         yield Scene(service, ada, await signed_in(service, ada.id), await registered(service))
 

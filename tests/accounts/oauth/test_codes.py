@@ -113,12 +113,8 @@ async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code
 
 
 async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:
-    for body in (
-        {"json": {"grant_type": "refresh_token"}},
-        {"content": b"\xff", "headers": {"Content-Type": "text/x"}},
-    ):
-        response = await scene.service.http.post("/oauth/token", **body)
-        assert error(response) == (415, "unsupported_media_type")
+    response = await scene.service.http.post("/oauth/token", json={"grant_type": "refresh_token"})
+    assert error(response) == (415, "unsupported_media_type")
     twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await scene.service.http.post("/oauth/token", content=twice, headers=headers)

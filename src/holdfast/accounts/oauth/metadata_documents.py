@@ -25,7 +25,7 @@ LONGEST_KEPT = 86_400
 UNSAID = 300
 """Seconds that a document is kept whose headers say nothing about it."""
 
-_ADDRESS = re.compile(r"https://[a-z0-9.-]+(:443)?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
+_ADDRESS = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
 _DOTS = re.compile(r"/(\.|%2e){1,2}(/|\?|$)", re.IGNORECASE)
 
 

@@ -1,0 +1,146 @@
+"""Whatever clients and thieves do with codes and tokens, in any order: what works is what the rules say."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.accounts.oauth import grants, tokens
+from holdfast.accounts.oauth.clients import insert
+from holdfast.accounts.oauth.model import Allowed, Client, Tokens
+from holdfast.accounts.oauth.tokens import hashed
+from holdfast.events.product import EVENTS
+from holdfast.events.resources import Database
+from holdfast.kit.keys import digest
+from tests.support import scratch_database, unlimited
+
+VERIFIER = "v" * 43
+ME, THIEF = "client_me", "client_thief"
+
+Step = tuple[str, int]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["allow", "redeem", "redeem wrongly", "refresh", "steal", "give back", "revoke", "end all"]),
+        st.integers(0, 30),
+    ),
+    max_size=14,
+)
+
+
+@dataclass
+class Grant:
+    """What one consent should have led to."""
+
+    code: str
+    redeemed: bool = False
+    ended: bool = False
+    access: set[str] = field(default_factory=set[str])
+    refresh: str | None = None
+    used: set[str] = field(default_factory=set[str])
+
+
+@dataclass
+class History:
+    """What was done, what should work now, and the database in which it was done."""
+
+    database: Database
+    grants: list[Grant] = field(default_factory=list[Grant])
+
+    async def do(self, step: Step) -> None:
+        what, choice = step
+        if what == "allow":
+            allowed = Allowed(7, 7, ME, ["read_events"], "https://app.example/", hashed(VERIFIER))
+            self.grants.append(Grant(await self._transact(lambda tx: grants.allow(tx, allowed))))
+        elif what == "end all":
+            await self._transact(lambda tx: grants.end_all(tx, 7))
+            for each in self.grants:
+                each.ended = True
+        elif self.grants:
+            grant = self.grants[choice % len(self.grants)]
+            await getattr(self, f"_{what.replace(' ', '_')}")(grant, choice)
+
+    async def _redeem(self, grant: Grant, choice: int, verifier: str = VERIFIER) -> None:
+        found = await self._transact(lambda tx: tokens.redeem(tx, grant.code, ME, verifier, None))
+        good = not grant.ended and not grant.redeemed and verifier == VERIFIER
+        assert isinstance(found, Tokens) == good
+        if isinstance(found, Tokens):
+            grant.redeemed = True
+            self._take(grant, found)
+        else:
+            grant.ended = True
+
+    async def _redeem_wrongly(self, grant: Grant, choice: int) -> None:
+        await self._redeem(grant, choice, "w" * 43)
+
+    async def _refresh(self, grant: Grant, choice: int, client_id: str = ME) -> None:
+        shown = sorted(grant.used | ({grant.refresh} if grant.refresh else set()))
+        if not shown:
+            return
+        token = shown[choice % len(shown)]
+        found = await self._transact(lambda tx: tokens.refresh(tx, token, client_id, None))
+        assert isinstance(found, Tokens) == (not grant.ended and token == grant.refresh and client_id == ME)
+        if isinstance(found, Tokens):
+            grant.used.add(token)
+            self._take(grant, found)
+        else:
+            grant.ended = True
+
+    async def _steal(self, grant: Grant, choice: int) -> None:
+        await self._refresh(grant, choice, THIEF)
+
+    async def _give_back(self, grant: Grant, choice: int) -> None:
+        if grant.access:
+            token = sorted(grant.access)[choice % len(grant.access)]
+            await self._transact(lambda tx: tokens.revoke(tx, token, ME))
+            grant.access.discard(token)
+
+    async def _revoke(self, grant: Grant, choice: int) -> None:
+        if grant.refresh:
+            token = grant.refresh
+            await self._transact(lambda tx: tokens.revoke(tx, token, ME))
+            grant.ended = True
+
+    def _take(self, grant: Grant, found: Tokens) -> None:
+        grant.access.add(found.access)
+        grant.refresh = found.refresh
+
+    async def check(self) -> None:
+        """What works is exactly what should, and it acts for whoever allowed it."""
+        every = {token: not grant.ended for grant in self.grants for token in grant.access}
+        found = await self.database.read(lambda reader: tokens.find_callers(reader, [digest(each) for each in every]))
+        assert {digest(token) for token, works in every.items() if works} == found.keys()
+        assert all(caller.tenant_id == 7 and caller.scopes == {"read_events"} for caller in found.values())
+
+    async def _transact(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        return await self.database.transact(work)
+
+
+@pytest.fixture(scope="module")
+def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[list[Step]], None]]:
+    """Runs steps in a database that all examples share."""
+    with scratch_database(template_url, "tokens") as url, asyncio.Runner() as runner:
+        database = EVENTS.database(unlimited(url, tmp_path_factory.mktemp("tokens")))
+
+        async def begin() -> None:
+            await database.pool.open()
+            await database.transact(lambda tx: insert(tx, Client(ME, None, ["https://app.example/"])))
+
+        async def run(steps: list[Step]) -> None:
+            history = History(database)
+            for step in steps:
+                await history.do(step)
+                await history.check()
+
+        runner.run(begin())
+        yield lambda steps: runner.run(run(steps))
+        runner.run(database.pool.close())
+
+
+@given(STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_history_lets_a_token_work_that_should_not(run: Callable[[list[Step]], None], steps: list[Step]) -> None:
+    run([("allow", 0), ("redeem", 0), *steps])

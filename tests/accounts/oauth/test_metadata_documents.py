@@ -1,0 +1,261 @@
+"""A client may be the address at which it describes itself: what is read there, how, and for how long it is kept."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.accounts.oauth.metadata_documents import LONGEST_KEPT, UNSAID, freshness, is_address
+from holdfast.events.settings import Settings
+from holdfast.kit.outbound import Outbound
+from tests.accounts.oauth.scene import App, Person, Scene, furnished, issued
+from tests.certificates import Authority
+from tests.outside import LOCAL, Script, Server, says, serving
+
+HOST = "app.example"
+
+
+class Publisher:
+    """A site that publishes a metadata document, and the service that may reach it though it is not public."""
+
+    def __init__(self, scene: Scene, server: Server, outbound: Outbound) -> None:
+        self.scene = scene
+        self.server = server
+        self.address = f"https://{HOST}:{server.port}/client.json"
+        self.answer: Script | None = None
+        self.outbound = outbound
+        self.about: dict[str, Any] = {
+            "client_id": self.address,
+            "client_name": "Example App",
+            "redirect_uris": ["https://app.example/done", "http://localhost/callback"],
+            "grant_types": ["authorization_code", "refresh_token"],
+        }
+
+    @property
+    def app(self) -> App:
+        return App(self.scene.service.http, self.about, "http://events.test")
+
+    def says(self, *headers: str, content_type: str = "application/json", **changes: Any) -> None:
+        """What the document is from now on; None leaves a member out."""
+        about = {name: value for name, value in {**self.about, **changes}.items() if value is not None}
+        self.raw(json.dumps(about).encode(), *headers, content_type=content_type)
+
+    def raw(self, body: bytes, *headers: str, content_type: str = "application/json") -> None:
+        head = "\r\n".join(["200 OK", f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers])
+        self.answer = says(head, body)
+
+    async def refusal(self) -> str:
+        """The page for somebody whom the client sends. Fails unless it can neither allow anything nor lead anywhere."""
+        response = await self.scene.person.look(self.app.query())
+        assert response.status_code == 400
+        assert "location" not in response.headers
+        assert "<form" not in response.text
+        return response.text
+
+
+@pytest.fixture
+async def publisher(with_server: Settings, tmp_path: Path) -> AsyncIterator[Publisher]:
+    authority = Authority(tmp_path)
+
+    async def answer(writer: Any, request: str) -> None:
+        assert publisher.answer
+        await publisher.answer(writer, request)
+
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return [LOCAL]
+
+    async with serving(answer, authority.issue(HOST)) as server:
+        outbound = Outbound(seconds=5, exempt=[(LOCAL, server.port)], trust=authority.believed(), look_up=look_up)
+        async with furnished(with_server, documents=outbound) as scene:
+            publisher = Publisher(scene, server, outbound)
+            publisher.says()
+            yield publisher
+
+
+async def test_a_client_that_describes_itself_needs_no_registration(publisher: Publisher) -> None:
+    scene, app = publisher.scene, publisher.app
+    page = (await scene.person.look(app.query())).text
+    assert f"<bdi>{HOST}</bdi>" in page
+    assert "An app that has registered itself" not in page
+
+    answer = await scene.person.allow(app.query(redirect_uri="http://localhost:3118/callback"))
+    tokens = issued(await app.redeem(answer["code"], redirect_uri="http://localhost:3118/callback"))
+    assert await scene.works(tokens)
+    assert (await app.refresh(tokens["refresh_token"])).status_code == 200
+
+
+async def test_the_document_is_asked_for_as_json_and_is_told_nothing(publisher: Publisher) -> None:
+    await publisher.scene.person.look(publisher.app.query())
+
+    [request] = publisher.server.requests
+    head, *lines = request.strip().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    assert head == "GET /client.json HTTP/1.1"
+    assert headers["accept"] == "application/json"
+    assert not headers.keys() & {"cookie", "authorization", "referer", "origin"}
+
+
+async def test_nothing_is_fetched_for_somebody_who_is_not_signed_in(publisher: Publisher) -> None:
+    response = await Person(publisher.scene.service).look(publisher.app.query())
+
+    assert response.headers["location"].startswith("/sign-in?")
+    assert publisher.server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "fetches"),
+    [(["Cache-Control: max-age=60"], 1), (["Cache-Control: no-store"], 3), (["Cache-Control: max-age=0"], 3), ([], 1)],
+    ids=str,
+)
+async def test_it_is_kept_for_as_long_as_its_headers_say(
+    publisher: Publisher, headers: list[str], fetches: int
+) -> None:
+    publisher.says(*headers)
+    await publisher.scene.person.look(publisher.app.query())
+    await publisher.scene.person.decide(publisher.app.query())
+
+    assert len(publisher.server.requests) == fetches
+
+
+async def test_what_it_says_later_counts_once_it_is_read_again(publisher: Publisher) -> None:
+    publisher.says("Cache-Control: max-age=60")
+    await publisher.scene.person.look(publisher.app.query())
+    publisher.says(redirect_uris=["https://app.example/other"])
+    assert (await publisher.scene.person.look(publisher.app.query())).status_code == 200
+
+    await publisher.scene.service.run_sql(
+        "update oauth_clients set fetched_until = now() where fetched_until is not null"
+    )
+    await publisher.refusal()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "https://app.example/other.json"},
+        {"client_id": None},
+        {"redirect_uris": None},
+        {"redirect_uris": []},
+        {"redirect_uris": "https://app.example/done"},
+        {"redirect_uris": ["https://app.example/done", "javascript:alert(1)"]},
+        {"token_endpoint_auth_method": "client_secret_basic"},
+        {"token_endpoint_auth_method": "private_key_jwt"},
+        {"client_secret": "hush"},
+        {"grant_types": ["client_credentials"]},
+        {"response_types": ["token"]},
+        {"client_name": {"en": "App"}},
+    ],
+    ids=str,
+)
+async def test_a_document_that_does_not_describe_such_a_client_is_refused(
+    publisher: Publisher, changes: dict[str, Any]
+) -> None:
+    publisher.says(**changes)
+    await publisher.refusal()
+
+
+OTHERS = {
+    "a page": says("200 OK\r\nContent-Type: text/html\r\nContent-Length: 2", b"{}"),
+    "a list": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 2", b"[]"),
+    "half a document": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 1", b"{"),
+    "no text": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 3", b'"\xff"'),
+    "too much": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 10241", b"[" * 10_241),
+    "nothing": says("404 Not Found\r\nContent-Length: 0"),
+    "a redirect": says("302 Found\r\nLocation: https://app.example/elsewhere.json\r\nContent-Length: 0"),
+    "a redirect inside": says("302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0"),
+    "no HTTP": says("garbage"),
+}
+
+
+@pytest.mark.parametrize("answer", OTHERS)
+async def test_what_is_no_document_is_refused(publisher: Publisher, answer: str) -> None:
+    publisher.answer = OTHERS[answer]
+    await publisher.refusal()
+
+    assert len(publisher.server.requests) == 1
+
+
+@pytest.mark.parametrize("address", ["https://127.0.0.1.nip.example/c", "https://metadata.internal/c"])
+async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene, address: str) -> None:
+    app = App(
+        scene.service.http, {"client_id": address, "redirect_uris": ["https://app.example/"]}, "http://events.test"
+    )
+    response = await scene.person.look(app.query())
+
+    assert response.status_code == 400
+    assert "no public address" in response.text
+
+
+async def test_an_account_has_so_many_documents_read_a_minute(publisher: Publisher) -> None:
+    publisher.says("Cache-Control: no-store")
+    statuses = [(await publisher.scene.person.look(publisher.app.query())).status_code for _ in range(21)]
+
+    assert statuses == [200] * 20 + [429]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://app.example/c", "https://app.example/a/b.json?v=1", "https://a-b.example:8443/c"],
+)
+def test_these_are_addresses_of_documents(address: str) -> None:
+    assert is_address(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://app.example/c",
+        "https://app.example",
+        "https://app.example/",
+        "https://APP.example/c",
+        "https://user@app.example/c",
+        "https://app.example/c#x",
+        "https://app.example/a/../c",
+        "https://app.example/a/%2e%2E/c",
+        "https://app.example/./c",
+        "https://app.example/..",
+        "https://127.0.0.1/c",
+        "https://[::1]/c",
+        "https://localhost/c",
+        "https://app.example/c\n",
+        "https://app.example\\c",
+        "https://äpp.example/c",
+        "https://app.example/" + "c" * 500,
+    ],
+)
+def test_these_are_not(address: str) -> None:
+    assert not is_address(address)
+
+
+DATE = "Sun, 22 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, UNSAID),
+        ({"cache-control": "public, Max-Age=60"}, 60),
+        ({"cache-control": 'max-age="60"'}, 60),
+        ({"cache-control": "max-age=60", "age": "50"}, 10),
+        ({"cache-control": "max-age=60", "age": "70"}, 0),
+        ({"cache-control": "max-age=99999999"}, LONGEST_KEPT),
+        ({"cache-control": "max-age=" + "9" * 40}, 0),
+        ({"cache-control": "max-age=-1"}, 0),
+        ({"cache-control": "max-age=60, no-store"}, 0),
+        ({"cache-control": "no-cache"}, 0),
+        ({"cache-control": "private"}, UNSAID),
+        ({"expires": "Sun, 22 Nov 2026 10:01:00 GMT", "date": DATE}, 60),
+        ({"expires": "Sun, 22 Nov 2026 09:01:00 GMT", "date": DATE}, 0),
+        ({"expires": "Sun, 22 Nov 2099 09:01:00 GMT", "date": DATE}, LONGEST_KEPT),
+        ({"expires": "0", "date": DATE}, 0),
+        ({"expires": "Sun, 22 Nov 2026 10:01:00 GMT"}, 0),
+        ({"cache-control": "max-age=5", "expires": "Sun, 22 Nov 2026 10:01:00 GMT", "date": DATE}, 5),
+    ],
+    ids=str,
+)
+def test_an_answer_is_fresh_for_as_long_as_its_headers_say_and_a_day_at_most(
+    headers: dict[str, str], seconds: int
+) -> None:
+    assert freshness(headers) == seconds
