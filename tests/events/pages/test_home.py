@@ -41,7 +41,7 @@ async def test_search_engines_may_show_pages_but_no_registrations(service: Servi
     robots = await service.http.get("/robots.txt")
 
     assert robots.headers["content-type"].startswith("text/plain")
-    assert robots.text == "User-agent: *\nDisallow: /registrations/\n"
+    assert robots.text == "User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
     assert 'name="robots"' not in (await service.http.get("/")).text
 
 

@@ -6,6 +6,7 @@ from holdfast.events.mails import announcements
 from holdfast.events.people import operations
 from holdfast.events.people.model import Named
 from holdfast.kit.problems import Problem
+from tests.accounts.browser import Browser
 from tests.events.pages.test_own_registration import own
 from tests.events.pages.visitor import Visitor, state
 from tests.events.people.scene import ANN, erase, handle_of, listed, over, sign_up, stored
@@ -214,6 +215,20 @@ async def test_an_address_with_mails_and_no_account_is_erased_too(service: Servi
 
     assert (done.account_id, done.kept, done.mails) == (None, 0, 2)
     assert "ann" not in (await stored(service)).lower()
+
+
+async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Service) -> None:
+    browser, other = Browser(service), Browser(service)
+    await browser.sign_in("ann@example.com")
+    await other.sign_in("bob@example.com")
+    later = await Browser(service).ask("ann@example.com")
+
+    await erase(service)
+
+    assert not await browser.is_signed_in()
+    assert await other.is_signed_in()
+    assert "too old" in (await browser.get(later)).text
+    assert "ann@" not in await stored(service)
 
 
 @pytest.mark.parametrize("named", [ANN, Named(id=2), Named(public_id="aaaaaaaa")])

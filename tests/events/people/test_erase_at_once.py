@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from holdfast.accounts.signin import links
 from holdfast.events.mails import announcements, sql
 from holdfast.events.people import operations
 from holdfast.events.people.model import Named
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.resources import Tx
+from holdfast.events.users.directory import UserDirectory
+from holdfast.kit.caller import NOBODY
 from holdfast.kit.problems import Problem
+from tests.accounts.browser import Browser
 from tests.events.people.scene import ANN, erase, listed, over, sign_up, stored
 from tests.faults.holder import holding
 from tests.support import Service, eventually
@@ -155,6 +159,36 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
     await other
 
     assert await service.run_sql("select recipient from mails") == [("bob@example.com",)]
+
+
+@pytest.mark.parametrize("first", ["the sign-in", "the erasure"])
+async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(service: Service, first: str) -> None:
+    browser = Browser(service)
+    await browser.sign_in("ann@example.com")
+    link = links.read(
+        service.database.resources.secret, (await Browser(service).ask("ann@example.com")).rpartition("/")[2]
+    )
+    assert link
+    [(mark,)] = await service.run_sql("select browser from sign_in_links where id = %(id)s", id=link)
+    command = links.UseLink(id=link, browser=mark, called="Firefox of a test")
+    use = links.Use(UserDirectory()).use
+
+    if first == "the sign-in":
+        async with open_transaction(service, lambda tx: use(tx, NOBODY, command)) as commit:
+            other = asyncio.create_task(erase(service))
+            await is_waited_for(service)
+            await commit()
+        await other
+    else:
+        async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
+            signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, NOBODY, command)))
+            await is_waited_for(service)
+            await commit()
+        assert (await signing_in).state == "expired"
+
+    assert not await browser.is_signed_in()
+    assert await service.run_sql("select from sessions") == []
+    assert "ann@" not in await stored(service)
 
 
 async def test_of_two_who_erase_the_same_person_one_does_it(service: Service) -> None:

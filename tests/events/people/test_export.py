@@ -4,6 +4,7 @@ import msgspec
 
 from holdfast.events.people import operations
 from holdfast.events.people.model import Export
+from tests.accounts.browser import Browser
 from tests.events.people.scene import ANN, erase, handle_of, sign_up
 from tests.support import Service
 
@@ -67,6 +68,19 @@ async def test_an_export_is_all_that_is_stored_of_the_person(service: Service) -
     renamed = {"notify": "mails_wanted", "details_at": "details_sent_again_at", "inserted_at": "caused_at"}
     inner = {"user_id", "arrival", "id", "thread", "bulk", "due_at", "recipient", "arguments"}
     assert {renamed.get(each, each) for each in columns - inner} <= told
+
+
+async def test_an_export_tells_who_is_signed_in_and_which_links_were_asked_for(service: Service) -> None:
+    await Browser(service).sign_in("ann@example.com")
+    await Browser(service).ask("ann@example.com")
+    await Browser(service).sign_in("bob@example.com")
+
+    exported = await export(service)
+
+    assert exported.account
+    assert exported.account.proved_at
+    assert [(each.way, each.browser) for each in exported.sessions] == [("link", "Firefox of a test")]
+    assert [each.used_at is not None for each in exported.sign_in_links] == [True, False]
 
 
 async def test_an_export_says_nothing_of_others(service: Service) -> None:

@@ -5,6 +5,7 @@ it, and nobody can make another person sign in to an account that is not theirs.
 nothing with which somebody could sign in.
 """
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -126,6 +127,25 @@ class Use:
         account = await self._directory.prove(tx, email)
         secret = await sessions.begin(tx, account.id, "link", command.called)
         return SignedIn("good", email, return_to, secret)
+
+
+class Asked(Struct):
+    """A link that was asked for, for the person."""
+
+    asked_at: dt.datetime
+    used_at: dt.datetime | None
+
+
+async def list_asked(reader: Reader[Any], email: str) -> list[Asked]:
+    """The links that were asked for with an address and are kept, oldest first."""
+    return await reader.rows(
+        Asked, "select asked_at, used_at from sign_in_links where email = %(email)s order by id", {"email": email}
+    )
+
+
+async def forget(tx: Tx[Any], email: str) -> None:
+    """Delete the links that were asked for with an address."""
+    await tx.run("delete from sign_in_links where email = %(email)s", {"email": email})
 
 
 async def _standing(reader: Reader[Any], id: int, browser: bytes) -> Standing:

@@ -104,6 +104,16 @@ class Order(Struct, tag="registration"):
     page: str
 
 
+class DataMail(Struct, tag="own_data"):
+    """The mail with a link to one's own data, which is to be written."""
+
+    recipient: str
+    message_id: str
+    caused_at: dt.datetime
+    language: str | None
+    link: str
+
+
 class Portion(Struct):
     """Mails that are written together, and what they say of the service.
 
@@ -114,7 +124,7 @@ class Portion(Struct):
     base_url: str
     sender: str
     mail_from: str
-    orders: list[Order | SignInMail]
+    orders: list[Order | SignInMail | DataMail]
 
 
 def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:

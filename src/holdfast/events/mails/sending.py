@@ -10,9 +10,11 @@ import structlog
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.mails import sql
-from holdfast.events.mails.model import Arguments, Kind, Order, Portion, is_true
+from holdfast.events.mails.model import Arguments, DataMail, Kind, Order, Portion, is_true
 from holdfast.events.mails.writing import write
 from holdfast.events.paths import event_path
+from holdfast.events.people import proof
+from holdfast.events.people.links import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Resources
 from holdfast.kit import sender
@@ -22,7 +24,7 @@ from holdfast.kit.outbox import Mail
 
 Writer = Callable[[Portion], Awaitable[Sequence[bytes]]]
 
-MakeOrder = Callable[[str, str], Order | SignInMail]
+MakeOrder = Callable[[str, str], Order | SignInMail | DataMail]
 """`(recipient, message_id) -> order`"""
 
 log = structlog.get_logger()
@@ -45,11 +47,16 @@ async def send(database: Database, writer: Writer) -> None:
 async def _render(writer: Writer, database: Database, mails: Sequence[Mail]) -> list[Envelope | Unwritable | None]:
     """The mails as they are sent; None for those that are no longer true."""
     resources: Resources = database.resources
-    sign_ins = [each for each in mails if each.kind == "sign_in"]
-    others = [each for each in mails if each.kind != "sign_in"]
+    of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "": []}
+    for each in mails:
+        of_kind[each.kind if each.kind in of_kind else ""].append(each)
     rendered: dict[int, Envelope | Unwritable] = {}
-    orders: dict[int, Order | SignInMail] = {}
-    for mail, order in (*await _about_registrations(database, others), *await _with_links(database, sign_ins)):
+    orders: dict[int, Order | SignInMail | DataMail] = {}
+    for mail, order in (
+        *await _about_registrations(database, of_kind[""]),
+        *await _with_links(database, of_kind["sign_in"]),
+        *await _with_data_links(database, of_kind["own_data"]),
+    ):
         try:
             orders[mail.id] = order(envelope_address(mail.recipient), mail.message_id(resources.mailer.domain))
         except NoAddress as error:
@@ -109,4 +116,26 @@ async def _with_links(database: Database, mails: Sequence[Mail]) -> list[tuple[M
         )
         for mail in mails
         if mail.id in addresses
+    ]
+
+
+async def _with_data_links(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
+    """Those of the mails with links to people's own data whose links nobody has used, and which still work."""
+    if not mails:
+        return []
+    sent = {each.id: DataLink(each.arguments["user_id"], each.arguments["issued"]) for each in mails}
+    working = await database.read(lambda reader: proof.unused(reader, [*sent.values()]))
+    settings, secret = database.resources.settings, database.resources.secret
+    return [
+        (
+            mail,
+            partial(
+                DataMail,
+                caused_at=mail.inserted_at,
+                language=mail.arguments["language"],
+                link=url(settings, secret, sent[mail.id]),
+            ),
+        )
+        for mail in mails
+        if sent[mail.id] in working
     ]

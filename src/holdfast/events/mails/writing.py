@@ -14,7 +14,8 @@ from holdfast import accounts
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.events.calendar import calendar
-from holdfast.events.mails.model import Kind, Known, Order, Portion
+from holdfast.events.mails import own_data
+from holdfast.events.mails.model import DataMail, Kind, Known, Order, Portion
 from holdfast.events.mails.texts import said
 from holdfast.events.pricing.currencies import digits
 from holdfast.events.registrations.code import code
@@ -67,9 +68,11 @@ def write(portion: Portion) -> list[bytes]:
     return [_message(order, portion).encoded(portion.sender) for order in portion.orders]
 
 
-def _message(order: Order | SignInMail, portion: Portion) -> Message:
+def _message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
+    if isinstance(order, DataMail):
+        return own_data.message(order, FRAME)
     kind, caused, known = order.kind, order.caused, order.known
     language = named(caused.language)
     sentences = said(kind, caused.reason, FRAME.texts(language))

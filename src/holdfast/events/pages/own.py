@@ -124,6 +124,7 @@ class OwnPages:
             qr=qr(links.own_url(self._settings, self._secret, *link)) if found.status == "registered" else None,
             cancel_path=language.at(f"{path}/cancel"),
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
+            data_path=language.at(f"{path}/data"),
             token=self._tokens.issue(path),
             **self._values(found, language),
         )

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import linked, operations, outcome, own, registering, shown
+from holdfast.events.pages import data, linked, operations, outcome, own, person, registering, shown
 from holdfast.events.pages.calendar_file import CalendarFile
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.organizer import OrganizerPage
@@ -23,11 +23,14 @@ from holdfast.kit.runner import Runner
 
 READ = Operation("read_event_page", None, read(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))
-OPERATIONS = (shown.FIND, READ, READ_ORGANIZER, *registering.OPERATIONS, linked.LOOK, *own.OPERATIONS)
+OPERATIONS = (
+    *(shown.FIND, READ, READ_ORGANIZER, *registering.OPERATIONS, linked.LOOK),
+    *(*own.OPERATIONS, *data.OPERATIONS, *person.OPERATIONS),
+)
 """The operations of the pages. They have no routes and no tools of their own."""
 
-ROBOTS = b"User-agent: *\nDisallow: /registrations/\n"
-"""Search engines may show every page except those about one person's registration."""
+ROBOTS = b"User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
+"""Search engines may show every page except those about one person."""
 
 
 def routes(database: Database, runner: Runner, limits: Limits, kept: Lookups[int, Shown]) -> list[BaseRoute]:
@@ -49,5 +52,7 @@ def routes(database: Database, runner: Runner, limits: Limits, kept: Lookups[int
         document("/robots.txt", ROBOTS, "text/plain"),
         *outcome.routes(database, runner, limits),
         *own.routes(database, runner, limits),
+        *data.routes(database, runner, limits),
+        *person.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js"),
     ]

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from holdfast.accounts.signin.links import Asked
 from holdfast.events.users.model import Role
 from holdfast.kit.problems import FORBIDDEN, Problem
 
@@ -19,14 +20,21 @@ class Account(Struct):
     role: Role
     slug: str | None
     inserted_at: dt.datetime
+    proved_at: dt.datetime | None
 
 
 class Named(Struct, frozen=True):
-    """Names an account by one of three: its address in canonical form, its id, its public id."""
+    """Names an account by one of three: its address in canonical form, its id, its public id.
+
+    issued    of the link that names it: it must be the last one, at most an hour old
+    holder    the digest of what the page holds that uses the link: nobody else has used it
+    """
 
     email: str | None = None
     id: int | None = None
     public_id: str | None = None
+    issued: int | None = None
+    holder: bytes | None = None
 
 
 class ExportedAccount(Struct):
@@ -36,6 +44,16 @@ class ExportedAccount(Struct):
     email: str
     name: str | None
     since: dt.datetime
+    proved_at: dt.datetime | None
+
+
+class ExportedSession(Struct):
+    """Somebody who is signed in with the account. `browser`: what the browser calls itself."""
+
+    way: str
+    browser: str
+    began_at: dt.datetime
+    seen_at: dt.datetime
 
 
 class ExportedRegistration(Struct):
@@ -79,6 +97,8 @@ class Export(Struct):
     account: ExportedAccount | None
     registrations: list[ExportedRegistration]
     mails: list[ExportedMail]
+    sessions: list[ExportedSession]
+    sign_in_links: list[Asked]
 
 
 class Given(Struct):

@@ -5,6 +5,8 @@ the handle that others know. Registrations stay for the organizer's counts and a
 nobody's (`docs/decisions/0041-*.md`).
 """
 
+from holdfast.accounts import sessions
+from holdfast.accounts.signin import links
 from holdfast.events.people import sql
 from holdfast.events.people.model import (
     Account,
@@ -12,6 +14,7 @@ from holdfast.events.people.model import (
     Export,
     ExportedAccount,
     ExportedMail,
+    ExportedSession,
     Given,
     Named,
     refused,
@@ -38,11 +41,14 @@ async def export(reader: Reader, named: Named) -> Export:
         raise _nobody(named)
     return Export(
         exported_at=await sql.now(reader),
-        account=ExportedAccount(account.public_id, account.email, account.name, account.inserted_at)
-        if account
-        else None,
+        account=_account(account) if account else None,
         registrations=await sql.list_registrations(reader, account.id) if account else [],
-        mails=[_exported(each) for each in mails],
+        mails=[_mail(each) for each in mails],
+        sessions=[
+            ExportedSession(each.way, each.browser, each.began_at, each.seen_at)
+            for each in (await sessions.list_open(reader, account.id) if account else ())
+        ],
+        sign_in_links=await links.list_asked(reader, _address(account, named)),
     )
 
 
@@ -64,16 +70,20 @@ async def erase(tx: Tx, named: Named) -> Erasure:
     without an address and a name. Whoever registers with the address later gets a new account. Raises `not_found`, also
     for somebody who was erased before, and `forbidden` for an organizer.
 
-    Locks are taken in this order: the account, its events in the order of their ids, its registrations, `TELLING`. What
-    accepts registrations locks events only as far as this does not exclude it; all others that lock an event need no
-    account after it.
+    Locks are taken in this order: links to sign in, the account, its events in the order of their ids, its
+    registrations, `TELLING`. Who signs in locks the link and then the account. What accepts registrations locks events
+    only as far as this does not exclude it; all others that lock an event need no account after it.
     """
+    address = _address(await sql.find(tx, named), named)
+    await links.forget(tx, address)
     account = await sql.lock(tx, named)
+    if account is None and named.email is None:
+        raise _nobody(named)
     if account and account.role != "user":
         raise refused(account)
     given = await _erase_account(tx, account) if account else []
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": TELLING})
-    mails = await outbox.forget_recipient(tx, _address(account, named))
+    mails = await outbox.forget_recipient(tx, address)
     if account is None and not mails:
         raise _nobody(named)
     return _erasure(account, given, mails)
@@ -81,6 +91,7 @@ async def erase(tx: Tx, named: Named) -> Erasure:
 
 async def _erase_account(tx: Tx, account: Account) -> list[Given]:
     """Erase an account that is locked. Returns its registrations as they were."""
+    await sessions.end(tx, account.id)
     await sql.lock_events(tx, account.id)
     given = await sql.list_given(tx, account.id)
     await sql.forget_what_was_told(tx, account.id)
@@ -109,7 +120,11 @@ def _nobody(named: Named) -> Exception:
     return NOT_FOUND("No account has this number, or its data was erased.")
 
 
-def _exported(mail: Received) -> ExportedMail:
+def _account(account: Account) -> ExportedAccount:
+    return ExportedAccount(account.public_id, account.email, account.name, account.inserted_at, account.proved_at)
+
+
+def _mail(mail: Received) -> ExportedMail:
     return ExportedMail(
         kind=mail.kind,
         event_id=mail.arguments.get("event_id"),

@@ -6,12 +6,22 @@ from typing import LiteralString
 
 import msgspec
 
+from holdfast.events.people.links import DataLink
 from holdfast.events.people.model import Account, ExportedRegistration, Given, Named
 from holdfast.events.resources import Reader, Tx
 
-FIND: LiteralString = """
-    select id, public_id, email, name, role, slug, inserted_at from users
+ISSUED: LiteralString = "(extract(epoch from data_link_at) * 1000000)::bigint"
+"""By this number a link is known."""
+
+IS_USABLE: LiteralString = f"""
+    {ISSUED} = %(issued)s and data_link_at > now() - interval '1 hour'
+    and (data_link_holder is null or data_link_holder = %(holder)s)
+"""
+
+FIND: LiteralString = f"""
+    select id, public_id, email, name, role, slug, inserted_at, proved_at from users
      where (email = %(email)s or id = %(id)s or public_id = %(public_id)s) and erased_at is null
+       and (%(issued)s::bigint is null or {IS_USABLE})
 """
 
 IS_TO_COME: LiteralString = "events.cancelled_at is null and events.datetime > now()"
@@ -93,11 +103,53 @@ async def erase_account(tx: Tx, user_id: int, public_id: str) -> None:
     await tx.run(
         """
         update users set email = null, name = null, password_hash = null, public_id = %(public_id)s,
-                         data_link_at = null, data_link_holder = null, erased_at = now()
+                         proved_at = null, data_link_at = null, data_link_holder = null, erased_at = now()
          where id = %(user_id)s
         """,
         {"user_id": user_id, "public_id": public_id},
     )
+
+
+async def send_link(tx: Tx, event_id: int, user_id: str, arrival: int, language: str) -> None:
+    """Put a mail with a new link into the outbox for the person of a registration, at most one an hour."""
+    await tx.run(
+        f"""
+        with due as (
+            update users set data_link_at = now(), data_link_holder = null from registrations
+             where users.public_id = %(user_id)s and registrations.event_id = %(event_id)s
+               and registrations.user_id = users.id and arrival = %(arrival)s
+               and (data_link_at is null or data_link_at < now() - interval '1 hour')
+         returning public_id, email, {ISSUED} as issued)
+        insert into mails (kind, thread, recipient, arguments)
+        select 'own_data', 'person ' || public_id, email,
+               jsonb_build_object('user_id', public_id, 'issued', issued, 'language', %(language)s::text)
+          from due
+        """,
+        {"event_id": event_id, "user_id": user_id, "arrival": arrival, "language": language},
+    )
+
+
+async def use_link(tx: Tx, named: Named) -> None:
+    """Let a link work for its present holder alone, if nobody has used it before."""
+    await tx.run(
+        f"update users set data_link_holder = %(holder)s where public_id = %(public_id)s and {IS_USABLE}",
+        msgspec.structs.asdict(named),
+    )
+
+
+async def find_unused(reader: Reader, sent: Sequence[DataLink]) -> set[DataLink]:
+    """Those of the links that nobody has used yet and that still work."""
+    rows = await reader.tuples(
+        f"""
+        select person.public_id, sent.issued
+          from json_to_recordset(%(sent)s::json) as sent (user_id text, issued bigint)
+         cross join lateral (select public_id from users
+                              where public_id = sent.user_id and {ISSUED} = sent.issued and data_link_holder is null
+                                and data_link_at > now() - interval '1 hour' limit 1) as person
+        """,
+        {"sent": msgspec.json.encode([each._asdict() for each in sent]).decode()},
+    )
+    return {DataLink(*each) for each in rows}
 
 
 async def now(reader: Reader) -> dt.datetime:

@@ -21,7 +21,7 @@ class UserDirectory:
     async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
         rows = await reader.rows(
             Account,
-            f"select {_ACCOUNT} from users where id = any(%(ids)s)",
+            f"select {_ACCOUNT} from users where id = any(%(ids)s) and email is not null",
             {"ids": list(ids)},
         )
         return {each.id: each for each in rows}
@@ -38,23 +38,17 @@ class UserDirectory:
 
         Where keys or a password were made before, the owner is asked whose they are: only then the account is proved.
         """
-        await tx.run(
-            """
-            insert into users (public_id, email, proved_at) values (%(public_id)s, %(email)s, now())
-                on conflict (email) do nothing
-            """,
-            {"public_id": new_public_ids(1)[0], "email": email},
-        )
+        # One statement: between two, the account could be erased.
         account = await tx.row(
             Account,
             f"""
-            update users
-               set proved_at = coalesce(proved_at, case when password_hash is null and not exists (
+            insert into users (public_id, email, proved_at) values (%(public_id)s, %(email)s, now())
+                on conflict (email) do update
+               set proved_at = coalesce(users.proved_at, case when users.password_hash is null and not exists (
                        select from api_keys where user_id = users.id and active) then now() end)
-             where email = %(email)s
             returning {_ACCOUNT}
             """,
-            {"email": email},
+            {"public_id": new_public_ids(1)[0], "email": email},
         )
         assert account
         return account

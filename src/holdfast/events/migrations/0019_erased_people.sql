@@ -8,7 +8,7 @@ alter table users
     add constraint only_the_erased_have_no_address check ((email is null) = (erased_at is not null)),
     add constraint nothing_of_the_erased_is_kept check (
         erased_at is null or (role = 'user' and coalesce(name, slug, password_hash) is null
-                              and data_link_at is null and data_link_holder is null));
+                              and coalesce(proved_at, data_link_at) is null and data_link_holder is null));
 comment on column users.erased_at is 'When the person''s data was erased.';
 comment on column users.data_link_at is 'When the link to the person''s own data was last sent. It is valid for an hour.';
 comment on column users.data_link_holder is 'SHA-256 of what the page holds that used this link first: it works for no other.';

@@ -1,0 +1,114 @@
+"""In Chromium a person asks for the link to the own data, downloads it, and has it erased."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from holdfast.events.settings import Settings
+from tests.browser.registering import Stage, Watch, staged, violations
+from tests.events.pages.own_data import sent
+from tests.events.pages.test_own_registration import own
+from tests.events.people.scene import over, sign_up, stored
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings, title="Life drawing with a live model " + "W" * 60) as stage:
+        yield stage
+
+
+async def ask(page: Page, stage: Stage) -> None:
+    """Ask for the link, on the page of the registration."""
+    await page.goto(await own(stage.service, stage.event["id"], "ann@example.com"))
+    await page.get_by_role("link", name="Your data").click()
+    await page.get_by_role("button", name="Send me the link").click()
+    await expect(page.get_by_role("status")).to_have_text("Look into your mail")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_the_data_is_downloaded_and_then_erased(
+    chromium: Browser, stage: Stage, scripts: bool, tmp_path: Path
+) -> None:
+    await sign_up(stage.service, stage.event, "ann", "bob")
+    context = await chromium.new_context(java_script_enabled=scripts)
+    watch = Watch(context)
+    page = await context.new_page()
+    await ask(page, stage)
+
+    await page.goto(stage.base_url + await sent(stage.service))
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Download my data").click()
+    file = await download.value
+    await file.save_as(tmp_path / "data.json")
+    await page.get_by_role("button", name="Erase my data …").click()
+    await expect(page.get_by_role("heading")).to_have_text("Erase your data?")
+    await page.get_by_role("button", name="Erase my data now").click()
+    await expect(page.get_by_role("heading")).to_have_text("Your data is erased.")
+
+    assert file.suggested_filename == "my-data.json"
+    exported = json.loads((tmp_path / "data.json").read_text(encoding="utf-8"))
+    assert exported["registrations"][0]["name"] == "Ann Example"
+    assert "ann@" not in await stored(stage.service)
+    assert await context.cookies() == []
+    assert watch.failures == []
+    assert watch.hosts == {stage.base_url.split("/")[2]}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "language"),
+    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
+)
+async def test_every_page_is_accessible_and_fits(
+    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+) -> None:
+    past = await stage.ada.create_event()
+    paid = await stage.ada.create_event(pricing_mode="fixed", price=1500, title="Pottery")
+    await sign_up(stage.service, past, "ann")
+    await stage.ada.register(paid["id"], email="ann@example.com")
+    await sign_up(stage.service, stage.event, "ann")
+    await over(stage.service, past)
+    context = await chromium.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 800}, locale="de-DE" if language == "de" else "en-US"
+    )
+    page = await context.new_page()
+    buttons = page.locator("button")
+    seen: list[str | None] = []
+
+    async def look() -> None:
+        seen.append(await page.locator("main").get_attribute("data-state"))
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width, seen[-1]
+        assert await violations(page) == [], seen[-1]
+        assert await page.evaluate("document.documentElement.lang") == language
+
+    await page.goto(f"{await own(stage.service, stage.event['id'], 'ann@example.com')}/data")
+    await look()
+    await buttons.click()
+    await look()
+    link = stage.base_url + await sent(stage.service)
+    await page.goto(link)
+    await look()
+    await buttons.last.click()
+    await look()
+    await buttons.click()
+    await look()
+    await page.goto(link)
+    await look()
+
+    assert seen == ["asking", "sent", "open", "confirming", "erased", "gone"]
+
+
+async def test_the_page_of_an_organizer_is_accessible_too(chromium: Browser, stage: Stage) -> None:
+    await stage.service.organizer(email="ann@example.com")
+    await sign_up(stage.service, stage.event, "ann")
+    page = await (await chromium.new_context(viewport={"width": 320, "height": 800})).new_page()
+    await ask(page, stage)
+
+    await page.goto(stage.base_url + await sent(stage.service))
+
+    await expect(page.get_by_role("heading")).to_have_text("This address belongs to an organizer.")
+    assert await violations(page) == []

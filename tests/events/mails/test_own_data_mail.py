@@ -1,0 +1,51 @@
+"""The mail with a link to one's own data."""
+
+from tests.events.mails.post import ANN, Post, body, links
+from tests.events.pages.own_data import Reader, ask, sent
+from tests.events.pages.test_own_registration import own
+
+
+async def asked(post: Post, language: str = "en") -> None:
+    event = await post.organizer.create_event()
+    await post.sign_up(event["id"], ANN)
+    await post.deliver()
+    await ask(post.service, await own(post.service, event["id"], ANN), language)
+
+
+async def test_the_link_in_the_mail_opens_ones_own_data(post: Post) -> None:
+    await asked(post)
+    path = await sent(post.service)
+
+    [mail] = await post.deliver()
+
+    assert (mail.recipient, mail.mail["Subject"]) == (ANN, "Your data at Holdfast Events")
+    for kind in ("plain", "html"):
+        assert links(body(mail.mail, kind)) == [f"http://events.test{path}?lang=en"]
+    assert "It works once, for an hour." in body(mail.mail)
+    assert (await Reader(post.service, path).open()).status_code == 200
+
+
+async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
+    await asked(post, "de")
+
+    [mail] = await post.deliver()
+
+    assert mail.mail["Subject"] == "Ihre Daten bei Holdfast Events"
+    assert "?lang=de" in body(mail.mail)
+
+
+async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
+    await asked(post)
+    await post.service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
+
+    assert await post.deliver() == []
+
+
+async def test_nothing_is_sent_to_somebody_who_was_erased_before_the_mail_left(post: Post) -> None:
+    await asked(post)
+    ann = Reader(post.service, await sent(post.service))
+    await ann.open()
+    await ann.press("erase", confirmed="yes")
+
+    assert await post.deliver() == []
+    assert await post.service.run_sql("select from mails where recipient = %(ann)s", ann=ANN) == []

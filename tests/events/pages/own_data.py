@@ -1,0 +1,42 @@
+"""A person on the pages of their own data."""
+
+import httpx2
+
+from holdfast.events.people.links import DataLink, path
+from tests.events.pages.visitor import Visitor, value
+from tests.support import Service
+
+
+async def ask(service: Service, own: str, language: str = "en") -> httpx2.Response:
+    """Ask for the link, on the page behind a link to a registration."""
+    http = Visitor(service, language=language).http
+    page = await http.get(f"{own}/data")
+    return await http.post(f"{own}/data", data={"token": value(page, "token")})
+
+
+async def sent(service: Service, email: str = "ann@example.com") -> str:
+    """The path of the last link that was sent to somebody."""
+    rows = await service.run_sql(
+        "select arguments from mails where kind = 'own_data' and recipient = %(email)s order by id desc", email=email
+    )
+    arguments = rows[0][0]
+    return path(service.database.resources.secret, DataLink(arguments["user_id"], arguments["issued"]))
+
+
+class Reader:
+    """A browser that shows the page behind a link to somebody's data."""
+
+    def __init__(self, service: Service, link: str, language: str = "en") -> None:
+        self.http = Visitor(service, language=language).http
+        self.link = link
+        self._fields: dict[str, str] = {}
+
+    async def open(self) -> httpx2.Response:
+        page = await self.http.get(self.link)
+        if page.status_code == 200:
+            self._fields = {name: value(page, name) for name in ("token", "held")}
+        return page
+
+    async def press(self, button: str, **fields: str) -> httpx2.Response:
+        """Press `export` or `erase` on the page that was opened."""
+        return await self.http.post(f"{self.link}/{button}", data={**self._fields, **fields})

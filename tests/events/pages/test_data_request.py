@@ -1,0 +1,113 @@
+"""Whoever holds the link of a mail about a registration asks for another link, which goes to the address itself."""
+
+from tests.events.pages.own_data import ask
+from tests.events.pages.test_own_registration import own, settled
+from tests.events.pages.visitor import Visitor, said, state, value
+from tests.support import Service
+
+
+async def links_sent(service: Service) -> list[str]:
+    rows = await service.run_sql("select recipient from mails where kind = 'own_data' order by id")
+    return [recipient for (recipient,) in rows]
+
+
+async def test_the_link_is_sent_to_the_address_and_not_shown_to_whoever_asks(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    shown = await Visitor(service).http.get(address)
+    assert f'href="{address.removeprefix("http://events.test")}/data"' in shown.text
+
+    page = await ask(service, address)
+
+    assert (page.status_code, state(page)) == (200, "sent")
+    assert await links_sent(service) == ["ann@example.com"]
+    assert "/people/" not in page.text
+    assert "ann" not in said(page).lower()
+
+
+async def test_looking_sends_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+
+    for method in ("GET", "HEAD"):
+        assert (await Visitor(service).http.request(method, f"{address}/data")).status_code == 200
+
+    assert await links_sent(service) == []
+
+
+async def test_at_most_one_link_an_hour_is_sent_however_many_registrations_there_are(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    [first] = await settled(service, ada, await ada.create_event(), "ann")
+    [second] = await settled(service, ben, await ben.create_event(), "ann")
+
+    for address in (first, second, first):
+        assert state(await ask(service, address)) == "sent"
+    assert await links_sent(service) == ["ann@example.com"]
+    await service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
+    await ask(service, second)
+
+    assert await links_sent(service) == ["ann@example.com"] * 2
+
+
+async def test_who_stopped_the_mails_about_a_registration_gets_the_link_all_the_same(service: Service) -> None:
+    ada = await service.organizer()
+    [address] = await settled(service, ada, await ada.create_event(), "ann")
+    await Visitor(service).http.post(f"{address}/unsubscribe")
+
+    await ask(service, address)
+
+    assert await links_sent(service) == ["ann@example.com"]
+
+
+async def test_a_form_that_was_not_shown_sends_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    ann, ben = await settled(service, ada, await ada.create_event(), "ann", "ben")
+    http = Visitor(service).http
+    of_another = value(await http.get(f"{ben}/data"), "token")
+    of_cancelling = value(await http.get(ann), "token")
+
+    for fields in ({}, {"token": "x"}, {"token": of_another}, {"token": of_cancelling}):
+        page = await http.post(f"{ann}/data", data=fields)
+        assert (page.status_code, state(page)) == (422, "old")
+    good = {"token": value(await http.get(f"{ann}/data"), "token")}
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert (await http.post(f"{ann}/data", data=good, headers=headers)).status_code == 403
+
+    assert await links_sent(service) == []
+
+
+async def test_links_that_are_gone_or_guessed_ask_for_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    [address] = await settled(service, ada, event, "ann")
+    http = Visitor(service).http
+    token = value(await http.get(f"{address}/data"), "token")
+    await ada.delete(f"/api/registrations/{event['id']}/{address.split('-')[1]}")
+
+    for answer in (await http.get(f"{address}/data"), await http.post(f"{address}/data", data={"token": token})):
+        assert (answer.status_code, state(answer)) == (410, "gone")
+    assert (await http.get("/registrations/1-aaaaaaaa-1-" + "0" * 32 + "/data")).status_code == 404
+    assert await links_sent(service) == []
+
+
+async def test_the_address_of_an_organizer_is_not_told_apart(service: Service) -> None:
+    await service.organizer(email="ann@example.com")
+    ada = await service.organizer()
+    event = await ada.create_event()
+    ben, ann = await settled(service, ada, event, "ben", "ann")
+
+    assert said(await ask(service, ann)) == said(await ask(service, ben))
+    assert await links_sent(service) == ["ann@example.com", "ben@example.com"]
+
+
+async def test_the_page_is_in_german_too(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await settled(service, ada, event, "ann")
+
+    page = await ask(service, await own(service, event["id"], "ann@example.com"), language="de")
+
+    assert "Sehen Sie in Ihre E-Mails" in said(page)
+    assert await service.run_sql("select arguments->>'language' from mails where kind = 'own_data'") == [("de",)]

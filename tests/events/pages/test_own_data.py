@@ -1,0 +1,281 @@
+"""A person downloads and erases the own data, by the link that was sent to the own address, and nobody else does."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.events.people import proof
+from holdfast.events.people.links import DataLink, path
+from holdfast.events.people.proof import EraseOwn, ExportOwn, PreviewOwn
+from holdfast.kit.caller import NOBODY
+from holdfast.kit.problems import Problem
+from holdfast.kit.secrets import Secret
+from tests.events.pages.own_data import Reader, ask, sent
+from tests.events.pages.test_own_registration import own
+from tests.events.pages.visitor import said, state
+from tests.events.people.scene import erase, listed, over, sign_up, stored
+from tests.support import Client, Service
+
+
+async def asked(service: Service, ada: Client, **fields: object) -> str:
+    """Register Ann for an event, and return the path of the link that was sent to her."""
+    event = await ada.create_event(**fields)
+    await sign_up(service, event, "ann")
+    await ask(service, await own(service, event["id"], "ann@example.com"))
+    return await sent(service)
+
+
+async def is_there(service: Service) -> bool:
+    return "ann@example.com" in await stored(service)
+
+
+async def test_everything_is_downloaded_as_a_file(service: Service) -> None:
+    ada, ben = await service.organizer(), await service.organizer()
+    other = await ben.create_event(title="Töpfern")
+    await sign_up(service, other, "ann", "bob")
+    ann = Reader(service, await asked(service, ada))
+    await ann.open()
+
+    file = await ann.press("export")
+
+    assert file.status_code == 200
+    assert file.headers["content-type"] == "application/json"
+    assert file.headers["content-disposition"] == 'attachment; filename="my-data.json"'
+    assert file.headers["cache-control"] == "no-store"
+    exported = json.loads(file.content)
+    assert exported["account"]["email"] == "ann@example.com"
+    assert [each["event"] for each in exported["registrations"]] == ["Töpfern", "Life drawing"]
+    assert "bob" not in file.text
+
+
+async def test_erasing_says_first_what_happens_and_needs_a_second_button(service: Service) -> None:
+    ada = await service.organizer()
+    past = await ada.create_event(title="Last year")
+    await sign_up(service, past, "ann")
+    await over(service, past)
+    paid = await ada.create_event(title="<b>Pottery", pricing_mode="fixed", price=1500)
+    await ada.register(paid["id"], email="ann@example.com")
+    ann = Reader(service, await asked(service, ada, title="Life drawing"))
+    await ann.open()
+
+    page = await ann.press("erase")
+
+    assert (page.status_code, state(page)) == (200, "confirming")
+    text = said(page)
+    for part in ("<b>Pottery", "Life drawing", "One registration stays", "Nothing is paid back", "cannot be undone"):
+        assert part in text
+    assert "Last year" not in text
+    assert await is_there(service)
+
+    done = await ann.press("erase", confirmed="yes")
+
+    assert (done.status_code, state(done)) == (200, "erased")
+    assert not await is_there(service)
+    assert [each["status"] for each in await listed(ada, past)] == ["registered"]
+    assert await listed(ada, paid) == []
+
+
+async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    scanner, ann = Reader(service, link), Reader(service, link)
+    for method in ("GET", "HEAD"):
+        for suffix in ("", "/export", "/erase"):
+            answer = await scanner.http.request(method, link + suffix)
+            assert answer.status_code == (303 if suffix else 200)
+            assert "ann" not in answer.text
+
+    await ann.open()
+
+    assert (await ann.press("export")).status_code == 200
+    assert await is_there(service)
+
+
+async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    ann, finder = Reader(service, link), Reader(service, link)
+    await ann.open()
+    await finder.open()
+    assert (await ann.press("export")).status_code == 200
+
+    for answer in (
+        await finder.open(),
+        await finder.press("export"),
+        await finder.press("erase"),
+        await finder.press("erase", confirmed="yes"),
+    ):
+        assert (answer.status_code, state(answer)) == (410, "gone")
+
+    assert await is_there(service)
+    assert (await ann.press("export")).status_code == 200
+    assert state(await ann.press("erase", confirmed="yes")) == "erased"
+
+
+async def test_of_two_who_use_a_link_at_once_one_can(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    both = [Reader(service, link) for _ in range(2)]
+    for each in both:
+        await each.open()
+
+    answers = await asyncio.gather(*(each.press("export") for each in both))
+
+    assert sorted(each.status_code for each in answers) == [200, 410]
+
+
+async def test_a_link_is_good_for_an_hour(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    user_id, issued, _ = link.rpartition("/")[2].split("-")
+    secret = service.database.resources.secret
+    # The link names the moment at which it was made, so links of other times are other links.
+    for minutes, status in ((59, 200), (61, 410)):
+        await service.run_sql(
+            "update users set data_link_at = to_timestamp(%(issued)s / 1000000.0) - make_interval(mins => %(minutes)s)"
+            " where data_link_at is not null",
+            issued=int(issued),
+            minutes=minutes,
+        )
+        older = DataLink(user_id, int(issued) - minutes * 60 * 1_000_000)
+
+        assert (await Reader(service, path(secret, older)).open()).status_code == status
+
+    for command in (ExportOwn, PreviewOwn, EraseOwn):
+        with pytest.raises(Problem) as refused:
+            await run(service, command(**older._asdict(), holder=bytes(32)))
+        assert refused.value.status == 404
+    assert await is_there(service)
+
+
+async def run(service: Service, command: ExportOwn | PreviewOwn | EraseOwn) -> None:
+    """Use a link without a page."""
+    work: Any = {ExportOwn: proof.export, PreviewOwn: proof.preview, EraseOwn: proof.erase}[type(command)]
+    await service.database.transact(lambda tx: work(tx, NOBODY, command))
+
+
+async def test_a_newer_link_ends_the_one_before(service: Service) -> None:
+    ada = await service.organizer()
+    first = await asked(service, ada)
+    before = Reader(service, first)
+    await before.open()
+    await service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
+    second = await asked(service, ada)
+
+    for answer in (await before.press("export"), await before.press("erase", confirmed="yes"), await before.open()):
+        assert (answer.status_code, state(answer)) == (410, "gone")
+    ann = Reader(service, second)
+    await ann.open()
+    assert (await ann.press("export")).status_code == 200
+
+
+async def test_guessed_links_lead_nowhere(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    user_id, issued, signature = link.rpartition("/")[2].split("-")
+    [(other,)] = await service.run_sql("select public_id from users where role = 'organizer'")
+    own_link = (await own(service, 1, "ann@example.com")).rpartition("/")[2]
+    http = Reader(service, link).http
+
+    for guess in (
+        "x",
+        "%00",
+        own_link,
+        f"{other}-{issued}-{signature}",
+        f"{user_id}-{int(issued) + 1}-{signature}",
+        f"{user_id}-{issued}-{'0' * 32}",
+        path(Secret(b"another secret of 32 characters!"), DataLink(user_id, int(issued))).rpartition("/")[2],
+    ):
+        for suffix in ("", "/export", "/erase"):
+            for method in ("GET", "POST"):
+                answer = await http.request(method, f"/people/{guess}{suffix}")
+                assert answer.status_code == (405 if (method, suffix) == ("POST", "") else 404)
+    assert await is_there(service)
+
+
+async def test_forms_of_other_sites_and_forms_that_were_not_shown_do_nothing(service: Service) -> None:
+    ada = await service.organizer()
+    link = await asked(service, ada)
+    ann = Reader(service, link)
+    await ann.open()
+
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        ann.http.headers.update(headers)
+        for button in ("export", "erase"):
+            assert (await ann.press(button, confirmed="yes")).status_code == 403
+        for name in headers:
+            del ann.http.headers[name]
+    for fields in ({"token": "x"}, {"held": "another"}, {"token": ""}):
+        for button in ("export", "erase"):
+            answer = await ann.press(button, confirmed="yes", **fields)
+            assert (answer.status_code, answer.headers["location"]) == (303, link)
+
+    assert await is_there(service)
+    assert (await ann.press("export")).status_code == 200
+
+
+async def test_after_the_erasure_the_link_is_gone_like_any_other(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    ann = Reader(service, link)
+    await ann.open()
+    await ann.press("erase", confirmed="yes")
+
+    for answer in (await ann.press("export"), await ann.press("erase", confirmed="yes"), await ann.open()):
+        assert (answer.status_code, state(answer)) == (410, "gone")
+
+
+async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    ann = Reader(service, link)
+    await ann.open()
+
+    await erase(service)
+
+    assert state(await ann.press("export")) == "gone"
+    assert state(await ann.open()) == "gone"
+
+
+async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
+    await service.organizer(email="ann@example.com")
+    ada = await service.organizer()
+    link = await asked(service, ada)
+    ann = Reader(service, link)
+
+    page = await ann.open()
+
+    assert (page.status_code, state(page)) == (403, "organizer")
+    assert "cancel your events and revoke your keys" in said(page)
+    assert await is_there(service)
+
+
+async def test_who_has_become_an_organizer_in_the_meantime_is_told_so_too(service: Service) -> None:
+    link = await asked(service, await service.organizer())
+    ann = Reader(service, link)
+    await ann.open()
+    await service.run_sql(
+        "update users set role = 'organizer', slug = 'ann', name = 'Ann' where email = 'ann@example.com'"
+    )
+
+    for fields in ({}, {"confirmed": "yes"}):
+        assert state(await ann.press("erase", **fields)) == "organizer"
+    assert state(await ann.press("export")) == "organizer"
+
+    assert await is_there(service)
+
+
+async def test_many_registrations_are_listed_in_part(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.events.pages.person.SHOWN", 1)
+    ada = await service.organizer()
+    for title in ("Life drawing", "Pottery"):
+        await sign_up(service, await ada.create_event(title=title), "ann")
+    ann = Reader(service, await asked(service, ada))
+    await ann.open()
+
+    assert "and 2 more" in said(await ann.press("erase"))
+
+
+async def test_the_pages_are_in_german_too(service: Service) -> None:
+    ann = Reader(service, await asked(service, await service.organizer()), language="de")
+
+    opened, confirming = said(await ann.open()), said(await ann.press("erase"))
+
+    assert "Meine Daten herunterladen" in opened
+    assert "Das lässt sich nicht rückgängig machen." in confirming
+    assert "Ihre Daten sind gelöscht." in said(await ann.press("erase", confirmed="yes"))
