@@ -27,6 +27,7 @@ from holdfast.kit.mail import Envelope, Unwritable, plain
 from holdfast.kit.mailer import Broken, BrokenAtContent, Carrier, PutOff, Refused
 from holdfast.kit.notifications import notified
 from holdfast.kit.outbox import Ended, Mail
+from holdfast.kit.pace import give_way
 from holdfast.kit.pool import KEEPALIVE, RETRY
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
 
@@ -37,7 +38,7 @@ If it raises, it is asked for each mail alone, unless nothing can be written now
 """
 
 CONNECTIONS = 4
-PORTION = 32
+PORTION = 8
 """Mails that are written together. At most two portions are ahead of the connections: what they say is recent."""
 
 BEAT_SECONDS = 2
@@ -147,6 +148,7 @@ class _Sender:
         self._written: asyncio.Queue[tuple[Mail, Envelope] | None] = asyncio.Queue(PORTION)
         self._busy: set[int] = set()
         self._breaks: dict[int, int] = {}
+        self._turn = asyncio.Lock()
         self._resumes_at = 0.0
         self._pause = 0.0
         self._stopping = False
@@ -233,6 +235,8 @@ class _Sender:
         while not self._stopping and (each := await self._written.get()):
             async with self._mailer.carrier() as carrier:
                 while each:
+                    async with self._turn:  # requests go first
+                        await give_way()
                     await self._send(carrier, *each)
                     each = await self._next()
 

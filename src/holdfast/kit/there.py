@@ -21,8 +21,8 @@ HEADER = struct.Struct(">?I")
 LARGEST = 16_000_000
 """The most bytes of a message."""
 
-NICENESS = 10
-"""A process that answers requests gets about nine times as much of a busy processor."""
+NICENESS = 19
+"""The least share of a busy processor: processes that answer requests get nearly all of it."""
 
 
 def main(module: str, name: str) -> None:

@@ -34,6 +34,9 @@ BATCH = 1000
 PATROL_SECONDS = 5
 """Seconds between checks without a notification, in case one was lost with a connection."""
 
+PAUSE_SECONDS = 0.02
+"""Seconds of rest when all are settled: those that arrive one by one meanwhile share the next batch."""
+
 RETRY_SECONDS = 0.25
 """Seconds until locked events are tried again for which there is no waiter."""
 
@@ -60,7 +63,8 @@ async def run(database: Database) -> None:
         async with Waiters(waiting.set) as waiters:
             while True:
                 waiting.clear()
-                await settle(database, waiters)
+                if await settle(database, waiters):
+                    await asyncio.sleep(PAUSE_SECONDS)
                 await notified(waiting, RETRY_SECONDS if waiters.are_busy else PATROL_SECONDS)
 
 
