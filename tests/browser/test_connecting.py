@@ -1,0 +1,135 @@
+"""Somebody connects an app in Chromium: from the app through sign-in and consent back to the app."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from holdfast.accounts import sessions
+from holdfast.accounts.signin import links
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import App, issued, registered
+from tests.browser.registering import Watch, violations
+from tests.certificates import Authority
+from tests.kit.mcp.wire import Agent
+from tests.outside import Server, redirects, says
+from tests.outside import serving as serving_outside
+from tests.serving import listener, running_already, serving
+from tests.support import Service, running
+
+
+@dataclass
+class Desk:
+    """The service behind a port, and an app that has a page on the web and a program on this computer.
+
+    program    listens on this computer, and leads on to the page on the web
+    """
+
+    service: Service
+    base_url: str
+    program: Server
+    web: Server
+
+    async def app(self, address: str, **metadata: Any) -> App:
+        """The app, with this redirect address."""
+        return await registered(self.service, redirect_uris=[address], **metadata)
+
+    def page(self, app: App) -> str:
+        """The address that the app opens."""
+        return f"{self.base_url}/oauth/authorize?{urlencode(app.query())}"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
+    at = listener()
+    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    done = says(
+        "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
+    )
+    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
+    async with (
+        running(settings) as service,
+        serving(running_already(service.app), at),
+        serving_outside(done, Authority(tmp_path).issue("localhost")) as web,
+        serving_outside(redirects(f"https://localhost:{web.port}/finished")) as program,
+    ):
+        yield Desk(service, base_url, program, web)
+
+
+async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:
+    ada = await desk.service.organizer(email="ada@example.com")
+    app = await desk.app(f"http://localhost:{desk.program.port}/callback")
+    context = await chromium.new_context(ignore_https_errors=True)
+    page = await context.new_page()
+
+    await page.goto(desk.page(app))
+    await page.get_by_label("E-mail address").fill("ada@example.com")
+    await page.get_by_label("E-mail address").press("Enter")
+    await expect(page).to_have_url(f"{desk.base_url}/sign-in/sent")
+    [(id,)] = await desk.service.run_sql("select max(id) from sign_in_links")
+    await page.goto(f"{desk.base_url}/sign-in/{links.write(desk.service.database.resources.secret, id)}")
+    await page.get_by_role("button").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Let Example App act for you?")
+    assert page.url == desk.page(app)
+    await page.get_by_role("button", name="Allow").click()
+    await page.wait_for_url(f"https://localhost:{desk.web.port}/finished")
+
+    [request] = desk.program.requests
+    answer = dict(parse_qsl(urlsplit(request.split()[1]).query))
+    assert (answer["state"], answer["iss"]) == ("xyz", desk.base_url)
+    tokens = issued(await app.redeem(answer["code"]))
+    result = await Agent(desk.service.app, tokens["access_token"], "2025-11-25").call("list_organizers")
+    assert [each["slug"] for each in result["structuredContent"]["data"]] == [ada.slug]
+
+
+@pytest.mark.parametrize("button", ["Allow", "Refuse"])
+async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, desk: Desk, button: str) -> None:
+    app = await desk.app(f"https://localhost:{desk.web.port}/callback")
+    context = await chromium.new_context(ignore_https_errors=True)
+    await context.add_cookies([await _signed_in(desk)])
+    watch = Watch(context)
+    page = await context.new_page()
+
+    await page.goto(desk.page(app))
+    await page.get_by_role("button", name=button).click()
+    await page.wait_for_url(f"https://localhost:{desk.web.port}/callback?**")
+
+    answer = dict(parse_qsl(urlsplit(page.url).query))
+    assert ("code" in answer) == (button == "Allow")
+    assert answer.get("error") == (None if button == "Allow" else "access_denied")
+    assert [each for each in watch.failures if "favicon" not in each] == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "locale"), [("light", 320, "en-GB"), ("dark", 1100, "en-GB"), ("dark", 320, "de-DE")]
+)
+async def test_its_pages_are_accessible_and_fit_small_screens(
+    chromium: Browser, desk: Desk, scheme: Any, width: int, locale: str
+) -> None:
+    name = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
+    app = await desk.app(f"https://{'w' * 60}.example/done", client_name=name)
+    viewport: Any = {"width": width, "height": 700}
+    context = await chromium.new_context(color_scheme=scheme, viewport=viewport, locale=locale)
+    await context.add_cookies([await _signed_in(desk)])
+    watch = Watch(context)
+    page = await context.new_page()
+
+    for address in (desk.page(app), desk.page(app).replace(app.id, "client_unknown")):
+        await page.goto(address)
+        assert await violations(page) == []
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert watch.hosts == {urlsplit(desk.base_url).netloc}
+    assert [each for each in watch.failures if "400" not in each] == []
+
+
+async def _signed_in(desk: Desk) -> Any:
+    """The cookie of an organizer who is signed in."""
+    organizer = await desk.service.organizer()
+    secret = await desk.service.database.transact(lambda tx: sessions.begin(tx, organizer.id, "link", "Chromium"))
+    return {"name": "session", "value": secret, "url": desk.base_url}
