@@ -43,7 +43,11 @@ async def test_signing_keys_answers_and_upload_addresses_outlive_the_secret(sett
         EVENTS_SECRET_KEY=SECOND,
         EVENTS_OLD_SECRET_KEY=FIRST,
     )
-    assert done.stdout == "queue_signing_keys: 1 sealed again.\nidempotency_answers: 1 sealed again.\n"
+    assert done.stdout == (
+        "queue_signing_keys: 1 sealed again.\n"
+        "idempotency_answers: 1 sealed again.\n"
+        "trusted_auth_keys: 0 sealed again.\n"
+    )
     async with running(under(SECOND)) as service:
         again = await create(service, body, str(ada.key))
         assert (again.status_code, again.content) == (201, made.content)

@@ -1,7 +1,7 @@
 """The background work of the events service: loops, jobs and periodic jobs."""
 
 from holdfast.accounts import retention as accounts
-from holdfast.accounts.oauth import clients, grants, tokens
+from holdfast.accounts.oauth import clients, grants, tokens, trusted_auth
 from holdfast.events.events import recurrence
 from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
@@ -36,4 +36,5 @@ PERIODIC = (
     Periodic("43 * * * *", in_portions(clients.forget_clients)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
+    Periodic("41 4 1 * *", in_transaction(trusted_auth.rotate_trusted_auth_keys)),
 )

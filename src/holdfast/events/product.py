@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.accounts.oauth import trusted_auth
 from holdfast.events import api, resources
 from holdfast.events.settings import Settings
 from holdfast.kit.process import Product
@@ -16,6 +17,10 @@ EVENTS = Product(
     build=api.service,
     migrations=(accounts.MIGRATIONS, Path(__file__).parent / "migrations"),
     factory="holdfast.events.product:worker",
-    sealed=(Sealed("queue_signing_keys", "kid", "text"), Sealed("idempotency_answers", "id", "bytea")),
+    sealed=(
+        Sealed("queue_signing_keys", "kid", "text"),
+        Sealed("idempotency_answers", "id", "bytea"),
+        trusted_auth.SEALED,
+    ),
 )
 worker = EVENTS.worker

@@ -3,7 +3,7 @@
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
-from holdfast.accounts.oauth import consent, endpoints
+from holdfast.accounts.oauth import absent, consent, endpoints, trusted_auth
 from holdfast.accounts.oauth.clients import Clients
 from holdfast.accounts.oauth.terms import Terms
 from holdfast.events.oauth.model import SCOPES
@@ -23,12 +23,14 @@ def terms(settings: Settings) -> Terms:
 
 
 def routes(database: Database, door: Door, limits: Limits) -> list[BaseRoute]:
-    """The routes of the authorization server; none if it is off."""
+    """The routes of the authorization server; if it is off, those that there are in any case."""
     settings = database.resources.settings
+    keys = trusted_auth.routes(database, limits)
     if not settings.has_own_server:
-        return []
+        return [*absent.routes(door, settings.oauth_issuer), *keys]
     known = Clients(database, database.resources.documents, limits)
     return [
         *consent.routes(database, terms(settings), known, door, limits),
         *endpoints.routes(database, terms(settings), limits),
+        *keys,
     ]

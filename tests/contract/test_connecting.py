@@ -1,0 +1,62 @@
+"""What there is in any case: the page that asks who is there, and the keys for another authorization server."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from joserfc.jwk import KeySet
+
+from holdfast.accounts.oauth.trusted_auth import rotate_trusted_auth_keys
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import Person, signed_in
+from tests.contract.requirements import requirement
+from tests.support import Service, running
+
+QUERY = urlencode({"response_type": "code", "client_id": "x", "redirect_uri": "https://app.example/", "state": "a b&c"})
+
+
+@requirement("connect.authorize")
+@pytest.mark.parametrize(
+    "changes", [{}, {"oauth_builtin": True}, {"oauth_issuer": "https://login.example.com"}], ids=str
+)
+async def test_whoever_is_not_signed_in_signs_in_and_comes_back_with_the_same_query(
+    settings: Settings, changes: dict[str, Any]
+) -> None:
+    async with running(settings.model_copy(update=changes)) as service:
+        response = await Person(service).http.get(f"/oauth/authorize?{QUERY}")
+
+    sign_in = urlsplit(response.headers["location"])
+    assert (response.status_code, sign_in.path) == (303, "/sign-in")
+    assert parse_qs(sign_in.query)["return_to"] == [f"/oauth/authorize?{QUERY}"]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "said"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
+)
+async def test_a_service_that_is_no_authorization_server_says_so_and_sends_nobody_anywhere(
+    settings: Settings, issuer: str, said: str
+) -> None:
+    async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
+        person = await signed_in(service, (await service.organizer()).id)
+        response = await person.http.get(f"/oauth/authorize?{QUERY}")
+
+    assert response.status_code == 200
+    assert said in response.text
+    assert "<form" not in response.text
+
+
+@requirement("connect.jwks")
+async def test_the_keys_of_trusted_auth_tokens_are_public(service: Service) -> None:
+    first = await service.http.get("/oauth/trusted-auth/jwks.json")
+    assert first.status_code == 200
+    assert first.headers["content-type"] == "application/json"
+    assert first.headers["access-control-allow-origin"] == "*"
+    assert "max-age=300" in first.headers["cache-control"]
+    [key] = KeySet.import_key_set(first.json()).keys
+    assert (key.key_type, key.is_private) == ("RSA", False)
+    assert first.json()["keys"][0].keys() == {"kty", "n", "e", "kid", "use", "alg"}
+
+    await service.database.transact(rotate_trusted_auth_keys)
+    later = (await service.http.get("/oauth/trusted-auth/jwks.json")).json()["keys"]
+    assert len(later) == 2
+    assert first.json()["keys"][0] in later
