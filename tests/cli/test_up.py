@@ -57,6 +57,8 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
         demo = re.search(r"^  demo event +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
         assert demo
         assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo[1]).text
+        [address] = re.findall(r"^Events +(http://\S+)$", first, re.MULTILINE)
+        assert httpx2.get(f"{address}/.well-known/oauth-authorization-server").json()["issuer"] == address
     with running(directory, "--inventory-port=0", "--events-port=0") as second:
         pass
 

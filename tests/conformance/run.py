@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.conformance.authorization import authorization
 from tests.conformance.targets import TARGETS
 from tests.serving import listener, serving
 
@@ -27,6 +28,8 @@ PACKAGES = ROOT / "conformance"
 
 CACHE = ROOT / ".venv" / "conformance"
 """Where they are kept, beside the environment for Python."""
+
+SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 
 NAMES = ", ".join(TARGETS)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "modern"}
@@ -46,6 +49,8 @@ def main(
         raise typer.BadParameter(f"unknown: {', '.join(sorted(unknown))}")
     install()
     outcomes = [asyncio.run(held(target, revision or [*ERAS], scenario)) for target in targets or TARGETS]
+    if "events" in (targets or TARGETS) and not scenario:
+        outcomes += [asyncio.run(authorized(each)) for each in revision or ERAS]
     sys.exit(0 if all(outcomes) else 1)
 
 
@@ -91,21 +96,33 @@ class Authorized:
 
 async def suite(url: str, target: str, revision: str, scenario: str | None) -> bool:
     """The scenarios that a revision requires."""
-    command = ["conformance/dist/index.js", "server", "--url", url]
+    command = [SUITE.removeprefix("@modelcontextprotocol/"), "server", "--url", url]
     if scenario:
         status, text = await node(*command, "--spec-version", revision, "--scenario", scenario, "--verbose")
         say(text, markup=False)
         return status == 0
     expected = HERE / f"expected-{target}-{revision}.yml"
     status, text = await node(*command, "--requirements", revision, "--expected-failures", str(expected))
-    table = Table(title=f"{target}, {revision}", title_justify="left")
+    show(f"{target}, {revision}", text)
+    return status == 0
+
+
+async def authorized(revision: str) -> bool:
+    """The scenarios of an authorization server, which the events service is by itself."""
+    status, text = await authorization(CACHE / "node_modules" / SUITE, revision)
+    show(f"events as an authorization server, {revision}", text)
+    return status == 0
+
+
+def show(title: str, text: str) -> None:
+    """Show what the suite printed, as a table."""
+    table = Table(title=title, title_justify="left")
     for heading in ("scenario", "passed", "failed"):
         table.add_column(heading, justify="left" if heading == "scenario" else "right")
     for name, passed, failed in re.findall(r"^[✓✗~] ([\w-]+): (\d+) passed, (\d+) failed", text, re.MULTILINE):
         table.add_row(name, passed, failed)
     say(table)
     say(_COLOUR.sub("", text[text.rfind("\nTotal: ") :]).strip(), markup=False)
-    return status == 0
 
 
 async def inspector(url: str, key: str, revision: str) -> bool:

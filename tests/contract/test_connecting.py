@@ -8,7 +8,7 @@ from joserfc.jwk import KeySet
 
 from holdfast.accounts.oauth.trusted_auth import rotate_trusted_auth_keys
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import Person, signed_in
+from tests.accounts.oauth.scene import Person
 from tests.contract.requirements import requirement
 from tests.support import Service, running
 
@@ -28,21 +28,6 @@ async def test_whoever_is_not_signed_in_signs_in_and_comes_back_with_the_same_qu
     sign_in = urlsplit(response.headers["location"])
     assert (response.status_code, sign_in.path) == (303, "/sign-in")
     assert parse_qs(sign_in.query)["return_to"] == [f"/oauth/authorize?{QUERY}"]
-
-
-@pytest.mark.parametrize(
-    ("issuer", "said"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
-)
-async def test_a_service_that_is_no_authorization_server_says_so_and_sends_nobody_anywhere(
-    settings: Settings, issuer: str, said: str
-) -> None:
-    async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
-        person = await signed_in(service, (await service.organizer()).id)
-        response = await person.http.get(f"/oauth/authorize?{QUERY}")
-
-    assert response.status_code == 200
-    assert said in response.text
-    assert "<form" not in response.text
 
 
 @requirement("connect.jwks")

@@ -124,9 +124,9 @@ class Scene:
         return other, await signed_in(self.service, other.id)
 
 
-async def signed_in(service: Service, account_id: int, language: str = "en") -> Person:
+async def signed_in(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
     """Somebody who has signed in."""
-    cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, "link", "a test"))
+    cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, way, "a test"))
     return Person(service, cookie, language)
 
 

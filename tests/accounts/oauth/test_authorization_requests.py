@@ -1,6 +1,6 @@
 """What a client may ask for at `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
 
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 
@@ -183,6 +183,22 @@ async def test_an_account_that_is_no_organizer_is_told_to_become_one_first(scene
     sent = await ann.http.post(f"/oauth/authorize?{urlencode(scene.app.query())}", data={"decision": "allow"})
     assert "code=" not in sent.headers.get("location", "")
     assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_whoever_has_never_proved_the_address_allows_nothing(scene: Scene) -> None:
+    query = scene.app.query()
+    squatter = await signed_in(scene.service, scene.ada.id, way="password")
+    shown = await squatter.look(query)
+    assert shown.status_code == 403
+    assert 'name="token"' not in shown.text
+    assert f"/sign-in?return_to={quote(f'/oauth/authorize?{urlencode(query)}', safe='')}" in shown.text
+    sent = await squatter.http.post(f"/oauth/authorize?{urlencode(query)}", data={"decision": "allow"})
+    assert sent.status_code == 403
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+    await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=scene.ada.id)
+    proved = await signed_in(scene.service, scene.ada.id, way="password")
+    assert "code" in await proved.allow(query)
 
 
 async def test_a_client_that_is_deleted_while_it_asks_gets_nothing(scene: Scene) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.door import Door
+from holdfast.accounts.door import Door, sign_in_path
 from holdfast.accounts.oauth import grants, redirects
 from holdfast.accounts.oauth.authorization import Answered, Asked, answer, asked, refusal
 from holdfast.accounts.oauth.clients import Clients
@@ -60,6 +60,10 @@ class ConsentPage:
             if problem.type not in _TOLD:
                 raise
             return self._told(problem, request)
+        if session.way == "password" and not session.account.is_proved:
+            # Anybody can register an address with a password. What is allowed must be allowed by its owner.
+            again = sign_in_path(request)
+            return self._page("oauth/unproved.html", 403, request, email=session.email, again=again)
         if session.account.tenant_id is None:
             return self._page("oauth/no_tenant.html", 403, request, email=session.email)
         if request.method != "POST":

@@ -1,0 +1,32 @@
+"""What is said of connecting apps where the service is no authorization server, and to agents where it is one."""
+
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import Scene, signed_in
+from tests.support import running
+
+QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
+
+
+@pytest.mark.parametrize(
+    ("issuer", "said"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
+)
+async def test_a_service_that_is_no_authorization_server_says_so_and_sends_nobody_anywhere(
+    settings: Settings, issuer: str, said: str
+) -> None:
+    async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
+        person = await signed_in(service, (await service.organizer()).id)
+        response = await person.http.get(f"/oauth/authorize?{QUERY}")
+
+    assert response.status_code == 200
+    assert said in response.text
+    assert "<form" not in response.text
+
+
+async def test_agents_read_how_they_get_a_token(scene: Scene) -> None:
+    text = (await scene.service.http.get("/agents.md")).text
+
+    assert "Access tokens of `http://events.test` are accepted" in text
+    assert "it opens a page in the browser of the person you work for" in text
+    assert "`manage_keys`" in text
