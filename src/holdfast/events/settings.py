@@ -155,7 +155,8 @@ class Settings(kit.Settings):
         30,
         ge=1,
         validation_alias="WRONG_LINK_RATE_LIMIT",
-        description="Links to registrations that were never made, per client address and minute; more are refused.",
+        description="Links to registrations and data that were never made, per client address and minute; more are "
+        "refused.",
     )
     sign_ins_per_hour: int = Field(
         100,
