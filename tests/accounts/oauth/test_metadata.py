@@ -47,6 +47,8 @@ async def test_the_resource_names_our_own_server_and_a_401_leads_to_it(scene: Sc
     resource = ProtectedResourceMetadata.model_validate((await scene.service.http.get(RESOURCE)).json())
     assert [str(each).rstrip("/") for each in resource.authorization_servers] == ["http://events.test"]
     assert str(resource.resource) == "http://events.test/mcp"
+    # Clients ask for all of these: that of making keys must be asked for expressly.
+    assert resource.scopes_supported == ["read_events", "write_events"]
 
     refused = await scene.service.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert refused.status_code == 401

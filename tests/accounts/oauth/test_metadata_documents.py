@@ -1,7 +1,6 @@
 """A client may be the address at which it describes itself: what is read there, how, and for how long it is kept."""
 
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -9,69 +8,34 @@ import pytest
 
 from holdfast.accounts.oauth.metadata_documents import LONGEST_KEPT, UNSAID, freshness, is_address
 from holdfast.events.settings import Settings
-from holdfast.kit.outbound import Outbound
+from tests.accounts.oauth.published import HOST, Site, published
 from tests.accounts.oauth.scene import App, Person, Scene, furnished, issued
-from tests.certificates import Authority
-from tests.outside import LOCAL, Script, Server, says, serving
-
-HOST = "app.example"
+from tests.outside import says
 
 
 class Publisher:
-    """A site that publishes a metadata document, and the service that may reach it though it is not public."""
+    """A client that describes itself, and the service that it asks."""
 
-    def __init__(self, scene: Scene, server: Server, outbound: Outbound) -> None:
+    def __init__(self, scene: Scene, site: Site) -> None:
         self.scene = scene
-        self.server = server
-        self.address = f"https://{HOST}:{server.port}/client.json"
-        self.answer: Script | None = None
-        self.outbound = outbound
-        self.about: dict[str, Any] = {
-            "client_id": self.address,
-            "client_name": "Example App",
-            "redirect_uris": ["https://app.example/done", "http://localhost/callback"],
-            "grant_types": ["authorization_code", "refresh_token"],
-        }
+        self.site = site
 
     @property
     def app(self) -> App:
-        return App(self.scene.service.http, self.about, "http://events.test")
+        return App(self.scene.service.http, self.site.about, "http://events.test")
 
-    def says(self, *headers: str, content_type: str = "application/json", **changes: Any) -> None:
-        """What the document is from now on; None leaves a member out."""
-        about = {name: value for name, value in {**self.about, **changes}.items() if value is not None}
-        self.raw(json.dumps(about).encode(), *headers, content_type=content_type)
-
-    def raw(self, body: bytes, *headers: str, content_type: str = "application/json") -> None:
-        head = "\r\n".join(["200 OK", f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers])
-        self.answer = says(head, body)
-
-    async def refusal(self) -> str:
-        """The page for somebody whom the client sends. Fails unless it can neither allow anything nor lead anywhere."""
+    async def refusal(self) -> None:
+        """Fails unless the page for somebody whom the client sends can neither allow anything nor lead anywhere."""
         response = await self.scene.person.look(self.app.query())
         assert response.status_code == 400
         assert "location" not in response.headers
         assert "<form" not in response.text
-        return response.text
 
 
 @pytest.fixture
 async def publisher(with_server: Settings, tmp_path: Path) -> AsyncIterator[Publisher]:
-    authority = Authority(tmp_path)
-
-    async def answer(writer: Any, request: str) -> None:
-        assert publisher.answer
-        await publisher.answer(writer, request)
-
-    async def look_up(host: str, port: int) -> Sequence[str]:
-        return [LOCAL]
-
-    async with serving(answer, authority.issue(HOST)) as server:
-        outbound = Outbound(seconds=5, exempt=[(LOCAL, server.port)], trust=authority.believed(), look_up=look_up)
-        async with furnished(with_server, documents=outbound) as scene:
-            publisher = Publisher(scene, server, outbound)
-            publisher.says()
-            yield publisher
+    async with published(tmp_path) as site, furnished(with_server, documents=site.outbound) as scene:
+        yield Publisher(scene, site)
 
 
 async def test_a_client_that_describes_itself_needs_no_registration(publisher: Publisher) -> None:
@@ -89,7 +53,7 @@ async def test_a_client_that_describes_itself_needs_no_registration(publisher: P
 async def test_the_document_is_asked_for_as_json_and_is_told_nothing(publisher: Publisher) -> None:
     await publisher.scene.person.look(publisher.app.query())
 
-    [request] = publisher.server.requests
+    [request] = publisher.site.server.requests
     head, *lines = request.strip().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
     assert head == "GET /client.json HTTP/1.1"
@@ -101,7 +65,7 @@ async def test_nothing_is_fetched_for_somebody_who_is_not_signed_in(publisher: P
     response = await Person(publisher.scene.service).look(publisher.app.query())
 
     assert response.headers["location"].startswith("/sign-in?")
-    assert publisher.server.requests == []
+    assert publisher.site.server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -112,17 +76,17 @@ async def test_nothing_is_fetched_for_somebody_who_is_not_signed_in(publisher: P
 async def test_it_is_kept_for_as_long_as_its_headers_say(
     publisher: Publisher, headers: list[str], fetches: int
 ) -> None:
-    publisher.says(*headers)
+    publisher.site.says(*headers)
     await publisher.scene.person.look(publisher.app.query())
     await publisher.scene.person.decide(publisher.app.query())
 
-    assert len(publisher.server.requests) == fetches
+    assert len(publisher.site.server.requests) == fetches
 
 
 async def test_what_it_says_later_counts_once_it_is_read_again(publisher: Publisher) -> None:
-    publisher.says("Cache-Control: max-age=60")
+    publisher.site.says("Cache-Control: max-age=60")
     await publisher.scene.person.look(publisher.app.query())
-    publisher.says(redirect_uris=["https://app.example/other"])
+    publisher.site.says(redirect_uris=["https://app.example/other"])
     assert (await publisher.scene.person.look(publisher.app.query())).status_code == 200
 
     await publisher.scene.service.run_sql(
@@ -152,7 +116,7 @@ async def test_what_it_says_later_counts_once_it_is_read_again(publisher: Publis
 async def test_a_document_that_does_not_describe_such_a_client_is_refused(
     publisher: Publisher, changes: dict[str, Any]
 ) -> None:
-    publisher.says(**changes)
+    publisher.site.says(**changes)
     await publisher.refusal()
 
 
@@ -171,10 +135,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("answer", OTHERS)
 async def test_what_is_no_document_is_refused(publisher: Publisher, answer: str) -> None:
-    publisher.answer = OTHERS[answer]
+    publisher.site.answer = OTHERS[answer]
     await publisher.refusal()
 
-    assert len(publisher.server.requests) == 1
+    assert len(publisher.site.server.requests) == 1
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1.nip.example/c", "https://metadata.internal/c"])
@@ -189,7 +153,7 @@ async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene
 
 
 async def test_an_account_has_so_many_documents_read_a_minute(publisher: Publisher) -> None:
-    publisher.says("Cache-Control: no-store")
+    publisher.site.says("Cache-Control: no-store")
     statuses = [(await publisher.scene.person.look(publisher.app.query())).status_code for _ in range(21)]
 
     assert statuses == [200] * 20 + [429]

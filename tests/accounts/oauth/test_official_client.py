@@ -1,6 +1,8 @@
 """The official client connects by a click, refreshes, and is cut off, over real HTTP."""
 
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -16,6 +18,7 @@ from holdfast.accounts.oauth import connections
 from holdfast.accounts.oauth.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.caller import person
+from tests.accounts.oauth.published import Site, published
 from tests.accounts.oauth.scene import Person, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
@@ -42,9 +45,13 @@ class Storage(TokenStorage):
 
 
 class Desk:
-    """A computer with the client, and an organizer at its browser."""
+    """A computer with the client, and an organizer at its browser.
 
-    def __init__(self, service: Service, url: str, ada: Organizer, browser: Person) -> None:
+    site    publishes the metadata document of the client; None: it has none
+    """
+
+    def __init__(self, service: Service, url: str, ada: Organizer, browser: Person, site: Site | None) -> None:
+        self.site = site
         self.service = service
         self.url = url
         self.ada = ada
@@ -54,10 +61,9 @@ class Desk:
         self._answer: dict[str, str] = {}
 
     def provider(self) -> OAuthClientProvider:
-        metadata = OAuthClientMetadata(
-            client_name="Inspector", redirect_uris=[AnyUrl("http://localhost:3000/callback")]
-        )
-        return OAuthClientProvider(f"{self.url}/mcp", metadata, self.storage, self.open, self.back)
+        about = OAuthClientMetadata(client_name="Inspector", redirect_uris=[AnyUrl("http://localhost:3000/callback")])
+        document = self.site.address if self.site else None
+        return OAuthClientProvider(f"{self.url}/mcp", about, self.storage, self.open, self.back, document)
 
     async def open(self, address: str) -> None:
         """The client opens the browser, where the organizer allows what it asks for."""
@@ -81,14 +87,21 @@ class Desk:
             return result.structured_content["data"][0]["slug"]
 
 
-@pytest.fixture
-async def desk(settings: Settings) -> AsyncIterator[Desk]:
+@contextlib.asynccontextmanager
+async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenerator[Desk]:
     at = listener()
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
     settings = settings.model_copy(update={"base_url": address, "oauth_builtin": True})
-    async with running(settings) as service, serving(running_already(service.app), at):
+    resources = {"documents": site.outbound} if site else {}
+    async with running(settings, resources=resources) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
-        yield Desk(service, address, ada, await signed_in(service, ada.id))
+        yield Desk(service, address, ada, await signed_in(service, ada.id), site)
+
+
+@pytest.fixture
+async def desk(settings: Settings) -> AsyncIterator[Desk]:
+    async with furnished(settings) as desk:
+        yield desk
 
 
 async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk: Desk) -> None:
@@ -126,3 +139,16 @@ async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_
 
     assert await desk.slug(desk.provider()) == desk.ada.slug
     assert desk.asked == 1
+
+
+async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
+    async with published(tmp_path) as site, furnished(settings, site) as desk:
+        provider = desk.provider()
+        assert await desk.slug(provider) == desk.ada.slug
+        assert desk.storage.about
+        assert desk.storage.about.client_id == site.address
+        assert await desk.service.run_sql("select id from oauth_clients") == [(site.address,)]
+
+        provider.context.token_expiry_time = 1.0
+        assert await desk.slug(provider) == desk.ada.slug
+        assert desk.asked == 1

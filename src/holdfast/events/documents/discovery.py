@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.events.documents import page, reference
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.oauth.own_server import ASKED
 from holdfast.events.organizers.operations import HEADER
 from holdfast.events.problems import ALL
 from holdfast.events.settings import Settings
@@ -245,4 +246,6 @@ def protected_resource(described: ServiceDescription, settings: Settings) -> dic
         more: dict[str, Any] = {"authorization_servers": [settings.authorization_server]}
     else:
         more = {"x-auth-note": AUTH_NOTE}
-    return discovery.protected_resource(described, [*SCOPES], **{"x-auth-methods": methods}, **more)
+    # Clients ask for all that is listed here. What an app rarely needs it must ask for expressly.
+    scopes = ASKED if settings.has_own_server else [*SCOPES]
+    return discovery.protected_resource(described, scopes, **{"x-auth-methods": methods}, **more)

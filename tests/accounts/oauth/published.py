@@ -1,0 +1,59 @@
+"""A site that publishes the metadata document of a client, over TLS, at a name of its own."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.kit.outbound import Outbound
+from tests.certificates import Authority
+from tests.outside import LOCAL, Script, Server, says, serving
+
+HOST = "app.example"
+
+
+class Site:
+    """The site, and an HTTP client that may reach it though it is not public.
+
+    about     what the document says at first
+    answer    what it answers
+    """
+
+    def __init__(self, server: Server, outbound: Outbound) -> None:
+        self.server = server
+        self.outbound = outbound
+        self.address = f"https://{HOST}:{server.port}/client.json"
+        self.about: dict[str, Any] = {
+            "client_id": self.address,
+            "client_name": "Example App",
+            "redirect_uris": ["https://app.example/done", "http://localhost/callback"],
+            "grant_types": ["authorization_code", "refresh_token"],
+        }
+        self.answer: Script = says("404 Not Found\r\nContent-Length: 0")
+        self.says()
+
+    def says(self, *headers: str, **changes: Any) -> None:
+        """What the document is from now on; None leaves a member out."""
+        about = {name: value for name, value in {**self.about, **changes}.items() if value is not None}
+        body = json.dumps(about).encode()
+        head = ["200 OK", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+        self.answer = says("\r\n".join(head), body)
+
+
+@contextlib.asynccontextmanager
+async def published(directory: Path) -> AsyncGenerator[Site]:
+    """The site, for as long as the block lasts. `directory`: where its certificate is written."""
+    authority = Authority(directory)
+
+    async def answer(writer: asyncio.StreamWriter, request: str) -> None:
+        await site.answer(writer, request)
+
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        return [LOCAL]
+
+    async with serving(answer, authority.issue(HOST)) as server:
+        trust, exempt = authority.believed(), [(LOCAL, server.port)]
+        site = Site(server, Outbound(seconds=5, exempt=exempt, trust=trust, look_up=look_up))
+        yield site
