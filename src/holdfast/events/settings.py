@@ -1,21 +1,14 @@
 """Settings of the events service; see `docs/settings.md`."""
 
-import re
-from ipaddress import ip_address
-from urllib.parse import urlsplit
-
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
 from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
-from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
+from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.kit import settings as kit
 
-_ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
-_UNFIT = re.compile(r"""[\x00-\x1f\x7f-\x9f"'\\]""")
 
-
-class Settings(kit.Settings):
+class Settings(OAuthSettings):
     """Read from the environment once, at start."""
 
     service = "events"
@@ -97,35 +90,6 @@ class Settings(kit.Settings):
         "",
         validation_alias="S3_SECRET_ACCESS_KEY",
         description="Secret that goes with the access key.",
-    )
-    oauth_issuer: str = Field(
-        "",
-        validation_alias="OAUTH_ISSUER",
-        description="Issuer of an authorization server whose access tokens `/mcp` accepts, to the letter as its "
-        "metadata has it; https, unless it is on this machine; empty means keys alone.",
-    )
-    oauth_audience: str = Field(
-        "",
-        validation_alias="OAUTH_AUDIENCE",
-        description="Audience its tokens must name; empty means the address of `/mcp`.",
-    )
-    oauth_builtin: bool = Field(
-        False,
-        validation_alias="OAUTH_BUILTIN",
-        description="Whether the service is its own authorization server, so that agents connect by a click; `holdfast "
-        "up` turns it on. With `OAUTH_ISSUER` it stays off.",
-    )
-    clients_per_hour: int = Field(
-        60,
-        ge=1,
-        validation_alias="OAUTH_REGISTER_RATE_LIMIT",
-        description="OAuth clients that may register per client address and hour.",
-    )
-    tokens_per_minute: int = Field(
-        120,
-        ge=1,
-        validation_alias="OAUTH_TOKEN_RATE_LIMIT",
-        description="Requests for OAuth tokens, and to end them, per client address and minute.",
     )
     joins_per_minute: int = Field(
         60,
@@ -209,33 +173,6 @@ class Settings(kit.Settings):
         """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
-    @property
-    def has_own_server(self) -> bool:
-        """Whether the service is its own authorization server."""
-        return self.oauth_builtin and not self.oauth_issuer
-
-    @property
-    def authorization_server(self) -> str:
-        """The issuer of the access tokens that are accepted at `/mcp`; empty: none are."""
-        return self.base_url if self.has_own_server else self.oauth_issuer
-
-    @field_validator("oauth_issuer")
-    @classmethod
-    def _is_issuer(cls, issuer: str) -> str:
-        """Require https, except on this machine: whoever can change the keys on the network can forge tokens."""
-        if issuer and not (_ISSUER.fullmatch(issuer) and issuer.isascii() and issuer.isprintable()):
-            raise ValueError("must look like https://login.example.com, in ASCII, without user, ?, # and quotes")
-        if issuer.startswith("http:") and not _is_this_machine(urlsplit(issuer).hostname or ""):
-            raise ValueError("must be https, unless its host is localhost or a loopback address")
-        return issuer
-
-    @field_validator("oauth_audience")
-    @classmethod
-    def _fits_a_header(cls, audience: str) -> str:
-        if _UNFIT.search(audience):
-            raise ValueError("must have no quotes, backslashes and control characters")
-        return audience
-
     @field_validator("cdn_base_url", "s3_endpoint_url")
     @classmethod
     def _are_base_addresses(cls, url: str) -> str:
@@ -254,11 +191,7 @@ class Settings(kit.Settings):
             "forms": RateLimitItemPerMinute(self.forms_per_minute),
             "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
             "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
-            REGISTRATIONS: RateLimitItemPerHour(self.clients_per_hour),
-            ALL_REGISTRATIONS: RateLimitItemPerHour(100 * self.clients_per_hour),
-            TOKENS: RateLimitItemPerMinute(self.tokens_per_minute),
-            DOCUMENTS: RateLimitItemPerMinute(20),
-            CONSENTS: RateLimitItemPerHour(60),
+            **self.oauth_limits,
             OF_A_CLIENT: RateLimitItemPerHour(self.sign_ins_per_hour),
             OF_AN_ADDRESS: RateLimitItemPerHour(self.sign_ins_per_address),
         }
@@ -279,10 +212,3 @@ class Settings(kit.Settings):
     def limits_refused(self) -> dict[str, RateLimitItem]:
         """The limits of requests that were refused."""
         return {"organizer registration": RateLimitItemPerHour(self.refused_organizers_per_hour)}
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.door import Door, sign_in_path
-from holdfast.accounts.oauth import grants, redirects
+from holdfast.accounts.door import Door
+from holdfast.accounts.oauth import grants, pages, redirects
 from holdfast.accounts.oauth.authorization import Answered, Asked, answer, asked, refusal
 from holdfast.accounts.oauth.clients import Clients
 from holdfast.accounts.oauth.limits import CONSENTS
@@ -19,14 +19,13 @@ from holdfast.accounts.oauth.problems import (
     INVALID_CLIENT,
     INVALID_REDIRECT_URI,
     INVALID_REQUEST,
-    UNREADABLE,
 )
 from holdfast.accounts.oauth.terms import AUTHORIZE, Terms
 from holdfast.accounts.sessions import Session
 from holdfast.kit.database import Database
-from holdfast.kit.handler import Reply, Request, headers_of, read_query
+from holdfast.kit.handler import Reply, Request
 from holdfast.kit.limits import Limits
-from holdfast.kit.pages.language import LANGUAGES, language_of
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.problems import Problem
 
@@ -52,42 +51,32 @@ class ConsentPage:
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Ask; or do what the form says."""
+        site = self._terms.site
         try:
-            wanted = await self._asked(session, request)
+            wanted = await asked(self._terms, self._clients, pages.query_of(request), session.account_id)
         except Answered as refused:
             return redirect(refused.address)
         except Problem as problem:
             if problem.type not in _TOLD:
                 raise
-            return self._told(problem, request)
-        if session.way == "password" and not session.account.is_proved:
-            # Anybody can register an address with a password. What is allowed must be allowed by its owner.
-            again = sign_in_path(request)
-            return self._page("oauth/unproved.html", 403, request, email=session.email, again=again)
-        if session.account.tenant_id is None:
-            return self._page("oauth/no_tenant.html", 403, request, email=session.email)
+            return pages.told(site, problem, request)
+        if hindrance := pages.hindrance(site, session, request):
+            return hindrance
         if request.method != "POST":
             return self._consent(session, request, wanted)
         fields = await self._door.read(session, request)
         match fields.get("decision"):
             case "allow":
-                return await self._allow(session, session.account.tenant_id, request, wanted)
+                return await self._allow(session, request, wanted)
             case "refuse":
                 return redirect(refusal(self._terms, wanted.redirect_uri, wanted.state, ACCESS_DENIED()))
             case _:
                 return self._consent(session, request, wanted, 422)
 
-    async def _asked(self, session: Session, request: Request) -> Asked:
-        try:
-            query = read_query(request.query)
-        except Problem as problem:
-            if problem.type not in UNREADABLE:
-                raise
-            raise INVALID_REQUEST(problem.message, hint="Start again in the app.") from problem
-        return await asked(self._terms, self._clients, query, session.account_id)
-
-    async def _allow(self, session: Session, tenant_id: int, request: Request, wanted: Asked) -> Reply:
+    async def _allow(self, session: Session, request: Request, wanted: Asked) -> Reply:
         await self._limits.hit(CONSENTS, f"account {session.account_id}")
+        tenant_id = session.account.tenant_id
+        assert tenant_id is not None
         allowed = Allowed(
             session.account_id, tenant_id, wanted.client.id, wanted.scopes, wanted.redirect_uri, wanted.challenge
         )
@@ -96,11 +85,12 @@ class ConsentPage:
         except Problem as problem:
             if problem.type is not INVALID_CLIENT:
                 raise
-            return self._told(problem, request)
+            return pages.told(self._terms.site, problem, request)
         return redirect(answer(self._terms, wanted, code))
 
     def _consent(self, session: Session, request: Request, wanted: Asked, status: int = 200) -> Reply:
-        return self._page(
+        return pages.page(
+            self._terms.site,
             "oauth/consent.html",
             status,
             request,
@@ -110,21 +100,5 @@ class ConsentPage:
             meanings=self._terms.meanings(wanted.scopes, language_of(request)),
             email=session.email,
             token=self._door.token(session),
-            action=f"{AUTHORIZE}?{request.query.decode('latin-1')}",
+            action=pages.action(request),
         )
-
-    def _told(self, problem: Problem, request: Request) -> Reply:
-        """The page that says why a client cannot ask."""
-        headers = headers_of(problem)
-        return self._page("oauth/unanswered.html", problem.status, request, headers=headers, problem=problem)
-
-    def _page(self, template: str, status: int, request: Request, **values: Any) -> Reply:
-        language = language_of(request)
-        others = {code: in_language(request.query, code) for code in LANGUAGES if code != language.code}
-        return self._terms.site.page(template, status, language=language, others=others, **values)
-
-
-def in_language(query: bytes, code: str) -> str:
-    """The same page in another language: its address, with the rest of the query as it is."""
-    kept = [each for each in query.decode("latin-1").split("&") if each and not each.startswith("lang=")]
-    return f"{AUTHORIZE}?{'&'.join([*kept, f'lang={code}'])}"

@@ -3,7 +3,8 @@
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
-from holdfast.accounts.oauth import absent, consent, endpoints, trusted_auth
+from holdfast.accounts.oauth import absent, consent, endpoints, handover, trusted_auth
+from holdfast.accounts.oauth.another_server import AnotherServer
 from holdfast.accounts.oauth.clients import Clients
 from holdfast.accounts.oauth.terms import Terms
 from holdfast.events.oauth.model import SCOPES
@@ -26,6 +27,15 @@ def routes(database: Database, door: Door, limits: Limits) -> list[BaseRoute]:
     """The routes of the authorization server; if it is off, those that there are in any case."""
     settings = database.resources.settings
     keys = trusted_auth.routes(database, limits)
+    if settings.handover_url:
+        server = AnotherServer(
+            settings.handover_url,
+            settings.handover_id,
+            settings.handover_secret,
+            settings.handover_profile,
+            settings.handover_audience,
+        )
+        return [*handover.routes(database, terms(settings), server, door, limits), *keys]
     if not settings.has_own_server:
         return [*absent.routes(door, settings.oauth_issuer), *keys]
     known = Clients(database, database.resources.documents, limits)

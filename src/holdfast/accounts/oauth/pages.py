@@ -1,0 +1,56 @@
+"""What the pages at `/oauth/authorize` have in common, whoever is the authorization server."""
+
+from typing import Any
+
+from holdfast.accounts.door import sign_in_path
+from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
+from holdfast.accounts.oauth.terms import AUTHORIZE
+from holdfast.accounts.sessions import Session
+from holdfast.kit.handler import Reply, Request, headers_of, read_query
+from holdfast.kit.pages.language import LANGUAGES, language_of
+from holdfast.kit.pages.site import Site
+from holdfast.kit.problems import Problem
+
+
+def query_of(request: Request) -> dict[str, str]:
+    """The parameters of an authorization request. Raises `invalid_request`."""
+    try:
+        return read_query(request.query)
+    except Problem as problem:
+        if problem.type not in UNREADABLE:
+            raise
+        raise INVALID_REQUEST(problem.message, hint="Start again in the app.") from problem
+
+
+def action(request: Request) -> str:
+    """Where the form of a page is sent: to the page itself, with its query as it is."""
+    return f"{AUTHORIZE}?{request.query.decode('latin-1')}"
+
+
+def page(site: Site, template: str, status: int, request: Request, **values: Any) -> Reply:
+    """A page. Links to it in other languages keep what is asked for."""
+    language = language_of(request)
+    others = {code: in_language(request.query, code) for code in LANGUAGES if code != language.code}
+    return site.page(template, status, language=language, others=others, **values)
+
+
+def told(site: Site, problem: Problem, request: Request) -> Reply:
+    """The page that says why a client cannot ask."""
+    return page(site, "oauth/unanswered.html", problem.status, request, headers=headers_of(problem), problem=problem)
+
+
+def hindrance(site: Site, session: Session, request: Request) -> Reply | None:
+    """The page that says why somebody cannot let any client act for them; None if they can."""
+    if session.way == "password" and not session.account.is_proved:
+        # Anybody can register an address with a password. What is allowed must be allowed by its owner.
+        again = sign_in_path(request)
+        return page(site, "oauth/unproved.html", 403, request, email=session.email, again=again)
+    if session.account.tenant_id is None:
+        return page(site, "oauth/no_tenant.html", 403, request, email=session.email)
+    return None
+
+
+def in_language(query: bytes, code: str) -> str:
+    """The same page in another language: its address, with the rest of the query as it is."""
+    kept = [each for each in query.decode("latin-1").split("&") if each and not each.startswith("lang=")]
+    return f"{AUTHORIZE}?{'&'.join([*kept, f'lang={code}'])}"

@@ -1,0 +1,196 @@
+"""Another authorization server sends people here to sign in and to consent, and is told who they are."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet
+from pydantic import ValidationError
+
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
+from tests.accounts.oauth.scene import Person, action_in, signed_in, token_in, told
+from tests.support import Client, Service, running
+
+CHALLENGE = "c" * 43
+QUERY = {
+    "response_type": "code",
+    "client_id": CLIENT,
+    "redirect_uri": REDIRECT,
+    "scope": "read_events openid root",
+    "state": "a b&c",
+    "nonce": "n",
+    "code_challenge": CHALLENGE,
+    "code_challenge_method": "S256",
+    "resource": "http://events.test/mcp",
+}
+
+
+class Scene:
+    """The service beside the other server, and an organizer who is signed in."""
+
+    def __init__(self, service: Service, server: ConnectedApps, ada: Client, person: Person) -> None:
+        self.service = service
+        self.server = server
+        self.ada = ada
+        self.person = person
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncIterator[Scene]:
+    async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
+        ada = await service.organizer(email="ada@example.com")
+        yield Scene(service, server, ada, await signed_in(service, ada.id))
+
+
+async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
+    shown = await scene.person.look(QUERY)
+    assert "Let <bdi>Connected App</bdi> act for you?" in shown.text
+    assert "Reading events, prices, registrations and the people in them." in shown.text
+    assert "Know &lt;b&gt;who&lt;/b&gt; you are" in shown.text
+    assert shown.text.count("<li>") == 2  # the third cannot be granted
+
+    response = await scene.person.decide(QUERY)
+    assert response.headers["location"].startswith(f"{REDIRECT}?")
+    assert told(response) == {"code": "code-1", "state": "a b&c"}
+    path, decided = scene.server.asked[-1]
+    assert path == "/v1/idp/oauth/authorize"
+    assert decided == {
+        "consent_granted": True,
+        "client_id": CLIENT,
+        "redirect_uri": REDIRECT,
+        "response_type": "code",
+        "scopes": ["read_events", "openid"],
+        "state": "a b&c",
+        "nonce": "n",
+        "code_challenge": CHALLENGE,
+        "resources": ["http://events.test/mcp"],
+        "session_token": "session-1",
+    }
+
+
+async def test_somebody_who_refuses_is_sent_back_without_one(scene: Scene) -> None:
+    assert told(await scene.person.decide(QUERY, "refuse")) == {"error": "access_denied", "state": "a b&c"}
+
+
+async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_published_keys(scene: Scene) -> None:
+    for _ in range(2):
+        await scene.person.look(QUERY)
+    [first, second] = [asked["token"] for path, asked in scene.server.asked if path == "/v1/sessions/attest"]
+
+    keys = KeySet.import_key_set((await scene.service.http.get("/oauth/trusted-auth/jwks.json")).json())
+    decoded = jwt.decode(first, keys, ["RS256"])
+    assert (decoded.header["alg"], decoded.header["typ"]) == ("RS256", "JWT")
+    claims = dict(decoded.claims)
+    assert claims.pop("jti") != jwt.decode(second, keys, ["RS256"]).claims["jti"]
+    assert claims.pop("exp") - claims["iat"] == 300
+    assert abs(claims.pop("iat") - time.time()) < 60
+    assert claims == {
+        "iss": "http://events.test",
+        "aud": AUDIENCE,
+        "sub": str(scene.ada.id),
+        "email": "ada@example.com",
+        "email_verified": True,
+    }
+    assert scene.server.asked[0][1]["profile_id"] == PROFILE
+
+
+async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_not_signed_in(scene: Scene) -> None:
+    squatter = await signed_in(scene.service, scene.ada.id, way="password")
+    assert (await squatter.look(QUERY)).status_code == 403
+    assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
+
+    assert scene.server.asked == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": ""},
+        {"client_id": "unknown"},
+        {"redirect_uri": "https://evil.example/"},
+        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": ""},
+        {"response_type": "token"},
+        {"code_challenge_method": "plain"},
+        {"code_challenge": ""},
+    ],
+    ids=str,
+)
+async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, changes: dict[str, str]) -> None:
+    response = await scene.person.look({**QUERY, **changes})
+
+    assert response.status_code == 400
+    assert "location" not in response.headers
+    assert "<form" not in response.text
+    assert "<i>" not in response.text
+    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.asked)
+
+
+async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -> None:
+    shown = await scene.person.look(QUERY)
+    form = {"token": token_in(shown), "decision": "allow"}
+    for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
+        response = await scene.person.http.post(action_in(shown), data={**form, **changes}, headers=headers)
+        assert response.status_code == 403
+
+    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.asked)
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
+)
+async def test_the_other_server_cannot_send_people_elsewhere(scene: Scene, elsewhere: str) -> None:
+    scene.server.leads = elsewhere
+    response = await scene.person.decide(QUERY)
+
+    assert response.status_code == 400
+    assert "location" not in response.headers
+
+
+async def test_a_server_that_fails_is_our_503_and_says_nothing_of_itself(scene: Scene) -> None:
+    scene.server.down = True
+    response = await scene.person.look(QUERY)
+
+    assert response.status_code == 503
+    assert "sorry" not in response.text
+
+
+async def test_it_is_asked_so_often_a_minute_for_an_account(scene: Scene) -> None:
+    statuses = [(await scene.person.look(QUERY)).status_code for _ in range(21)]
+
+    assert statuses == [200] * 20 + [429]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"OAUTH_HANDOVER_SECRET": ""},
+        {"OAUTH_HANDOVER_AUDIENCE": ""},
+        {"OAUTH_HANDOVER_URL": ""},
+        {"OAUTH_ISSUER": ""},
+        {"OAUTH_HANDOVER_URL": "http://api.example.com/v1"},
+        {"OAUTH_HANDOVER_URL": "nonsense"},
+    ],
+    ids=str,
+)
+def test_its_settings_come_together_or_not_at_all(changes: dict[str, str]) -> None:
+    fine = {
+        "OAUTH_ISSUER": "https://login.example.com",
+        "OAUTH_HANDOVER_URL": "https://api.example.com/v1/",
+        "OAUTH_HANDOVER_ID": "project",
+        "OAUTH_HANDOVER_SECRET": "secret",
+        "OAUTH_HANDOVER_PROFILE": "profile",
+        "OAUTH_HANDOVER_AUDIENCE": "audience",
+    }
+    assert _settings(fine).handover_url == "https://api.example.com/v1"
+    assert _settings({}).handover_url == ""
+
+    with pytest.raises(ValidationError, match=r"set together|must be|must look like"):
+        _settings({**fine, **changes})
+
+
+def _settings(variables: dict[str, Any]) -> Settings:
+    return Settings(_env_file=None, **variables)  # pyright: ignore[reportCallIssue]
