@@ -6,6 +6,7 @@ import typer
 
 from holdfast import __version__
 from holdfast import up as starting
+from holdfast.events import app_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
@@ -154,6 +155,7 @@ events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
 events.add_typer(of_events.mails, name="mail")
 events.add_typer(of_events.people, name="person")
+events.add_typer(app_commands.apps, name="app")
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(of_inventory.shops, name="shop")
 inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)

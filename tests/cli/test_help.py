@@ -9,6 +9,7 @@ HELP = [
     *("", "up", "events", "events serve", "events worker", "events migrate", "events jobs", "events key"),
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),
+    *("events app", "events app list", "events app disconnect"),
     *("inventory", "inventory serve", "inventory shop", "inventory shop list", "inventory shop key"),
     *("inventory sign-proxy-url", "inventory check"),
 ]

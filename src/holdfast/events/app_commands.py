@@ -1,0 +1,59 @@
+"""The commands `holdfast events app …`: the apps that organizers let act for them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.accounts.oauth.model import Connection
+    from holdfast.events.resources import Tx
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The organizer's slug.")]
+
+apps = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Apps that act for organizers.")
+
+
+@apps.command("list")
+def list_apps(slug: Slug) -> None:
+    """List the apps that an organizer lets act for it.
+
+    A line each, with tabs between: id, what it calls itself (or -), its scopes, since when, and when it last got
+    tokens.
+    """
+    from holdfast.accounts.oauth import connections
+    from holdfast.accounts.oauth.model import ListConnections
+    from holdfast.events.organizers.operations import find
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.caller import system
+
+    async def look(tx: "Tx") -> "Sequence[Connection]":
+        return await connections.list(tx, system(await find(tx, slug)), ListConnections())
+
+    found, place = EVENTS.look(look)
+    for each in found:
+        times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (each.since, each.used_at))
+        typer.echo("\t".join([each.client_id, each.name or "-", " ".join(each.scopes), *times]))
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+@apps.command()
+def disconnect(
+    slug: Slug, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the app, as `list` shows it.")]
+) -> None:
+    """Disconnect an app from an organizer: its tokens end at once. Keys that it has made stay."""
+    from holdfast.accounts.oauth import connections
+    from holdfast.accounts.oauth.model import Disconnect
+    from holdfast.events.organizers.operations import find
+    from holdfast.events.product import EVENTS
+    from holdfast.kit.caller import system
+    from holdfast.kit.command import check
+
+    command = check(Disconnect, {"client_id": id})
+
+    async def end(tx: "Tx") -> None:
+        await connections.disconnect(tx, system(await find(tx, slug)), command)
+
+    EVENTS.change(end)
+    typer.echo(f"{id} acts for {slug} no more.")
