@@ -43,16 +43,20 @@ class Door:
         self._base_url = base_url
         self._first = first
 
-    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """The route of a page. `answer` answers GET, and the methods."""
+    def route(
+        self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None, at_once: bool = False
+    ) -> Route:
+        """The route of a page. `answer` answers GET, and the methods.
+
+        at_once    whether the page can be opened also by those who have to go somewhere else first
+        """
 
         async def answered(_: Caller, request: Request) -> Reply:
             session = await self.sessions.of(request)
             if session is None:
-                return redirect(sign_in_path(request))
-            first = self._first(session)
-            if first and request.path != first:
-                return redirect(language_of(request).at(first))
+                return redirect(back_to(SIGN_IN, request))
+            if not at_once and (first := self._first(session)):
+                return redirect(back_to(first, request))
             return await answer(session, request)
 
         every = ("GET", "HEAD", *methods)
@@ -87,10 +91,10 @@ class Door:
         )
 
 
-def sign_in_path(request: Request) -> str:
-    """Where to sign in for the page that was asked for."""
+def back_to(path: str, request: Request) -> str:
+    """The address of a page that leads back to the one that was asked for."""
     query = request.query.decode("latin-1")
-    return f"{SIGN_IN}?{urlencode({'return_to': request.path + (f'?{query}' if query else '')})}"
+    return f"{path}?{urlencode({'return_to': request.path + (f'?{query}' if query else '')})}"
 
 
 def local(path: str) -> str:

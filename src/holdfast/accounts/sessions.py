@@ -52,6 +52,11 @@ class Session(Struct, frozen=True):
         return self.account.email
 
     @property
+    def is_proved(self) -> bool:
+        """Whether this is the owner of the address: anybody could have made its account, with a password."""
+        return self.way == "link" or self.account.is_proved
+
+    @property
     def caller(self) -> Caller | None:
         """Who acts for the tenant of the account; None while it has no tenant."""
         return None if self.account.tenant_id is None else person(self.id, self.account.tenant_id)
@@ -177,6 +182,15 @@ async def end(tx: Tx[Any], account_id: int, id: int | None = None) -> None:
     )
     for (hash,) in ended:
         await tx.notify(CHANNEL, hash.hex())
+
+
+async def end_others(tx: Tx[Any], account_id: int, id: int) -> None:
+    """End all sessions of an account except one."""
+    for (other,) in await tx.tuples(
+        "select id from sessions where account_id = %(account_id)s and id <> %(id)s",
+        {"account_id": account_id, "id": id},
+    ):
+        await end(tx, account_id, other)
 
 
 async def changed(tx: Tx[Any], account_id: int) -> None:

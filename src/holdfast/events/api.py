@@ -11,6 +11,8 @@ from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.events import jobs
+from holdfast.events.console import routes as console_routes
+from holdfast.events.console.frame import HOME, first
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
@@ -122,15 +124,20 @@ def service(database: Database) -> Service:
     directory, secret = UserDirectory(), database.resources.secret
     sign_in = SignInOperations(directory)
     runner = Runner(
-        (*OPERATIONS, *queue_routes.OPERATIONS, *page_routes.OPERATIONS, *sign_in.all, *connections.OPERATIONS),
+        (
+            *OPERATIONS,
+            *queue_routes.OPERATIONS,
+            *page_routes.OPERATIONS,
+            *sign_in.all,
+            *connections.OPERATIONS,
+            *console_routes.OPERATIONS,
+        ),
         database,
         jobs.IDEMPOTENCY,
     )
     sessions = Sessions(database, directory, settings.base_url)
-    door = Door(sessions, SITE, limits, secret, settings.base_url, first=lambda _: None)
-    signing_in = SignInPages(
-        sign_in, directory, runner, limits, door, secret, base_url=settings.base_url, home="/account"
-    )
+    door = Door(sessions, SITE, limits, secret, settings.base_url, first=first)
+    signing_in = SignInPages(sign_in, directory, runner, limits, door, secret, base_url=settings.base_url, home=HOME)
     kept = shown.kept(database, runner)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
@@ -155,6 +162,7 @@ def service(database: Database) -> Service:
             *page_routes.routes(database, runner, limits, kept),
             *signing_in.routes(),
             *own_server.routes(database, door, limits),
+            *console_routes.routes(door, runner, {each.name: runner[each] for each in OPERATIONS}),
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg"),
             *photo_routes.routes(database.resources.photos, limits),

@@ -126,6 +126,8 @@ class Scene:
 
 async def signed_in(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
     """Somebody who has signed in."""
+    if way == "link":
+        await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
     cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, way, "a test"))
     return Person(service, cookie, language)
 

@@ -187,6 +187,7 @@ async def test_an_account_that_is_no_organizer_is_told_to_become_one_first(scene
 
 async def test_whoever_has_never_proved_the_address_allows_nothing(scene: Scene) -> None:
     query = scene.app.query()
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await signed_in(scene.service, scene.ada.id, way="password")
     shown = await squatter.look(query)
     assert shown.status_code == 403

@@ -98,6 +98,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
 
 
 async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_not_signed_in(scene: Scene) -> None:
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await signed_in(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
     assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.accounts.door import sign_in_path
+from holdfast.accounts.door import SIGN_IN, back_to
 from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
 from holdfast.accounts.oauth.terms import AUTHORIZE
 from holdfast.accounts.sessions import Session
@@ -41,9 +41,9 @@ def told(site: Site, problem: Problem, request: Request) -> Reply:
 
 def hindrance(site: Site, session: Session, request: Request) -> Reply | None:
     """The page that says why somebody cannot let any client act for them; None if they can."""
-    if session.way == "password" and not session.account.is_proved:
+    if not session.is_proved:
         # Anybody can register an address with a password. What is allowed must be allowed by its owner.
-        again = sign_in_path(request)
+        again = back_to(SIGN_IN, request)
         return page(site, "oauth/unproved.html", 403, request, email=session.email, again=again)
     if session.account.tenant_id is None:
         return page(site, "oauth/no_tenant.html", 403, request, email=session.email)

@@ -76,15 +76,16 @@ class SignInPages:
             page(SIGN_IN, "sign_in", self.sign_in),
             Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.sent, self._site.refuse)),
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
-            self._door.route("/sign-out", "sign_out", self.sign_out, "POST"),
-            self._door.route("/account", "account", self.account, "POST"),
+            self._door.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
+            self._door.route("/account", "account", self.account, "POST", at_once=True),
         ]
 
     async def sign_in(self, caller: Caller, request: Request) -> Reply:
         """Show the form, send a link to the address in it, or sign in with the password in it."""
         if request.method != "POST":
             return_to = local(read_query(request.query).get("return_to", ""))
-            if await self._sessions.of(request):
+            session = await self._sessions.of(request)
+            if session and session.is_proved:
                 return redirect(return_to or self._home)
             return self._form(request, {"return_to": return_to})
         require_same_site(request, self._base_url)

@@ -19,19 +19,23 @@ RESERVED_SLUGS = frozenset(
 """Slugs that cannot be taken: the first segments of all paths of the service, and names that its owner could have."""
 
 
+Name = Annotated[NotBlank, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
+Slug = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=100,
+        pattern=r"^[a-z0-9-]+$(?!\n)",
+        extra={"noun": A_SLUG},
+        description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
+    ),
+]
+
+
 class RegisterOrganizer(Command):
-    name: Annotated[NotBlank, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
+    name: Name
     email: Email
-    slug: Annotated[
-        str,
-        Meta(
-            min_length=3,
-            max_length=100,
-            pattern=r"^[a-z0-9-]+$(?!\n)",
-            extra={"noun": A_SLUG},
-            description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
-        ),
-    ]
+    slug: Slug
     password: Annotated[
         Annotated[str, Meta(min_length=12, max_length=72)] | None,
         Meta(description="Omit it for an account that signs in by magic link."),

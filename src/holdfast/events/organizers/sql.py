@@ -29,6 +29,40 @@ async def insert_organizer(
     )
 
 
+async def slug_taken(reader: Reader, slug: str, user_id: int) -> bool:
+    """Whether somebody else has the slug."""
+    return await reader.value(
+        "select exists (select from users where slug = %(slug)s and id <> %(id)s)", {"slug": slug, "id": user_id}
+    )
+
+
+async def make_organizer(tx: Tx, user_id: int, name: str, slug: str) -> None:
+    await tx.run(
+        """
+        update users set role = 'organizer', name = %(name)s, slug = %(slug)s
+         where id = %(id)s and role = 'user' and proved_at is not null
+        """,
+        {"id": user_id, "name": name, "slug": slug},
+    )
+
+
+async def has_password(reader: Reader, user_id: int) -> bool:
+    return bool(await reader.value("select password_hash is not null from users where id = %(id)s", {"id": user_id}))
+
+
+async def prove(tx: Tx, user_id: int, *, keep: bool) -> bool:
+    """Note that the owner has said whose the keys and the password are. False if that was noted before."""
+    proved = await tx.value(
+        """
+        update users set proved_at = now(), password_hash = case when %(keep)s then password_hash end
+         where id = %(id)s and proved_at is null
+        returning true
+        """,
+        {"id": user_id, "keep": keep},
+    )
+    return bool(proved)
+
+
 async def find_id(reader: Reader, slug: str) -> int | None:
     return await reader.value("select id from users where role = 'organizer' and slug = %(slug)s", {"slug": slug})
 

@@ -1,0 +1,21 @@
+"""The routes of the console, for organizers who are signed in."""
+
+from collections.abc import Mapping
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.door import Door
+from holdfast.events.console import start
+from holdfast.events.console.events import EventsPage
+from holdfast.events.console.frame import Console
+from holdfast.events.console.start import StartPages
+from holdfast.kit.runner import Run, Runner
+
+OPERATIONS = start.OPERATIONS
+"""The operations of the console that the API does not have."""
+
+
+def routes(door: Door, runner: Runner, run: Mapping[str, Run]) -> list[BaseRoute]:
+    """The routes of the console. `run`: the operations of the API, by name."""
+    console = Console(door, run)
+    return [*StartPages(console, runner).routes(), *EventsPage(console).routes()]

@@ -1,0 +1,108 @@
+"""The way into the console: sign in, say whose the keys are that were made before, become an organizer."""
+
+import pytest
+
+from tests.accounts.browser import Browser, token
+from tests.support import Client, Service
+
+ANN = "ann@example.com"
+
+
+async def test_somebody_who_was_registered_once_becomes_an_organizer(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await ada.register(event["id"], email=ANN)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    led = await ann.get("/console")
+    done = await ann.send(led.headers["location"], "/console/start", name="Ann Events", slug="ann-events")
+
+    assert led.headers["location"] == "/console/start?return_to=%2Fconsole"
+    assert (done.status_code, done.headers["location"]) == (303, "/console")
+    assert "You have no events yet." in (await ann.get("/console")).text
+    assert (await service.http.get("/organizers/ann-events")).status_code == 200
+    assert await service.run_sql("select role::text, slug from users where email = %(email)s", email=ANN) == [
+        ("organizer", "ann-events")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "Ann Events", "slug": "taken"}, "is already taken"),
+        ({"name": "Ann Events", "slug": "admin"}, "is reserved"),
+        ({"name": "Ann Events", "slug": "Ann Events"}, "3 to 100 of the characters a-z, 0-9 and -"),
+        ({"name": "Ann", "slug": "ann-events"}, "4"),
+        ({}, "is required"),
+    ],
+)
+async def test_what_is_wrong_is_said_beside_the_field_with_what_was_typed(
+    service: Service, fields: dict[str, str], said: str
+) -> None:
+    await service.organizer(slug="taken")
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    answer = await ann.send("/console/start", **fields)
+
+    assert (answer.status_code, said in answer.text) == (422, True)
+    for value in fields.values():
+        assert f'value="{value}"' in answer.text
+
+
+async def test_an_organizer_sees_its_own_events_only(service: Service) -> None:
+    ada = await service.organizer(email="ada@example.com", password="correct horse battery")
+    other = await service.organizer()
+    await ada.create_event(title="Life drawing")
+    await other.create_event(title="Secret meeting")
+    browser = Browser(service)
+    await browser.send("/sign-in", email="ada@example.com", password="correct horse battery")
+
+    page = await browser.get("/console")
+
+    assert "Life drawing" in page.text
+    assert "Secret meeting" not in page.text
+
+
+async def test_who_signs_in_the_first_time_says_whose_the_keys_are(service: Service) -> None:
+    ada = await service.organizer(email=ANN)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    led = await ann.get("/console")
+    page = await ann.get("/console/before")
+    await ann.send("/console/before", whose="mine")
+
+    assert led.headers["location"].startswith("/console/before?")
+    assert f"{str(ada.key)[:8]}…" in page.text
+    assert (await ann.get("/console")).status_code == 200
+    assert (await ada.get("/api/events")).status_code == 200
+
+
+async def test_keys_a_password_and_sessions_of_somebody_else_can_be_ended(service: Service) -> None:
+    thief_key = await service.organizer(email=ANN, password="correct horse battery")
+    thief, ann = Browser(service), Browser(service)
+    await thief.send("/sign-in", email=ANN, password="correct horse battery")
+    assert (await thief.get("/console")).status_code == 200
+    await ann.sign_in(ANN)
+
+    await ann.send("/console/before", whose="other")
+
+    assert (await thief_key.get("/api/events")).status_code == 401
+    assert not await thief.is_signed_in()
+    assert (await thief.send("/sign-in", email=ANN, password="correct horse battery")).status_code == 422
+    assert (await ann.get("/console")).status_code == 200
+
+
+async def test_it_is_asked_once(service: Service) -> None:
+    ada: Client = await service.organizer(email=ANN)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    form = await ann.get("/console/before")
+    await ann.send("/console/before", whose="mine")
+
+    again = await ann.http.post("/console/before", data={"token": token(form), "whose": "other"})
+
+    assert again.headers["location"] == "/console"
+    assert (await ada.get("/api/events")).status_code == 200
