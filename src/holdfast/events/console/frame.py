@@ -20,7 +20,7 @@ HOME = "/console"
 START = "/console/start"
 BEFORE = "/console/before"
 
-PLACES = {HOME, "/account"}
+PLACES = {HOME, "/console/keys", "/account"}
 """The paths in the navigation; the names are in `console.html`."""
 
 
@@ -35,9 +35,9 @@ class Console:
         self.door = door
         self.run = run
 
-    def route(self, path: str, name: str, answer: Answer, *methods: str) -> Route:
+    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
         """The route of a page for organizers. `answer` answers GET, and the methods."""
-        return self.door.route(path, f"console_{name}", answer, *methods)
+        return self.door.route(path, f"console_{name}", answer, *methods, limit=limit)
 
     def page(
         self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any

@@ -5,17 +5,22 @@ from collections.abc import Mapping
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
-from holdfast.events.console import start
+from holdfast.events.console import keys, start
 from holdfast.events.console.events import EventsPage
 from holdfast.events.console.frame import Console
+from holdfast.events.console.keys import KeysPages
 from holdfast.events.console.start import StartPages
 from holdfast.kit.runner import Run, Runner
 
-OPERATIONS = start.OPERATIONS
+OPERATIONS = (*start.OPERATIONS, *keys.OPERATIONS)
 """The operations of the console that the API does not have."""
 
 
 def routes(door: Door, runner: Runner, run: Mapping[str, Run]) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of the API, by name."""
     console = Console(door, run)
-    return [*StartPages(console, runner).routes(), *EventsPage(console).routes()]
+    return [
+        *StartPages(console, runner).routes(),
+        *EventsPage(console).routes(),
+        *KeysPages(console, runner).routes(),
+    ]

@@ -35,6 +35,13 @@ class ApiKey(Struct):
     user_id: Annotated[int | None, Meta(description="null for an admin key.")]
 
 
+class KeyUse(Struct):
+    """When a key was used: the moment is noted at most once an hour. None: never since this is noted."""
+
+    id: int
+    used_at: datetime | None
+
+
 class KeyRow(Struct):
     """A key as it is stored."""
 

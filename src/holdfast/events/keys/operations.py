@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.events.keys import sql
-from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, ListKeys, RevokeKey
+from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
@@ -23,6 +23,11 @@ async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[Ap
     An organizer key sees its own.
     """
     return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
+
+
+async def uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[KeyUse]:
+    """When each active key of an organizer was used."""
+    return await sql.list_uses(reader, caller.tenant)
 
 
 @refuses(INVALID_API_KEY, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)

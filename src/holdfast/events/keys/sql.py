@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, LiteralString
 
-from holdfast.events.keys.model import KeyRow
+from holdfast.events.keys.model import KeyRow, KeyUse
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit import database
 from holdfast.kit.caller import Caller, api_key
@@ -13,9 +13,18 @@ COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organize
 
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
-    """The callers of those hashes that belong to an active key; a problem for keys that ended unasked."""
+    """The callers of those hashes that belong to an active key; a problem for keys that ended unasked.
+
+    It is noted that a key is used: once an hour, and later if somebody else has locked the key.
+    """
     rows = await reader.tuples(
         """
+        with used as (
+            update api_keys set used_at = now()
+             where id = any(array(select id from api_keys
+                                   where hash = any(%(hashes)s) and active
+                                     and (used_at is null or used_at < now() - interval '1 hour')
+                                     for no key update skip locked)))
         select hash, id, user_id, owner_verified from api_keys
          where hash = any(%(hashes)s) and (active or owner_verified)
         """,
@@ -40,6 +49,13 @@ async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:
          where active and (%(user_id)s::bigint is null or user_id = %(user_id)s) order by id
         """,
         {"user_id": user_id},
+    )
+
+
+async def list_uses(reader: Reader, user_id: int) -> list[KeyUse]:
+    """When each active key of one user was used."""
+    return await reader.rows(
+        KeyUse, "select id, used_at from api_keys where active and user_id = %(user_id)s", {"user_id": user_id}
     )
 
 

@@ -1,0 +1,55 @@
+"""Two organizers in the console: one at a browser, and another one whose things it must not reach."""
+
+import re
+from dataclasses import dataclass
+from html import unescape
+
+import httpx2
+
+from tests.accounts.browser import Browser, token
+from tests.support import Client, Service
+
+PASSWORD = "correct horse battery"
+FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+
+
+@dataclass
+class Desk:
+    """Ada at a browser, signed in, and with a key; and Bob, another organizer."""
+
+    service: Service
+    browser: Browser
+    ada: Client
+    bob: Client
+
+    async def page(self, path: str) -> str:
+        """The text of a page."""
+        shown = await self.browser.get(path)
+        assert shown.status_code == 200, shown.text
+        return shown.text
+
+    async def post(self, path: str, **fields: str) -> httpx2.Response:
+        """Send a form that was not shown: with the token of another one."""
+        shown = await self.browser.get("/console/keys")
+        return await self.browser.http.post(path, data={"token": token(shown), **fields})
+
+    async def foreign(self, path: str, **fields: str) -> httpx2.Response:
+        """Send a form from a page of another site, with a token that is good."""
+        shown = await self.browser.get("/console/keys")
+        return await self.browser.http.post(path, data={"token": token(shown), **fields}, headers=FOREIGN)
+
+
+async def desk(service: Service, *, language: str = "en") -> Desk:
+    """Ada and Bob, with one key each."""
+    ada = await service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
+    bob = await service.organizer("Bob Events")
+    browser = Browser(service, language=language)
+    await browser.send("/sign-in", email="ada@example.com", password=PASSWORD)
+    return Desk(service, browser, ada, bob)
+
+
+def hidden(page: httpx2.Response, name: str) -> str:
+    """The value of a hidden field in a page."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    assert found, page.text
+    return unescape(found[1])

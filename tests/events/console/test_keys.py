@@ -1,0 +1,203 @@
+"""The pages of API keys: made once, shown once, revoked after a question, and never those of others."""
+
+import re
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.accounts.browser import token
+from tests.events.console.scene import Desk, desk, hidden
+from tests.support import Client, Service, running
+
+KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
+
+
+async def made(at: Desk, name: str, **fields: str) -> httpx2.Response:
+    """Fill in the form for a new key, and send it."""
+    shown = await at.browser.get("/console/keys")
+    form = {"token": token(shown), "once": hidden(shown, "once"), "name": name, **fields}
+    return await at.browser.http.post("/console/keys/new", data=form)
+
+
+async def ids(of: Client) -> list[int]:
+    return [each["id"] for each in (await of.get("/api/keys")).json()["data"]]
+
+
+async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
+    at = await desk(service)
+
+    answer = await made(at, "Ticket machine")
+
+    [key] = KEY.findall(answer.text)
+    assert (await Client(service.http, key).get("/api/events")).status_code == 200
+    listed = await at.page("/console/keys")
+    assert "Ticket machine" in listed
+    assert f"{key[:8]}…" in listed
+    assert KEY.findall(listed) == []
+
+
+async def test_a_form_that_is_sent_twice_makes_one_key(service: Service) -> None:
+    at = await desk(service)
+    shown = await at.browser.get("/console/keys")
+    form = {"token": token(shown), "once": hidden(shown, "once"), "name": "Ticket machine"}
+
+    first, second = [await at.browser.http.post("/console/keys/new", data=form) for _ in range(2)]
+    third = await at.browser.http.post("/console/keys/new", data={**form, "name": "Another one"})
+
+    assert KEY.findall(first.text) == KEY.findall(second.text)
+    assert KEY.findall(third.text) != KEY.findall(first.text)
+    assert len(await ids(at.ada)) == 3
+
+
+async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
+    at = await desk(service)
+    [key] = KEY.findall((await made(at, "Ticket machine")).text)
+    [_, id] = await ids(at.ada)
+
+    asked = await at.page(f"/console/keys/{id}/revoke")
+    before = await Client(service.http, key).get("/api/events")
+    done = await at.browser.send(f"/console/keys/{id}/revoke")
+
+    assert "“<bdi>Ticket machine</bdi>”" in asked
+    assert before.status_code == 200
+    assert (done.status_code, done.headers["location"]) == (303, "/console/keys")
+    assert (await Client(service.http, key).get("/api/events")).status_code == 401
+    assert "Ticket machine" not in await at.page("/console/keys")
+
+
+async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
+    at = await desk(service)
+    unused = await at.page("/console/keys")
+    await at.ada.get("/api/events")
+
+    used = await at.page("/console/keys")
+
+    assert "No use is known." in unused
+    assert "No use is known." not in used
+    assert "Last used" in used
+
+
+async def test_a_use_is_noted_once_an_hour(service: Service) -> None:
+    ada = await service.organizer()
+
+    async def noted(since: str) -> bool:
+        await service.run_sql("update api_keys set used_at = now() - %(since)s::interval", since=since)
+        await service.run_sql("select pg_notify('holdfast', 'api_keys ')")
+        await service.hear()
+        await ada.get("/api/events")
+        [(recent,)] = await service.run_sql("select used_at > now() - interval '1 minute' from api_keys")
+        return recent
+
+    assert not await noted("50 minutes")
+    assert await noted("70 minutes")
+
+
+async def test_a_key_that_is_locked_can_be_used(service: Service) -> None:
+    ada = await service.organizer()
+    async with service.database.pool.connection() as connection, connection.transaction():
+        await connection.execute("select from api_keys for update")
+
+        answer = await ada.get("/api/events")
+
+    assert answer.status_code == 200
+    assert await service.run_sql("select used_at from api_keys") == [(None,)]
+
+
+async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: Service) -> None:
+    at = await desk(service)
+    [theirs] = await ids(at.bob)
+
+    page = await at.page("/console/keys")
+    asked = await at.browser.get(f"/console/keys/{theirs}/revoke")
+    sent = await at.post(f"/console/keys/{theirs}/revoke")
+
+    assert str(at.bob.key)[:8] not in page
+    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert asked.text == sent.text
+    assert (await at.bob.get("/api/events")).status_code == 200
+
+
+async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
+    at = await desk(service)
+
+    await made(at, "Mine", user_id=str(at.bob.id), organizer_id=str(at.bob.id))
+
+    assert len(await ids(at.bob)) == 1
+    assert len(await ids(at.ada)) == 2
+
+
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    at = await desk(service)
+    [mine] = await ids(at.ada)
+    stranger = await at.browser.http.post("/console/keys/new", data={"token": "1-x", "name": "Theirs"})
+
+    answers = [
+        stranger,
+        await at.foreign("/console/keys/new", name="Theirs", once="x" * 22),
+        await at.foreign(f"/console/keys/{mine}/revoke"),
+    ]
+
+    assert [each.status_code for each in answers] == [403, 403, 403]
+    assert await ids(at.ada) == [mine]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("", "is required"), ("x" * 101, "100"), ("a\x00b", "NUL"), ("   ", "is required")],
+)
+async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, said: str) -> None:
+    at = await desk(service)
+
+    answer = await made(at, name)
+
+    assert (answer.status_code, said in answer.text) == (422, True)
+    assert 'aria-invalid="true"' in answer.text
+    assert len(await ids(at.ada)) == 1
+
+
+async def test_a_name_is_shown_as_text_only(service: Service) -> None:
+    at = await desk(service)
+
+    answer = await made(at, '<script>alert("1")</script>')
+
+    for page in (answer.text, await at.page("/console/keys")):
+        assert "<script>alert" not in page
+        assert "<bdi>&lt;script&gt;alert" in page
+
+
+@pytest.mark.parametrize("id", ["0", "-1", "x", "9" * 19, "1%00", "1'--", "01"])
+async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> None:
+    at = await desk(service)
+
+    asked, sent = await at.browser.get(f"/console/keys/{id}/revoke"), await at.post(f"/console/keys/{id}/revoke")
+
+    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert len(await ids(at.ada)) == 1
+
+
+async def test_an_organizer_with_all_its_keys_is_told_to_revoke_one(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"keys_per_organizer": 1})) as service:
+        at = await desk(service)
+
+        answer = await made(at, "One more")
+
+        assert (answer.status_code, 'value="One more"' in answer.text) == (422, True)
+        assert "You have as many keys as you may have." in answer.text
+
+
+async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
+        at = await desk(service)
+        body = {"api_key": {"name": "From a program"}}
+        by_api = [(await at.ada.post("/api/keys", body)).status_code for _ in range(2)]
+
+        assert by_api == [201, 201]
+        assert (await made(at, "From the page")).status_code == 429
+
+
+async def test_the_pages_are_in_german_too(service: Service) -> None:
+    at = await desk(service, language="de")
+
+    assert "Ein Programm, das einen Ihrer Schlüssel hat" in await at.page("/console/keys")
+    assert "Kopieren Sie ihn jetzt" in (await made(at, "Kasse")).text
