@@ -12,9 +12,9 @@ async def test_the_start_page_leads_people_and_agents_on(service: Service) -> No
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     links = re.findall(r'href="(/[\w.]+)"', page.text)
-    assert {"/agents.md", "/llms.txt", "/docs", "/api"} <= {*links}
+    assert {"/agents.md", "/llms.txt", "/docs", "/api", "/console"} <= {*links}
     for link in links:
-        assert (await service.http.get(link)).status_code == 200
+        assert (await service.http.get(link, follow_redirects=True)).status_code == 200
     assert "http://events.test/mcp" in page.text
 
 

@@ -163,7 +163,7 @@ class SignInPages:
             await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
             return redirect(language_of(request).at("/account"))
         found = await self._list(caller, ListSessions(account_id=session.account_id))
-        return self._door.page(session, request, "signin/account.html", found=found, this=session.id)
+        return self._door.page(session, request, "signin/account.html", found=found, this=session.id, home=self._home)
 
     async def _send(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
         """Send a link that works in this browser."""
