@@ -1,5 +1,7 @@
 """What a client may ask for at `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
 
+import re
+from html import unescape
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
@@ -115,10 +117,17 @@ async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, n
     ],
     ids=str,
 )
-async def test_what_is_wrong_otherwise_is_told_to_the_client_at_once(
+async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click(
     scene: Scene, changes: dict[str, str | None], code: str
 ) -> None:
-    answer = told(await scene.person.look(scene.app.query(**changes)))
+    response = await scene.person.look(scene.app.query(**changes))
+    assert response.status_code == 400
+    assert "location" not in response.headers
+    assert "<form" not in response.text
+    [link] = [unescape(each) for each in re.findall(r'href="([^"]*)" rel="noreferrer"', response.text)]
+    address, _, query = link.partition("?")
+    assert address == REDIRECT
+    answer = dict(parse_qsl(query))
 
     assert answer["error"] == code
     assert answer["iss"] == "http://events.test"

@@ -1,7 +1,7 @@
 """Authorization requests: what a client asks a person for, in the query of `/oauth/authorize`.
 
-As long as client and redirect address are not certain, nothing is sent anywhere: the person sees what is wrong.
-Everything else that is wrong is told to the client.
+The person sees what is wrong with one. If client and redirect address are certain, a link takes the problem to the
+client. Nobody is sent there without a click: anybody can register a client, so our address would lead to any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,10 +37,14 @@ class Asked(Struct, frozen=True):
 
 
 class Answered(Exception):
-    """The browser is sent back to the client with a refusal. `address`: where to."""
+    """The client is told a problem, if the person goes back to it.
 
-    def __init__(self, address: str) -> None:
+    address    the redirect address, with the problem in its query
+    """
+
+    def __init__(self, problem: Problem, address: str) -> None:
         super().__init__(address)
+        self.problem = problem
         self.address = address
 
 
@@ -62,7 +66,7 @@ async def asked(terms: Terms, clients: Clients, query: Mapping[str, str], accoun
             raise INVALID_REQUEST(f"state is longer than {LONGEST_STATE} characters.")
         return Asked(client, redirect_uri, state, scopes(terms, query), challenge(terms, query))
     except Problem as problem:
-        raise Answered(refusal(terms, redirect_uri, state, problem)) from problem
+        raise Answered(problem, refusal(terms, redirect_uri, state, problem)) from problem
 
 
 def challenge(terms: Terms, query: Mapping[str, str]) -> str:

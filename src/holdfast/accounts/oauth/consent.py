@@ -55,7 +55,7 @@ class ConsentPage:
         try:
             wanted = await asked(self._terms, self._clients, pages.query_of(request), session.account_id)
         except Answered as refused:
-            return redirect(refused.address)
+            return pages.told(site, refused.problem, request, back=refused.address)
         except Problem as problem:
             if problem.type not in _TOLD:
                 raise

@@ -3,6 +3,7 @@
 from typing import Any
 
 from holdfast.accounts.door import SIGN_IN, back_to
+from holdfast.accounts.oauth import redirects
 from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
 from holdfast.accounts.oauth.terms import AUTHORIZE
 from holdfast.accounts.sessions import Session
@@ -34,9 +35,10 @@ def page(site: Site, template: str, status: int, request: Request, **values: Any
     return site.page(template, status, language=language, others=others, **values)
 
 
-def told(site: Site, problem: Problem, request: Request) -> Reply:
-    """The page that says why a client cannot ask."""
-    return page(site, "oauth/unanswered.html", problem.status, request, headers=headers_of(problem), problem=problem)
+def told(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
+    """The page that says why a client cannot ask. `back`: the address that tells it so."""
+    values: dict[str, Any] = {"problem": problem, "back": back, "target": redirects.target(back) if back else None}
+    return page(site, "oauth/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
 def hindrance(site: Site, session: Session, request: Request) -> Reply | None:
