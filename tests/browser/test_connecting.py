@@ -10,10 +10,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from holdfast.accounts import sessions
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
-from tests.accounts.oauth.scene import App, issued, registered
+from tests.accounts.oauth.scene import App, issued, registered, signed_in
 from tests.browser.registering import Watch, violations
 from tests.certificates import Authority
 from tests.kit.mcp.wire import Agent
@@ -74,6 +73,7 @@ async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
     [(id,)] = await desk.service.run_sql("select max(id) from sign_in_links")
     await page.goto(f"{desk.base_url}/sign-in/{links.write(desk.service.database.resources.secret, id)}")
     await page.get_by_role("button").click()
+    await page.get_by_role("button", name="They are mine: keep them").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Let Example App act for you?")
     assert page.url == desk.page(app)
@@ -130,6 +130,5 @@ async def test_its_pages_are_accessible_and_fit_small_screens(
 
 async def _signed_in(desk: Desk) -> Any:
     """The cookie of an organizer who is signed in."""
-    organizer = await desk.service.organizer()
-    secret = await desk.service.database.transact(lambda tx: sessions.begin(tx, organizer.id, "link", "Chromium"))
-    return {"name": "session", "value": secret, "url": desk.base_url}
+    person = await signed_in(desk.service, (await desk.service.organizer()).id)
+    return {"name": "session", "value": person.http.cookies["session"], "url": desk.base_url}
