@@ -63,9 +63,13 @@ def _present_events(settings: "EventsSettings") -> None:
     typer.echo(f"  for agents     {settings.base_url}/mcp")
     typer.echo(f"  how to begin   {settings.base_url}/agents.md")
     typer.echo(f"  reference      {settings.base_url}/docs")
+    typer.echo(f"  console        {settings.base_url}/console")
+    if not settings.smtp_host:
+        typer.echo(f"  mails          files in {settings.data_dir.resolve() / 'mail'}, also the link to sign in")
     if planted:
         typer.echo(f"  admin key      {planted.admin_key}")
         typer.echo(f"  organizer key  {planted.organizer_key}")
+        typer.echo(f"  organizer      {planted.email}")
         typer.echo(f"  demo event     {settings.base_url}/organizers/{planted.slug}/events/{planted.event_id}")
         typer.echo(f"  waiting room   {settings.base_url}/queues/{planted.queue_id}")
         typer.echo("  Keep these two keys: they are not shown again. If you lose one, make a new one:")

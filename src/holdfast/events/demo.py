@@ -16,6 +16,7 @@ from holdfast.kit.caller import NOBODY, api_key
 class Planted(NamedTuple):
     admin_key: str
     organizer_key: str
+    email: str
     slug: str
     event_id: int
     queue_id: int
@@ -57,4 +58,4 @@ async def plant(tx: Tx) -> Planted | None:
             token_ttl_minutes=10,
         ),
     )
-    return Planted(admin.key, demo.api_key.key, demo.organizer.slug, event.id, queue.id)
+    return Planted(admin.key, demo.api_key.key, demo.organizer.email, demo.organizer.slug, event.id, queue.id)
