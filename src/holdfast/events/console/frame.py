@@ -20,7 +20,7 @@ HOME = "/console"
 START = "/console/start"
 BEFORE = "/console/before"
 
-PLACES = {HOME, "/console/keys", "/account"}
+PLACES = {HOME, "/console/queues", "/console/keys", "/console/apps", "/account"}
 """The paths in the navigation; the names are in `console.html`."""
 
 

@@ -1,5 +1,6 @@
 """Statements on queues."""
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
@@ -44,6 +45,32 @@ async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetP
         command,
         size="500 + coalesce(octet_length(description), 0) + octet_length(target_url)",
     )
+
+
+async def read_clock(reader: Reader) -> dt.datetime:
+    return await reader.value("select now()")
+
+
+async def list_minutes(reader: Reader, id: int) -> list[tuple[int, int | None]]:
+    """The last 30 minutes, oldest first: how many were released, and the seconds that the last of them had waited."""
+    rows = await reader.tuples(
+        """
+        select released, greatest(0, extract(epoch from last_at - joined_at))::bigint
+          from generate_series(29, 0, -1) as ago
+         cross join lateral (
+            select coalesce(sum(last_ticket - first_ticket + 1), 0)::bigint as released,
+                   max(last_ticket) as last_ticket, max(released_at) as last_at
+              from queue_releases
+             where queue_id = %(id)s and released_at > now() - (ago + 1) * interval '1 minute'
+               and released_at <= now() - ago * interval '1 minute') as minute
+          left join lateral (
+            select joined_at from queue_visitors
+             where queue_id = %(id)s and ticket = minute.last_ticket limit 1) as visitor on true
+         order by ago desc
+        """,
+        {"id": id},
+    )
+    return [(released, waited) for released, waited in rows]
 
 
 COUNT: LiteralString = "select count(*) from queues where organizer_id = %(organizer_id)s and deleted_at is null"

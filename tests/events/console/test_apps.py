@@ -1,0 +1,121 @@
+"""The pages of connected apps: what each may do in plain words, and how it is cut off; never those of others."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import Person, Scene, furnished, issued, token_in
+from tests.events.console.scene import FOREIGN
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncIterator[Scene]:
+    async with furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+        yield scene
+
+
+async def apps(person: Person) -> str:
+    return (await person.http.get("/console/apps")).text
+
+
+async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
+    """Send the form, with the token of another one."""
+    shown = await person.http.get("/console/keys")
+    form = {"token": token_in(shown), "app": app}
+    return await person.http.post("/console/apps/disconnect", data=form, headers=headers)
+
+
+async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
+    empty = await apps(scene.person)
+    await scene.connected(scope="read_events")
+
+    page = await apps(scene.person)
+
+    assert "No app acts for you." in empty
+    assert "<bdi>Example App</bdi>" in page
+    assert "Reading events, prices, registrations and the people in them." in page
+    assert "Publishing and changing events" not in page
+    assert "It has registered itself. Nobody has checked its name." in page
+
+
+async def test_it_is_said_in_german_too(scene: Scene) -> None:
+    await scene.connected(scope="read_events write_events")
+    scene.person.http.headers["Accept-Language"] = "de"
+
+    page = await apps(scene.person)
+
+    assert "Verbundene Apps" in page
+    assert "Publishing" not in page
+
+
+async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
+    tokens = await scene.connected()
+
+    asked = await scene.person.http.get(f"/console/apps/disconnect?app={quote(scene.app.id, safe='')}")
+    before = await scene.works(tokens)
+    done = await disconnect(scene.person, scene.app.id)
+
+    assert "<bdi>Example App</bdi> can do nothing for you any more" in asked.text
+    assert before
+    assert (done.status_code, done.headers["location"]) == (303, "/console/apps")
+    assert not await scene.works(tokens)
+    assert "No app acts for you." in await apps(scene.person)
+
+
+async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: Scene) -> None:
+    tokens = await scene.connected()
+    _, bob = await scene.somebody()
+    page = f"/console/apps/disconnect?app={scene.app.id}"
+
+    asked, sent = await bob.http.get(page), await disconnect(bob, scene.app.id)
+
+    assert "Example App" not in await apps(bob)
+    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert "Example App" not in asked.text + sent.text
+    assert await scene.works(tokens)
+
+
+async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: Scene) -> None:
+    tokens = await scene.connected()
+    _, bob = await scene.somebody()
+    answer = await bob.allow(scene.app.query())
+    theirs = issued(await scene.app.redeem(answer["code"]))
+
+    await disconnect(scene.person, scene.app.id)
+
+    assert not await scene.works(tokens)
+    assert await scene.works(theirs)
+
+
+async def test_a_form_of_another_site_changes_nothing(scene: Scene) -> None:
+    tokens = await scene.connected()
+
+    answer = await disconnect(scene.person, scene.app.id, **FOREIGN)
+
+    assert answer.status_code == 403
+    assert await scene.works(tokens)
+
+
+@pytest.mark.parametrize("app", ["", "x" * 501, "a\x00b", "no-such-app", "' or 1=1 --"])
+async def test_an_app_that_cannot_exist_is_no_page(scene: Scene, app: str) -> None:
+    tokens = await scene.connected()
+
+    asked = await scene.person.http.get(f"/console/apps/disconnect?app={quote(app)}")
+    sent = await disconnect(scene.person, app)
+
+    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert await scene.works(tokens)
+
+
+async def test_a_name_is_shown_as_text_only(scene: Scene) -> None:
+    app = await scene.register(client_name="<script>alert(1)</script>")
+    answer = await scene.person.allow(app.query())
+    await app.redeem(answer["code"])
+
+    page = await apps(scene.person)
+
+    assert "<script>" not in page
+    assert "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in page

@@ -1,0 +1,235 @@
+"""The pages of queues: made, changed, paused, deleted after a question, and never those of others."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.events.queues.release import release
+from holdfast.events.settings import Settings
+from tests.accounts.browser import token
+from tests.events.console.scene import Desk, desk, hidden
+from tests.support import Client, Service, running
+
+FORM = {
+    "title": "Spring sale",
+    "description": "Have your card ready.\nIt will be quick.",
+    "target_url": "https://shop.example/sale",
+    "release_rate": "90",
+    "token_ttl_minutes": "15",
+    "max_queue_size": "",
+    "starts_at": "2090-05-01T10:00",
+    "ends_at": "",
+}
+
+
+async def sent(at: Desk, page: str, **fields: str) -> Any:
+    """Fill in the form of a page, and send it."""
+    shown = await at.browser.get(page)
+    form = {"token": token(shown), "once": hidden(shown, "once"), **fields}
+    return await at.browser.http.post(page, data=form)
+
+
+async def queues(of: Client) -> list[dict[str, Any]]:
+    return (await of.get("/api/queues")).json()["data"]
+
+
+async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
+    at = await desk(service)
+
+    answer = await sent(at, "/console/queues/new", **FORM)
+
+    [made] = await queues(at.ada)
+    assert answer.headers["location"] == f"/console/queues/{made['id']}"
+    assert made["title"] == "Spring sale"
+    assert made["description"].splitlines() == ["Have your card ready.", "It will be quick."]
+    assert (made["release_rate"], made["token_ttl_minutes"], made["max_queue_size"]) == (90, 15, None)
+    assert (made["starts_at"], made["ends_at"], made["active"]) == ("2090-05-01T10:00:00Z", None, True)
+    assert "Spring sale" in await at.page("/console/queues")
+    assert made["waiting_room_url"] in await at.page(answer.headers["location"])
+
+
+async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> None:
+    at = await desk(service)
+    shown = await at.browser.get("/console/queues/new")
+    form = {**FORM, "token": token(shown), "once": hidden(shown, "once")}
+
+    first, second = [await at.browser.http.post("/console/queues/new", data=form) for _ in range(2)]
+
+    assert first.headers["location"] == second.headers["location"]
+    assert len(await queues(at.ada)) == 1
+
+
+async def test_a_queue_is_changed_where_the_form_says_something_else(service: Service) -> None:
+    at = await desk(service)
+    before = await at.ada.create_queue(
+        starts_at="2090-05-01T10:00:30.5Z", max_queue_size=7, description="One.\nTwo.", title="Old"
+    )
+    page = f"/console/queues/{before['id']}/edit"
+    shown = {**FORM, "title": "Old", "description": "One.\r\nTwo.", "starts_at": "2090-05-01T10:00:30"}
+    shown |= {"release_rate": "60", "token_ttl_minutes": "10", "max_queue_size": "7"}
+
+    await sent(at, page, **shown)
+    [same] = await queues(at.ada)
+    await sent(at, page, **{**shown, "title": "New", "max_queue_size": "", "ends_at": "2091-01-01T00:00"})
+    [after] = await queues(at.ada)
+
+    assert same == before
+    assert after == {**before, "title": "New", "max_queue_size": None, "ends_at": "2091-01-01T00:00:00Z"}
+
+
+async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue()
+    page = f"/console/queues/{queue['id']}"
+
+    await at.post(page, do="pause")
+    [paused] = await queues(at.ada)
+    said = await at.page(page)
+    await at.post(page, do="resume")
+    [resumed] = await queues(at.ada)
+
+    assert (paused["active"], resumed["active"]) == (False, True)
+    assert "Paused: nobody can join, and nobody is let in." in said
+    assert "Open: people join and are let in." in await at.page(page)
+    assert (await at.post(page, do="delete")).status_code == 400
+
+
+async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue(title="Winter sale")
+    await at.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
+
+    asked = await at.page(f"/console/queues/{queue['id']}/delete")
+    [still] = await queues(at.ada)
+    done = await at.browser.send(f"/console/queues/{queue['id']}/delete")
+
+    assert "1 person waits in “<bdi>Winter sale</bdi>”" in asked
+    assert still["id"] == queue["id"]
+    assert (done.status_code, done.headers["location"]) == (303, "/console/queues")
+    assert await queues(at.ada) == []
+
+
+async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue(release_rate=1, max_queue_size=500)
+    for visitor in ("ann", "bob", "cleo", "dan"):
+        await at.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
+    await service.run_sql("update queue_visitors set joined_at = now() - interval '6 minutes' where ticket = 1")
+    await service.run_sql("update queues set paced_at = now() - interval '2 minutes', rated_at = now()")
+    assert await release(service.database) == 1
+
+    page = await at.page(f"/console/queues/{queue['id']}")
+
+    text = " ".join(page.split())
+    assert "<dt>They wait</dt><dd><strong>3</strong>" in text
+    assert "of 500 at most" in text
+    assert "<dt>Let in during the last minute</dt><dd><strong>1</strong>" in text
+    assert "at most 1 a minute" in text
+    assert "<dt>Who joins now waits at most</dt><dd><strong>4 minutes</strong>" in text
+    assert "M295 60V2.0" in text
+    assert "At most 6 minutes." in text
+
+
+async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service: Service) -> None:
+    at = await desk(service)
+    theirs = await at.bob.create_queue(title="Secret sale")
+    page = f"/console/queues/{theirs['id']}"
+
+    shown = [await at.browser.get(f"{page}{rest}") for rest in ("", "/edit", "/delete")]
+    changed = [
+        await at.post(page, do="pause"),
+        await at.post(f"{page}/edit", **FORM),
+        await at.post(f"{page}/delete"),
+    ]
+    none = await at.browser.get("/console/queues/999999")
+
+    assert [each.status_code for each in (*shown, *changed, none)] == [404] * 7
+    assert all(each.text == none.text for each in (*shown, *changed))
+    assert "Secret sale" not in await at.page("/console/queues")
+    assert await queues(at.bob) == [theirs]
+
+
+async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
+    at = await desk(service)
+
+    await sent(at, "/console/queues/new", **FORM, organizer_id=str(at.bob.id))
+
+    assert (len(await queues(at.ada)), await queues(at.bob)) == (1, [])
+
+
+async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue()
+    page = f"/console/queues/{queue['id']}"
+
+    answers = [
+        await at.foreign("/console/queues/new", **FORM, once="x" * 22),
+        await at.foreign(page, do="pause"),
+        await at.foreign(f"{page}/edit", **FORM),
+        await at.foreign(f"{page}/delete"),
+    ]
+
+    assert [each.status_code for each in answers] == [403] * 4
+    assert await queues(at.ada) == [queue]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"title": "x" * 301}, "300"),
+        ({"release_rate": "0"}, "1"),
+        ({"release_rate": "many"}, "integer"),
+        ({"token_ttl_minutes": "999999999999999999999"}, "at most 43200"),
+        ({"target_url": "javascript:alert(1)"}, "must be an http or https address"),
+        ({"max_queue_size": "-1"}, "1"),
+        ({"starts_at": "tomorrow"}, "must be a time"),
+        ({"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"}, "must be later than starts_at"),
+        ({"description": "a\x00b"}, "NUL"),
+    ],
+)
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], said: str) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue()
+
+    for page in ("/console/queues/new", f"/console/queues/{queue['id']}/edit"):
+        answer = await sent(at, page, **{**FORM, **fields})
+
+        errors = answer.text.split('class="error"')[1:]
+        assert (answer.status_code, len(errors)) == (422, 1)
+        assert said in errors[0].partition("</p>")[0]
+    assert await queues(at.ada) == [queue]
+
+
+async def test_a_title_is_shown_as_text_only(service: Service) -> None:
+    at = await desk(service)
+    queue = await at.ada.create_queue(title="<script>alert(1)</script>", description="</textarea><script>x</script>")
+
+    for path in ("", f"/{queue['id']}", f"/{queue['id']}/edit", f"/{queue['id']}/delete"):
+        page = await at.page(f"/console/queues{path}")
+        assert "<script>" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+
+async def test_an_organizer_with_all_its_queues_is_told_to_delete_one(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"queues_per_organizer": 1})) as service:
+        at = await desk(service)
+        await at.ada.create_queue()
+
+        answer = await sent(at, "/console/queues/new", **FORM)
+
+        assert (answer.status_code, 'value="Spring sale"' in answer.text) == (422, True)
+        assert "You have as many queues as you may have." in answer.text
+
+
+async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
+    at = await desk(service)
+    for number in range(21):
+        await at.ada.create_queue(title=f"Sale {number:02}")
+
+    first, second = await at.page("/console/queues"), await at.page("/console/queues?offset=20")
+
+    assert "Sale 19" in first
+    assert "Sale 20" not in first
+    assert "/console/queues?offset=20" in first
+    assert "Sale 20" in second
+    assert "offset=" not in second
