@@ -20,7 +20,7 @@ HOME = "/console"
 START = "/console/start"
 BEFORE = "/console/before"
 
-PLACES = {HOME, "/console/queues", "/console/keys", "/console/apps", "/account"}
+PLACES = {HOME, "/console/queues", "/console/keys", "/console/apps", "/console/mails", "/account"}
 """The paths in the navigation; the names are in `console.html`."""
 
 

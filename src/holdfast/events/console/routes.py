@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
-from holdfast.events.console import keys, queues, start
+from holdfast.events.console import keys, mails, queues, start
 from holdfast.events.console.apps import AppsPages
 from holdfast.events.console.events import EventsPage
 from holdfast.events.console.frame import Console
 from holdfast.events.console.keys import KeysPages
+from holdfast.events.console.mails import MailsPage
 from holdfast.events.console.queues import QueuesPages
 from holdfast.events.console.start import StartPages
 from holdfast.kit.runner import Run, Runner
 
-OPERATIONS = (*start.OPERATIONS, *keys.OPERATIONS, *queues.OPERATIONS)
+OPERATIONS = (*start.OPERATIONS, *keys.OPERATIONS, *queues.OPERATIONS, *mails.OPERATIONS)
 """The operations of the console that the API does not have."""
 
 
@@ -27,4 +28,5 @@ def routes(door: Door, runner: Runner, run: Mapping[str, Run]) -> list[BaseRoute
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
         *QueuesPages(console, runner).routes(),
+        *MailsPage(console, runner).routes(),
     ]

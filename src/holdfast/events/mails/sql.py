@@ -1,6 +1,7 @@
 """Statements for mails."""
 
 from collections.abc import Sequence
+from typing import LiteralString
 
 import msgspec
 from msgspec import Struct
@@ -96,3 +97,18 @@ async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: i
         """,
         {"event_id": event_id, "kind": kind, "announced_at": announced_at, "after": after, "limit": limit},
     )
+
+
+# For each event the newest mails are read from an index, and of these the newest of all are taken.
+FATES: LiteralString = """
+    select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at, outcome,
+           attempts, error
+      from events
+     cross join lateral (
+        select * from mails
+         where arguments ? 'event_id' and (arguments ->> 'event_id')::bigint = events.id
+           and (%(before)s::bigint is null or id < %(before)s)
+         order by id desc limit %(limit)s) as mail
+     where events.organizer_id = %(organizer_id)s
+     order by mail.id desc limit %(limit)s
+"""

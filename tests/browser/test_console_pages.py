@@ -1,0 +1,148 @@
+"""The console's keys, apps, queues and mails in Chromium: accessible, in every width, and without JavaScript."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, expect
+
+from holdfast.accounts import sessions
+from holdfast.events.settings import Settings
+from tests.accounts.oauth.scene import VERIFIER, registered, signed_in
+from tests.browser.registering import Watch, violations
+from tests.serving import listener, running_already, serving
+from tests.support import Client, Service, running
+
+LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
+
+
+@dataclass
+class Office:
+    """The service behind a port, and an organizer with a key, an app, queues and mails."""
+
+    service: Service
+    base_url: str
+    ada: Client
+    queue: int
+    app: str
+
+    async def enter(self, context: BrowserContext) -> None:
+        """Sign the organizer in."""
+        secret = await self.service.database.transact(lambda tx: sessions.begin(tx, self.ada.id, "link", "Chromium"))
+        await context.add_cookies([{"name": "session", "value": secret, "url": self.base_url}])
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def office(settings: Settings) -> AsyncIterator[Office]:
+    at = listener()
+    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
+    async with running(settings) as service, serving(running_already(service.app), at):
+        ada = await service.organizer()
+        person = await signed_in(service, ada.id)
+        app = await registered(service, client_name=LONG)
+        answer = await person.allow(app.query())
+        assert (await app.redeem(answer["code"], code_verifier=VERIFIER)).status_code == 200
+        await ada.post("/api/keys", {"api_key": {"name": LONG}})
+        event = await ada.create_event(title=LONG)
+        for name in ("ann", "bob"):
+            await ada.register(event["id"], email=f"{name}@{'w' * 60}.example")
+        await service.settle()
+        await service.run_sql(
+            "update mails set outcome = 'failed', ended_at = now(), error = %(error)s where recipient like 'bob@%%'",
+            error="550 " + "w" * 100,
+        )
+        queue = await ada.create_queue(title=LONG, target_url=f"https://shop.example/{'w' * 90}", max_queue_size=500)
+        for number in range(40):
+            await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor {number}"})
+        await service.run_sql(
+            "update queue_visitors set joined_at = now() - interval '29 minutes' + ticket * interval '5 seconds'"
+        )
+        await service.run_sql(
+            """
+            with released as (
+                insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
+                select %(id)s, n, n, now() - (21 - n) * interval '80 seconds' from generate_series(1, 20) as n)
+            update queues set serving = 20 where id = %(id)s
+            """,
+            id=queue["id"],
+        )
+        yield Office(service, base_url, ada, queue["id"], app.id)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "locale"),
+    [("light", 320, "de-DE"), ("dark", 320, "en-US"), ("light", 1280, "en-US"), ("dark", 1280, "de-DE")],
+)
+async def test_every_page_is_accessible_and_fits(
+    chromium: Browser, office: Office, scheme: Any, width: int, locale: str
+) -> None:
+    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, locale=locale)
+    await office.enter(context)
+    watch = Watch(context)
+    page = await context.new_page()
+    [(key,)] = await office.service.run_sql("select id from api_keys order by id limit 1")
+
+    for path in (
+        "keys",
+        f"keys/{key}/revoke",
+        "apps",
+        f"apps/disconnect?app={office.app}",
+        "queues",
+        "queues/new",
+        f"queues/{office.queue}",
+        f"queues/{office.queue}/edit",
+        f"queues/{office.queue}/delete",
+        "mails",
+    ):
+        await page.goto(f"{office.base_url}/console/{path}")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert await violations(page) == [], path
+    await page.goto(f"{office.base_url}/console/keys")
+    await page.get_by_role("button").last.click()
+    assert await page.locator('[aria-invalid="true"]').count() == 1
+    assert await violations(page) == []
+    await page.locator("#name").fill(LONG)
+    await page.locator("#name").press("Enter")
+    await expect(page.locator("#key")).to_contain_text("hf_")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    assert await violations(page) == []
+    assert watch.hosts == {office.base_url.partition("://")[2]}
+
+
+async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, office: Office) -> None:
+    context = await chromium.new_context(java_script_enabled=False, locale="en-US")
+    await office.enter(context)
+    watch = Watch(context)
+    page = await context.new_page()
+
+    await page.goto(f"{office.base_url}/console/keys")
+    await page.get_by_label("What it is for").fill("Ticket machine")
+    await page.get_by_role("button", name="Make a key").click()
+    secret = await page.locator("#key").text_content()
+    await page.get_by_role("link", name="I have copied it").click()
+    await page.get_by_role("link", name="Revoke Ticket machine").click()
+    await page.get_by_role("button", name="Revoke this key").click()
+    await page.get_by_role("link", name="Queues").click()
+    await page.get_by_role("link", name="Make a queue").click()
+    await page.get_by_label("Title").fill("Spring sale")
+    await page.get_by_label("Where they are sent").fill("https://shop.example/sale")
+    await page.get_by_label("Nobody is let in before").fill("2090-05-01T10:00")
+    await page.get_by_role("button", name="Make a queue").click()
+    await expect(page.get_by_role("heading", name="Spring sale")).to_be_visible()
+    await page.get_by_role("button", name="Pause").click()
+    await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
+    await page.get_by_role("link", name="Change it").click()
+    await page.get_by_label("Title").fill("Summer sale")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="Summer sale")).to_be_visible()
+    await page.get_by_role("link", name="Delete it").click()
+    await page.get_by_role("button", name="Delete this queue").click()
+
+    await expect(page.get_by_role("link", name="Summer sale")).to_have_count(0)
+    await office.service.hear()
+    assert secret
+    assert (await Client(office.service.http, secret).get("/api/events")).status_code == 401
+    assert watch.failures == []
