@@ -146,3 +146,21 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     assert secret
     assert (await Client(office.service.http, secret).get("/api/events")).status_code == 401
     assert watch.failures == []
+
+
+async def test_the_picture_of_a_queue_follows_what_happens(chromium: Browser, office: Office) -> None:
+    context = await chromium.new_context(locale="en-US")
+    await office.enter(context)
+    watch = Watch(context)
+    page = await context.new_page()
+    await page.goto(f"{office.base_url}/console/queues/{office.queue}")
+    await expect(page.get_by_text("Load it again")).to_be_hidden()
+    waiting = page.locator("#picture dd strong").first
+    await expect(waiting).to_have_text("20")
+
+    await office.ada.post(f"/api/queues/{office.queue}/join", {"visitor_id": "one more"})
+    await office.ada.patch(f"/api/queues/{office.queue}", {"queue_event": {"active": False}})
+
+    await expect(waiting).to_have_text("21", timeout=15_000)
+    await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
+    assert watch.failures == []

@@ -12,6 +12,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import picture
 from holdfast.events.queues.model import DeleteQueue, GetQueue, Queue, UpdateQueue
 from holdfast.events.queues.picture import Picture
+from holdfast.events.site import SITE
 from holdfast.kit.handler import Reply, Request, read_query
 from holdfast.kit.modes import read
 from holdfast.kit.operation import Operation
@@ -45,6 +46,7 @@ class QueuesPages:
             self._console.route(one, "queue", self.show, "POST"),
             self._console.route(f"{one}/edit", "edit_queue", self.edit, "POST"),
             self._console.route(f"{one}/delete", "delete_queue", self.delete, "POST"),
+            *SITE.assets("console/queue.js"),
         ]
 
     async def list(self, session: Session, request: Request) -> Reply:
