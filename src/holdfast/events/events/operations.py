@@ -86,10 +86,10 @@ async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclude
     """
     if command.image_keys is not UNSET:
         await acceptance.accept(steps, caller, command.image_keys)
-    return await steps.conclude(lambda tx: _change(tx, caller, command))
+    return await steps.conclude(lambda tx: change(tx, caller, command))
 
 
-async def _change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
+async def change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
     before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **given(command, *EDITABLE))
     if command.organizer_id is not UNSET:

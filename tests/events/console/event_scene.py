@@ -1,0 +1,53 @@
+"""An organizer at a browser, with events of its own and somebody else's beside it."""
+
+from typing import Any
+
+from tests.accounts.browser import Browser
+from tests.support import Client, Service
+
+EMAIL = "ada@example.com"
+PASSWORD = "correct horse battery"
+
+
+async def signed_in(service: Service, *, language: str = "en") -> tuple[Client, Browser]:
+    """An organizer with a key, and the same one signed in at a browser."""
+    ada = await service.organizer(email=EMAIL, password=PASSWORD)
+    browser = Browser(service, language=language)
+    answer = await browser.send("/sign-in", email=EMAIL, password=PASSWORD)
+    assert answer.status_code == 303, answer.text
+    return ada, browser
+
+
+async def elsewhere(service: Service, **fields: Any) -> dict[str, Any]:
+    """An event of another organizer."""
+    return await (await service.organizer("Other Events")).create_event(title="Secret meeting", **fields)
+
+
+async def rows(service: Service) -> list[tuple[Any, ...]]:
+    """Everything that is stored of all events."""
+    return await service.run_sql("select to_jsonb(events) from events order by id")
+
+
+def form(**fields: str) -> dict[str, str]:
+    """What somebody types into the form of a new event."""
+    return {
+        "title": "Life drawing",
+        "body": "Bring a **pencil**.",
+        "datetime": "2036-07-12T19:30",
+        "timezone": "Europe/Berlin",
+        "capacity": "12",
+        "waitinglist_capacity": "3",
+        "pricing_mode": "fixed",
+        "currency": "EUR",
+        "price": "12.50",
+        "min_price": "",
+        "max_price": "",
+        "recurrence_frequency": "none",
+        "recurrence_interval": "1",
+        "cancellation_hours": "24",
+        "location_name": "Studio",
+        "address": "",
+        "latitude": "52,52",
+        "longitude": "13.405",
+        **fields,
+    }

@@ -1,0 +1,105 @@
+"""Organizers cancel events in the console, after they were told who will be told."""
+
+from html import unescape
+
+from holdfast.events.mails import announcements
+from tests.accounts.browser import token
+from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.events.people.scene import over, sign_up
+from tests.support import Service
+
+
+async def test_the_page_says_who_will_be_told_before_anything_happens(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=3, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    for name in ("cleo", "dan"):
+        await ada.register(event["id"], email=f"{name}@example.com", notify=False)
+    await service.settle()
+    await ada.register(event["id"], email="eve@example.com")
+    before = await rows(service)
+
+    page = await browser.get(f"/console/events/{event['id']}/cancel")
+
+    text = " ".join(unescape(page.text).split())
+    assert "<dt>Registered</dt><dd>3</dd>" in text
+    assert "<dt>On the waiting list</dt><dd>1</dd>" in text
+    assert "<dt>Not settled yet; they will be rejected</dt><dd>1</dd>" in text
+    assert "2 people are told by mail." in text
+    assert "2 people get no mails" in text
+    assert await rows(service) == before
+
+
+async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann", "bob")
+    await ada.register(event["id"], email="cleo@example.com", notify=False)
+    await service.settle()
+    path = f"/console/events/{event['id']}/cancel"
+    assert "2 people are told by mail." in (await browser.get(path)).text
+
+    done = await browser.send(path)
+
+    await announcements.tell(service.database)
+    told = await service.run_sql("select recipient from mails where kind = 'event_cancelled' order by 1")
+    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
+    assert told == [("ann@example.com",), ("bob@example.com",)]
+    assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "cancelled"
+    assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
+
+
+async def test_nobody_is_told_of_an_event_that_has_begun(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    await over(service, event)
+
+    page = await browser.get(f"/console/events/{event['id']}/cancel")
+
+    assert "The event has begun: nobody is told." in page.text
+    assert "by mail" not in page.text
+
+
+async def test_an_event_that_is_cancelled_stays_so(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}/cancel"
+    form = await browser.get(path)
+    await browser.http.post(path, data={"token": token(form)})
+    before = await rows(service)
+
+    again = await browser.http.post(path, data={"token": token(form)})
+    page = await browser.get(path)
+
+    assert (again.status_code, page.status_code) == (303, 303)
+    assert await rows(service) == before
+
+
+async def test_the_event_of_another_organizer_cannot_be_cancelled(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    mine, other = await ada.create_event(), await elsewhere(service)
+    mark = token(await browser.get(f"/console/events/{mine['id']}/cancel"))
+    before = await rows(service)
+
+    paths = [f"/console/events/{id}/cancel" for id in (other["id"], 99999, "x")]
+    read = [await browser.get(path) for path in paths]
+    sent = [await browser.http.post(path, data={"token": mark}) for path in paths]
+
+    assert [each.status_code for each in (*read, *sent)] == [403, 404, 404, 403, 404, 404]
+    assert "Secret meeting" not in "".join(each.text for each in (*read, *sent))
+    assert await rows(service) == before
+
+
+async def test_a_form_of_another_site_cancels_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}/cancel"
+    mark = token(await browser.get(path))
+    before = await rows(service)
+
+    foreign = await browser.http.post(path, data={"token": mark}, headers={"Origin": "https://evil.example"})
+    unsigned = await browser.http.post(path, data={})
+
+    assert [foreign.status_code, unsigned.status_code] == [403, 403]
+    assert await rows(service) == before

@@ -1,0 +1,219 @@
+"""Organizers edit events in the console, and overwrite nothing that they have not seen."""
+
+import html
+import re
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser, token
+from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.support import Client, Service, running
+
+
+def fields_of(page: httpx2.Response) -> dict[str, str]:
+    """What a browser would send of the form of an event, as the page shows it."""
+    text = page.text[page.text.index('<form class="form"') :]
+    found = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*? value="([^"]*)"', text))
+    found |= dict(re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', text))
+    for name, options in re.findall(r'<select [^>]*name="(\w+)"[^>]*>(.*?)</select>', text, re.DOTALL):
+        found[name] = re.findall('value="([^"]*)" selected', options)[0]
+    return {name: html.unescape(value) for name, value in found.items()}
+
+
+async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The path of the form of an event, and what it would send."""
+    path = f"/console/events/{event['id']}/edit"
+    page = await browser.get(path)
+    assert page.status_code == 200, page.text
+    return path, fields_of(page)
+
+
+async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
+    """An event with a price that moves."""
+    return await ada.create_event(
+        pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000, currency="EUR", **fields
+    )
+
+
+async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await moving(ada, timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z", address="Studio Street 1")
+    path, fields = await opened(browser, event)
+
+    done = await browser.http.post(
+        path, data={**fields, "title": "Pottery", "datetime": "2036-07-12T20:00", "max_price": "25", "address": ""}
+    )
+
+    after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
+    changed = {name: value for name, value in after.items() if value != event[name]}
+    kept = {"agent", "embed_code"}
+    assert {name: value for name, value in changed.items() if name not in kept} == {
+        "title": "Pottery",
+        "datetime": "2036-07-12T18:00:00Z",
+        "max_price": 2500,
+        "address": None,
+    }
+
+
+async def test_saving_without_a_change_changes_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    # The clock of Berlin shows this time twice that day, and the form has no seconds of its own.
+    event = await ada.create_event(
+        timezone="Europe/Berlin",
+        datetime="2036-10-26T01:30:15.250000Z",
+        body="  two lines\r\nand spaces  ",
+        recurrence_interval=0,
+        latitude=52.520008,
+    )
+    before = await rows(service)
+    path, fields = await opened(browser, event)
+
+    done = await browser.http.post(path, data={**fields, "body": fields["body"].replace("\n", "\r\n")})
+
+    assert done.status_code == 303, done.text
+    assert await rows(service) == before
+
+
+async def test_another_time_zone_keeps_the_time_on_the_clock(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z")
+    path, fields = await opened(browser, event)
+
+    await browser.http.post(path, data={**fields, "timezone": "America/New_York"})
+
+    after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+    assert (after["timezone"], after["datetime"]) == ("America/New_York", "2036-07-12T23:30:00Z")
+
+
+async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path, fields = await opened(browser, event)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent", "capacity": 40}})
+    before = await rows(service)
+
+    refused = await browser.http.post(path, data={**fields, "title": "My title", "location_name": "Studio"})
+
+    assert (refused.status_code, "Somebody else has changed this event" in refused.text) == (409, True)
+    assert await rows(service) == before
+    again = fields_of(refused)
+    assert (again["title"], again["capacity"], again["location_name"]) == ("My title", "10", "Studio")
+    differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL)
+    assert dict(differing) == {"title": "Title of an agent", "capacity": "40", "location_name": "empty"}
+
+    done = await browser.http.post(path, data={**again, "capacity": "40"})
+
+    after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+    assert done.status_code == 303, done.text
+    assert (after["title"], after["capacity"], after["location_name"]) == ("My title", 40, "Studio")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"title": " "}, "is required"),
+        ({"capacity": "1"}, "must be at least the number of seats taken, 2"),
+        ({"capacity": ""}, "is required"),
+        ({"price": "30"}, "must lie between the lowest and the highest price"),
+        ({"price": "1.234,00"}, "must be an amount such as 12.50"),
+        ({"min_price": ""}, "is needed for a price that moves"),
+        ({"max_price": "5"}, "must be above the lowest price"),
+        ({"datetime": "never"}, "must be a date and a time"),
+        ({"timezone": "Mars/Olympus"}, "must be the IANA name of a time zone"),
+        ({"longitude": "181"}, "must be"),
+    ],
+)
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], said: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await moving(ada)
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    before = await rows(service)
+    path, fields = await opened(browser, event)
+
+    answer = await browser.http.post(path, data={**fields, **typed})
+
+    assert answer.status_code == 422, answer.text
+    [name] = typed
+    [told] = re.findall(f'id="{name}-note">([^<]*)<', answer.text)
+    assert said in html.unescape(told)
+    assert fields_of(answer)[name] == typed[name].strip()
+    assert await rows(service) == before
+
+
+async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await moving(ada)
+    path, fields = await opened(browser, event)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent"}})
+
+    answer = await browser.http.post(path, data={**fields, "price": "cheap"})
+
+    assert (answer.status_code, "Title of an agent" in answer.text) == (409, True)
+    assert "must be an amount such as 12.50" in answer.text
+
+
+async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"text_per_organizer": 50})) as service:
+        ada, browser = await signed_in(service)
+        event = await ada.create_event()
+        path, fields = await opened(browser, event)
+        before = await rows(service)
+
+        refused = await browser.http.post(path, data={**fields, "body": "x" * 1_000})
+
+        assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
+        assert fields_of(refused)["body"] == "x" * 1_000
+        assert await rows(service) == before
+
+
+async def test_the_event_of_another_organizer_cannot_be_edited(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    mine, other = await ada.create_event(), await elsewhere(service)
+    _, fields = await opened(browser, mine)
+    before = await rows(service)
+
+    paths = [f"/console/events/{id}/edit" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
+    read = [await browser.get(path) for path in paths]
+    sent = [await browser.http.post(path, data={**fields, "title": "Taken"}) for path in paths]
+
+    assert [each.status_code for each in read] == [403, 404, 404, 404, 404]
+    assert [each.status_code for each in sent] == [403, 404, 404, 404, 404]
+    assert "Secret meeting" not in "".join(each.text for each in (*read, *sent))
+    assert await rows(service) == before
+
+
+async def test_neither_the_organizer_nor_what_cannot_change_is_changed_by_a_form(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    other = await service.organizer("Other Events")
+    event = await moving(ada)
+    before = await rows(service)
+    path, fields = await opened(browser, event)
+
+    more = {"organizer_id": str(other.id), "currency": "USD", "pricing_mode": "free", "image_keys": "photos/1/x.jpg"}
+    done = await browser.http.post(path, data={**fields, **more})
+
+    assert done.status_code == 303, done.text
+    assert await rows(service) == before
+
+
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path, fields = await opened(browser, event)
+    before = await rows(service)
+    stranger = Browser(service)
+    await stranger.sign_in("stranger@example.com")
+
+    changed = {**fields, "title": "Taken"}
+    foreign = await browser.http.post(path, data=changed, headers={"Sec-Fetch-Site": "cross-site"})
+    theirs = token(await stranger.get("/console/start"))
+    of_another = await browser.http.post(path, data={**changed, "token": theirs})
+
+    assert [foreign.status_code, of_another.status_code] == [403, 403]
+    assert await rows(service) == before

@@ -1,0 +1,225 @@
+"""Organizers create events in the console, also as copies."""
+
+import html
+import re
+
+import pytest
+
+from tests.accounts.browser import token
+from tests.events.console.event_scene import elsewhere, form, rows, signed_in
+from tests.support import Service
+
+PAGE = "/console/events/new"
+
+
+async def test_a_form_creates_an_event(service: Service) -> None:
+    ada, browser = await signed_in(service)
+
+    done = await browser.send(PAGE, **form())
+
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
+    assert (
+        event.items()
+        >= {
+            "title": "Life drawing",
+            "body": "Bring a **pencil**.",
+            "datetime": "2036-07-12T17:30:00Z",
+            "timezone": "Europe/Berlin",
+            "price": 1250,
+            "capacity": 12,
+            "waitinglist_capacity": 3,
+            "cancellation_hours": 24,
+            "location_name": "Studio",
+            "address": None,
+            "latitude": 52.52,
+            "longitude": 13.405,
+        }.items()
+    )
+    assert "Life drawing" in (await browser.get(done.headers["location"])).text
+
+
+async def test_a_form_that_is_sent_twice_creates_one_event(service: Service) -> None:
+    _, browser = await signed_in(service)
+    page = await browser.get(PAGE)
+    once = re.findall('name="once" value="([^"]+)"', page.text)[0]
+    fields = {**form(), "once": once, "token": token(page)}
+
+    answers = [await browser.http.post(PAGE, data=fields) for _ in range(2)]
+    other = await browser.http.post(PAGE, data={**fields, "title": "Pottery"})
+
+    assert [each.status_code for each in answers] == [303, 303]
+    assert answers[0].headers["location"] == answers[1].headers["location"]
+    assert (other.status_code, "has created an event before" in other.text) == (422, True)
+    assert len(await rows(service)) == 1
+    assert f'value="{once}"' not in other.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ({"price": "12,5"}, 1250),
+        ({"price": "12"}, 1200),
+        ({"price": "1250", "currency": "JPY"}, 1250),
+        ({"price": "1.5", "currency": "KWD"}, 1500),
+        ({"price": "", "pricing_mode": "free"}, 0),
+    ],
+)
+async def test_money_is_written_as_people_write_it(service: Service, typed: dict[str, str], stored: int) -> None:
+    ada, browser = await signed_in(service)
+
+    done = await browser.send(PAGE, **form(**typed))
+
+    assert done.status_code == 303, done.text
+    assert (await ada.get("/api/events")).json()["data"][0]["price"] == stored
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"title": ""}, "is required"),
+        ({"title": "x" * 301}, "at most 300 characters"),
+        ({"price": "1,250"}, "must be an amount such as 12.50"),
+        ({"price": "12.5", "currency": "JPY"}, "must be an amount such as 1250"),
+        ({"price": "-5"}, "must be an amount"),
+        ({"price": "9" * 16}, "must be an amount"),
+        ({"price": "0"}, "must be more than 0"),
+        ({"price": "5", "pricing_mode": "free"}, "must be empty or 0 for a free event"),
+        ({"price": "5", "pricing_mode": "dynamic", "min_price": "6", "max_price": "9"}, "between the lowest and the"),
+        ({"price": "5", "pricing_mode": "dynamic"}, "is needed for a price that moves"),
+        ({"price": "5", "pricing_mode": "barter"}, "must be"),
+        ({"currency": "XXX"}, "is not a currency"),
+        ({"datetime": ""}, "is required"),
+        ({"datetime": "soon"}, "must be a date and a time"),
+        ({"datetime": "2036-02-30T10:00"}, "must be a date and a time"),
+        ({"datetime": "2036-03-30T02:30"}, "that the clocks of the time zone show"),
+        ({"datetime": "0001-01-01T00:00"}, "must be a date and a time"),
+        ({"datetime": "9999-12-31T23:59"}, "must lie between the years 1970 and 9000"),
+        ({"timezone": "../../etc/passwd"}, "must be the IANA name of a time zone"),
+        ({"capacity": "0"}, "must be at least 1"),
+        ({"capacity": "many"}, "must be an integer"),
+        ({"capacity": "9" * 30}, "must be"),
+        ({"latitude": "91"}, "must be"),
+        ({"latitude": "nan"}, "must be"),
+        ({"recurrence_frequency": "hours"}, "must be"),
+        ({"body": "a\x00b"}, "must not contain NUL characters"),
+    ],
+)
+async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], said: str) -> None:
+    _, browser = await signed_in(service)
+
+    answer = await browser.send(PAGE, **form(**typed))
+
+    assert answer.status_code == 422, answer.text
+    assert said in html.unescape(answer.text)
+    assert ' aria-invalid="true"' in answer.text
+    assert "Studio" in answer.text
+    for value in typed.values():
+        assert html.escape(value, quote=False) in answer.text
+    assert await rows(service) == []
+
+
+async def test_every_field_that_is_wrong_is_told_at_once(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    answer = await browser.send(PAGE, **form(title="", price="cheap", datetime="soon", capacity="0"))
+
+    assert answer.text.count(' aria-invalid="true"') == 4
+
+
+async def test_texts_are_never_markup(service: Service) -> None:
+    _, browser = await signed_in(service)
+    attack = '"><script>alert(1)</script></textarea>'
+
+    wrong = await browser.send(PAGE, **form(title=attack, body=attack, timezone=attack, capacity="0"))
+    done = await browser.send(PAGE, **form(title=attack, body=attack))
+    pages = [wrong, *[await browser.get(path) for path in ("/console", done.headers["location"])]]
+
+    for page in pages:
+        assert "<script>alert" not in page.text
+        assert "&lt;script&gt;alert" in page.text
+
+
+async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(
+        title="Pottery", pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000, currency="EUR"
+    )
+    await service.run_sql(
+        "insert into photos (key, organizer_id, state, content_type, content_length)"
+        " values ('photos/1/abcdefghijklmnopqrstuv.jpg', %(id)s, 'accepted', 'image/jpeg', 1)",
+        id=ada.id,
+    )
+    await service.run_sql("update events set image_keys = '{photos/1/abcdefghijklmnopqrstuv.jpg}'")
+    page = await browser.get(f"{PAGE}?copy={event['id']}")
+    fields = {
+        **form(title="Pottery", pricing_mode="dynamic", price="15.00", min_price="10.00", max_price="20.00"),
+        "copy": str(event["id"]),
+    }
+
+    done = await browser.http.post(PAGE, data={**fields, "token": token(page)})
+
+    for shown in ("Pottery", "15.00", "10.00", "20.00", "EUR"):
+        assert f'value="{shown}"' in page.text
+    assert re.search('name="datetime"[^>]* value=""', page.text)
+    assert done.status_code == 303, done.text
+    _, copy = (await ada.get("/api/events")).json()["data"]
+    assert copy["image_urls"] == ["http://events.test/media/photos/1/abcdefghijklmnopqrstuv.jpg"]
+    assert (copy["min_price"], copy["max_price"]) == (1000, 2000)
+
+
+async def test_the_event_of_another_organizer_cannot_be_copied(service: Service) -> None:
+    _, browser = await signed_in(service)
+    event = await elsewhere(service)
+    before = await rows(service)
+
+    read = await browser.get(f"{PAGE}?copy={event['id']}")
+    sent = await browser.send(PAGE, **form(copy=str(event["id"])))
+    missing = await browser.send(PAGE, **form(copy="99999"))
+    odd = await browser.send(PAGE, **form(copy="7 or 1"))
+
+    assert [each.status_code for each in (read, sent, missing, odd)] == [403, 403, 404, 404]
+    assert "Secret meeting" not in read.text + sent.text
+    assert await rows(service) == before
+
+
+async def test_an_event_is_created_for_nobody_else(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    other = await service.organizer("Other Events")
+
+    await browser.send(PAGE, **form(), organizer_id=str(other.id))
+
+    assert await service.run_sql("select organizer_id from events") == [(ada.id,)]
+
+
+async def test_a_form_of_another_site_creates_nothing(service: Service) -> None:
+    _, browser = await signed_in(service)
+    page = await browser.get(PAGE)
+
+    foreign = await browser.http.post(
+        PAGE, data={**form(), "token": token(page)}, headers={"Origin": "https://evil.example"}
+    )
+    unsigned = await browser.http.post(PAGE, data={**form(), "token": "1-forged"})
+
+    assert [each.status_code for each in (foreign, unsigned)] == [403, 403]
+    assert await rows(service) == []
+
+
+async def test_the_form_is_filled_with_what_the_last_event_has(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    await ada.create_event(timezone="Asia/Kathmandu", currency="NPR")
+
+    page = await browser.get(PAGE)
+
+    assert '<option value="Asia/Kathmandu" selected>' in page.text
+    assert 'value="NPR"' in page.text
+
+
+async def test_the_form_is_german_for_who_reads_german(service: Service) -> None:
+    _, browser = await signed_in(service, language="de")
+
+    page = await browser.get(PAGE)
+    answer = await browser.send(PAGE, **form(price="billig"))
+
+    assert "Neue Veranstaltung" in page.text
+    assert "muss ein Betrag wie 12.50 sein" in answer.text
