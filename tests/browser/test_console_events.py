@@ -93,6 +93,7 @@ async def test_every_page_is_accessible_and_fits(
         "new": f"{home}/events/new",
         "copy": f"{home}/events/new?copy={event['id']}",
         "cancel": f"{own}/cancel",
+        "photos": f"{own}/photos",
     }.items():
         await page.goto(address)
         await look(name)

@@ -15,6 +15,7 @@ from holdfast.events.console.frame import Console
 from holdfast.events.console.keys import KeysPages
 from holdfast.events.console.mails import MailsPage
 from holdfast.events.console.new_event import NewEventPage
+from holdfast.events.console.photos import PhotosPage
 from holdfast.events.console.queues import QueuesPages
 from holdfast.events.console.start import StartPages
 from holdfast.kit.runner import Run, Runner
@@ -33,6 +34,7 @@ def routes(door: Door, runner: Runner, run: Mapping[str, Run]) -> list[BaseRoute
         *EventPage(console, runner).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
+        *PhotosPage(console, runner).routes(),
         *KeysPages(console, runner).routes(),
         *AppsPages(console, runner).routes(),
         *QueuesPages(console, runner).routes(),

@@ -1,0 +1,106 @@
+"""Organizers change the photos of an event in the console."""
+
+from typing import Any
+
+from tests.accounts.browser import token
+from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.support import Client, Service
+
+LETTERS = "ab"
+
+
+async def with_photos(service: Service, owner: Client) -> tuple[dict[str, Any], list[str]]:
+    """An event that shows two photos, and their keys."""
+    event = await owner.create_event()
+    keys = [f"photos/{owner.id}/{letter * 22}.jpg" for letter in LETTERS]
+    await service.run_sql(
+        "insert into photos (key, organizer_id, state, content_type, content_length)"
+        " select unnest(%(keys)s::text[]), %(owner)s, 'accepted', 'image/jpeg', 1",
+        keys=keys,
+        owner=owner.id,
+    )
+    await service.run_sql("update events set image_keys = %(keys)s where id = %(id)s", keys=keys, id=event["id"])
+    return event, keys
+
+
+async def shown(service: Service, event: dict[str, Any]) -> list[str]:
+    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
+    return keys
+
+
+async def test_a_photo_is_put_first_and_another_one_removed(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event, (first, second) = await with_photos(service, ada)
+    path = f"/console/events/{event['id']}/photos"
+
+    moved = await browser.send(path, do="first", key=second)
+    assert (moved.status_code, await shown(service, event)) == (303, [second, first])
+
+    removed = await browser.send(path, do="remove", key=second)
+    assert (removed.status_code, await shown(service, event)) == (303, [first])
+
+
+async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}/photos"
+
+    for url in ("", "ftp://example.com/a.jpg", "http://127.0.0.1/a.jpg", 'javascript:alert("1")', "x" * 2_001):
+        answer = await browser.send(path, do="add", url=url)
+        assert (answer.status_code, 'id="url-note"' in answer.text) == (422, True), url
+        assert ' aria-invalid="true"' in answer.text
+
+    assert await shown(service, event) == []
+
+
+async def test_wrong_keys_and_buttons_change_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event, keys = await with_photos(service, ada)
+    path = f"/console/events/{event['id']}/photos"
+
+    answers = [
+        await browser.send(path, do="first", key="photos/1/x.jpg"),
+        await browser.send(path, do="remove", key="photos/1/x.jpg"),
+        await browser.send(path, do="first", key=""),
+        await browser.send(path, do="burn", key=keys[0]),
+    ]
+
+    assert [each.status_code for each in answers] == [422, 404, 422, 400]
+    assert await shown(service, event) == keys
+
+
+async def test_the_photos_of_another_organizer_cannot_be_reached(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    mine = await ada.create_event()
+    other, keys = await with_photos(service, await service.organizer("Other Events"))
+    hidden = await elsewhere(service)
+    own = f"/console/events/{mine['id']}/photos"
+    mark = token(await browser.get(own))
+    before = await rows(service)
+
+    answers = [await browser.get(f"/console/events/{other['id']}/photos")]
+    for id in (other["id"], hidden["id"]):
+        path = f"/console/events/{id}/photos"
+        for do, more in (
+            ("first", {"key": keys[1]}),
+            ("remove", {"key": keys[0]}),
+            ("add", {"url": "https://x.example"}),
+        ):
+            answers.append(await browser.http.post(path, data={"token": mark, "do": do, **more}))
+    borrowed = await browser.http.post(own, data={"token": mark, "do": "first", "key": keys[0]})
+
+    assert {each.status_code for each in answers} == {403}
+    assert borrowed.status_code == 422
+    assert await rows(service) == before
+
+
+async def test_a_form_of_another_site_changes_no_photos(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event, keys = await with_photos(service, ada)
+    path = f"/console/events/{event['id']}/photos"
+    mark = token(await browser.get(path))
+
+    sent = {"token": mark, "do": "remove", "key": keys[0]}
+    foreign = await browser.http.post(path, data=sent, headers={"Origin": "https://evil.example"})
+
+    assert (foreign.status_code, await shown(service, event)) == (403, keys)
