@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.queues import picture
+from holdfast.events.queues.model import GetQueue
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
+from holdfast.kit.caller import person
+from holdfast.kit.problems import NOT_FOUND, Problem
 from tests.accounts.browser import token
 from tests.events.console.scene import Desk, desk, hidden
 from tests.support import Client, Service, running
@@ -147,6 +151,18 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
     assert all(each.text == none.text for each in (*shown, *changed))
     assert "Secret sale" not in await at.page("/console/queues")
     assert await queues(at.bob) == [theirs]
+
+
+async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(service: Service) -> None:
+    at = await desk(service)
+    theirs = await at.bob.create_queue()
+
+    with pytest.raises(Problem) as refused:
+        await service.database.read(
+            lambda reader: picture.look(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
+        )
+
+    assert refused.value.type is NOT_FOUND
 
 
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
