@@ -1,7 +1,6 @@
 """CSV as text: rows out of it, each cell checked, and rows into it.
 
-Spreadsheet programs run a cell that looks like a formula. Such a cell is written with an apostrophe before it, which is
-removed when it is read.
+The apostrophe that is written before a cell that looks like a formula is removed when the cell is read.
 """
 
 import csv
@@ -12,29 +11,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.inventory.spreadsheets.model import MOST_ROWS, Refused
+from holdfast.kit.cells import as_csv, original
 from holdfast.kit.command import sound
 from holdfast.kit.problems import invalid
 from holdfast.kit.validation import misfit
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
-"""How a cell begins that may be run: the last four are the full-width forms of the first four."""
-
 
 def written(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A spreadsheet with a line of column names."""
-    text = io.StringIO()
-    writer = csv.writer(text)  # ends lines as RFC 4180 does, and so quotes both characters inside a cell
-    writer.writerow(columns)
-    writer.writerows([_shown(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def _shown(cell: Any) -> Any:
-    if cell is None:
-        return ""
-    return f"'{cell}" if isinstance(cell, str) and cell.lstrip("'").startswith(FORMULA) else cell
+    return as_csv([columns, *rows])
 
 
 def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Refused]]:
@@ -69,14 +56,9 @@ def read(text: str, kind: type[R]) -> tuple[list[tuple[int, R]], list[Refused]]:
 def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
     if len(cells) != len(columns):
         raise ValueError(f"has {len(cells)} cells under {len(columns)} columns")
-    values = {name: _read(cell) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
+    values = {name: original(cell.strip()) for name, cell in zip(columns, cells, strict=True) if cell.strip()}
     try:
         return sound(msgspec.convert(values, kind, strict=False))
     except msgspec.ValidationError as error:
         place, message = misfit(error, kind, values)
         raise ValueError(f"{place.removeprefix('.')}: {message}" if place else message) from error
-
-
-def _read(cell: str) -> str:
-    cell = cell.strip()
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell

@@ -1,0 +1,59 @@
+// Brings the parts of a page that are marked as live up to date, without reloading it.
+"use strict";
+
+const OFTEN = 2_000;
+const ANNOUNCED = 60_000;
+let timer;
+let announcedAt = Date.now();
+
+function show(fresh) {
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const next = fresh.getElementById(part.id);
+    if (!next || next.innerHTML === part.innerHTML) continue;
+    const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+    const before = part.querySelector("p")?.textContent;
+    part.replaceChildren(...next.childNodes);
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    // Screen readers are told the first paragraph of the part when it changes, once a minute at most.
+    const after = part.querySelector("p")?.textContent;
+    if (after && after !== before && Date.now() - announcedAt > ANNOUNCED) say(after);
+  }
+}
+
+function say(text) {
+  const said = document.querySelector("[data-says]");
+  said.textContent = text;
+  said.classList.toggle("unseen", text !== lost());
+  announcedAt = Date.now();
+}
+
+function lost() {
+  return document.querySelector("[data-live]").dataset.lost;
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  const began = performance.now();
+  try {
+    const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
+    if (answer.type === "opaqueredirect") {
+      location.reload(); // signed out meanwhile: the same request again, and the browser follows
+      return;
+    }
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (document.querySelector("[data-says]").textContent === lost()) say("");
+    show(fresh);
+  } catch {
+    say(lost());
+  }
+  // A search among very many takes long. It is not asked all the time.
+  if (!document.hidden) timer = setTimeout(refresh, Math.max(OFTEN, 10 * (performance.now() - began)));
+}
+
+for (const each of document.querySelectorAll("[data-reload]")) each.hidden = true;
+timer = setTimeout(refresh, OFTEN);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) clearTimeout(timer);
+  else refresh();
+});

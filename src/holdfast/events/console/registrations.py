@@ -1,0 +1,86 @@
+"""The registrations of one event: a list that brings itself up to date, with a search and filters."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.paths import id_of
+from holdfast.events.registrations import search
+from holdfast.events.registrations.search import Part, SearchRegistrations
+from holdfast.events.site import SITE
+from holdfast.kit.command import check
+from holdfast.kit.handler import Reply, Request, read_query
+from holdfast.kit.modes import read
+from holdfast.kit.operation import Operation
+from holdfast.kit.runner import Run, Runner
+
+SEARCH = Operation("search_registrations", None, read(search.search))
+OPERATIONS = (SEARCH,)
+"""It has no route and no tool of its own."""
+
+NOTICES = ("removed",)
+
+
+def list_path(event_id: int | str) -> str:
+    """The path of the registrations of an event."""
+    return f"{HOME}/events/{event_id}/registrations"
+
+
+def adding_path(event_id: int | str) -> str:
+    """The path of the form that registers somebody for an event."""
+    return f"{HOME}/events/{event_id}/add-registration"
+
+
+class RegistrationsPage:
+    """Answers requests for the list of the registrations of an event."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._search: Run = runner[SEARCH]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(list_path("{event_id}"), "registrations", self.list),
+            *SITE.assets("console/live.js"),
+        ]
+
+    async def list(self, session: Session, request: Request) -> Reply:
+        """List registrations, the newest first; those who wait in their order."""
+        asked = read_query(request.query)
+        command = searched(request, asked)
+        part: Part = await self._search(organizer(session), command)
+        return self._console.page(
+            session,
+            request,
+            "registrations.html",
+            event=part.event,
+            registrations=part.registrations,
+            asked=command,
+            path=list_path(part.event.id),
+            adding=adding_path(part.event.id),
+            kept=urlencode(kept(command)),
+            more=urlencode({**kept(command), "after": part.more}) if part.more else None,
+            notice=asked.get("done") if asked.get("done") in NOTICES else None,
+        )
+
+
+def searched(request: Request, asked: Mapping[str, str]) -> SearchRegistrations:
+    """What the address of a page asks for. Raises `not_found`, and `validation_failed`."""
+    fields: dict[str, Any] = {
+        "event_id": id_of(request.scope["path_params"]["event_id"]),
+        "state": asked.get("state") or None,
+        "text": asked.get("q", "").strip() or None,
+        "after": asked.get("after") or None,
+    }
+    command = check(SearchRegistrations, fields)
+    return msgspec.structs.replace(command, newest_first=command.state != "waitlisted")
+
+
+def kept(command: SearchRegistrations) -> dict[str, str]:
+    """The search and the filter, for the address of another page."""
+    return {name: value for name, value in (("state", command.state), ("q", command.text)) if value}

@@ -1,0 +1,189 @@
+"""What the organizer's pages show of the registrations of one event: all states, searched, a part at a time.
+
+A part ends at a registration, and the next one begins there. So the last of a million costs as much as the first.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Annotated, Literal, LiteralString
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.events.ids import EventId
+from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.registrations.sql import NAME
+from holdfast.events.resources import Reader
+from holdfast.events.users.model import PublicId, canonical
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Command
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+
+State = Literal["registered", "waitlisted", "pending", "rejected"]
+MOST = 5_000
+"""The most registrations of one part."""
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class SearchRegistrations(Command):
+    """Asks for a part of the registrations of an event.
+
+    text     what the address or the name contains
+    after    the `key` of the registration after which the part begins
+    """
+
+    event_id: EventId
+    state: State | None = None
+    text: Annotated[str, Meta(max_length=254)] | None = None
+    user_id: PublicId | None = None
+    newest_first: bool = True
+    after: Annotated[str, Meta(pattern=r"^[0-9]{1,16}-[0-9]{1,18}$(?!\n)")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+
+
+class Head(Struct, frozen=True):
+    """The event that the registrations are for. `is_open`: whether it takes registrations, full or not."""
+
+    id: int
+    organizer_id: int
+    title: str
+    datetime: dt.datetime
+    timezone: str | None
+    currency: str
+    pricing_mode: str
+    capacity: int
+    waitinglist_capacity: int
+    registered_count: int
+    waitlisted_count: int
+    cancelled_at: dt.datetime | None
+    is_open: bool
+
+    @property
+    def has_free_seat(self) -> bool:
+        return self.registered_count < self.capacity
+
+    @property
+    def is_full(self) -> bool:
+        return not self.has_free_seat and self.waitlisted_count >= self.waitinglist_capacity
+
+
+class Shown(Struct, frozen=True):
+    """A registration as the organizer sees it.
+
+    email    None of somebody whose data was erased
+    place    on the waiting list: 1 is the first; 0 without one
+    """
+
+    user_id: str
+    email: str | None
+    name: str | None
+    status: State
+    reason: str | None
+    amount_paid: int
+    notify: bool
+    received_at: dt.datetime
+    arrival: int
+    place: int
+
+    @property
+    def key(self) -> str:
+        """Where it stands in the order of arrival."""
+        return f"{(self.received_at - _EPOCH) // dt.timedelta(microseconds=1)}-{self.arrival}"
+
+
+class Part(Struct, frozen=True):
+    """A part of the registrations. `more`: where the next part begins; None after the last."""
+
+    event: Head
+    registrations: list[Shown]
+    more: str | None
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def search(reader: Reader, caller: Caller, command: SearchRegistrations) -> Part:
+    """Read a part of the registrations of an event. A whole address finds its owner alone, if it is registered."""
+    head = await reader.row(Head, HEAD, {"id": command.event_id})
+    if head is None or not caller.may_access(head.organizer_id):
+        raise REFUSALS["forbidden" if head else "not_found"](command.event_id)
+    text = canonical(command.text or "")
+    rows: list[Shown] = []
+    if "@" in text:
+        rows = await _find(reader, caller, command, "and users.email = %(text)s", text)
+    if not rows:
+        rows = await _find(reader, caller, command, CONTAINS if text else "", text)
+    part = rows[: command.limit]
+    return Part(head, part, part[-1].key if len(rows) > command.limit else None)
+
+
+HEAD: LiteralString = """
+    select id, organizer_id, title, datetime, timezone, currency, pricing_mode, capacity, waitinglist_capacity,
+           registered_count, waitlisted_count, cancelled_at, cancelled_at is null and datetime > now() as is_open
+      from events where id = %(id)s
+"""
+
+CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(lower({NAME}), %(text)s) > 0)"
+
+STATES: Mapping[State | None, LiteralString] = {
+    None: "",
+    "registered": "and registrations.status = 'registered'",
+    "waitlisted": "and registrations.status = 'waitlisted'",
+    "pending": "and registrations.status = 'pending'",
+    "rejected": "and registrations.status = 'rejected'",
+}
+
+FOUND: LiteralString = f"""
+    select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
+           registrations.amount_paid, registrations.notify, registrations.received_at, registrations.arrival
+      from registrations
+     cross join (select %(seen_by)s::bigint as seen_by) as reader
+      join users on users.id = registrations.user_id
+     where registrations.event_id = %(event_id)s
+"""
+
+PLACED: LiteralString = """
+    -- Each of those who wait counts only the people between the one before it in this part and itself.
+    select user_id, email, name, status, reason, amount_paid, notify, received_at, arrival,
+           case when status = 'waitlisted' then (sum(people_between.number)
+                over (partition by status order by received_at, arrival))::bigint else 0 end as place
+      from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
+                   lag(arrival, 1, 0::bigint) over line as last_arrival
+              from found window line as (partition by status order by received_at, arrival)) as found
+     cross join lateral (select count(*) as number from registrations as others
+                          where found.status = 'waitlisted' and others.status = 'waitlisted'
+                            and others.event_id = %(event_id)s
+                            and (others.received_at, others.arrival) > (last_received_at, last_arrival)
+                            and (others.received_at, others.arrival) <= (found.received_at, found.arrival))
+           as people_between
+"""
+
+
+async def _find(
+    reader: Reader, caller: Caller, command: SearchRegistrations, contains: LiteralString, text: str
+) -> list[Shown]:
+    """One registration more than the part has, if there are more."""
+    of_one: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
+    after: LiteralString = ""
+    if command.after and command.newest_first:
+        after = "and (registrations.received_at, registrations.arrival) < (%(received_at)s, %(arrival)s)"
+    elif command.after:
+        after = "and (registrations.received_at, registrations.arrival) > (%(received_at)s, %(arrival)s)"
+    order: LiteralString = "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
+    moment, _, arrival = (command.after or "0-0").partition("-")
+    return await reader.rows(
+        Shown,
+        f"""
+        with found as (
+            {FOUND} {STATES[command.state]} {of_one} {contains} {after}
+             order by {order} limit %(limit)s)
+        {PLACED} order by {order}
+        """,
+        {
+            **msgspec.structs.asdict(command),
+            "seen_by": caller.tenant_id,
+            "text": text,
+            "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
+            "arrival": int(arrival),
+            "limit": command.limit + 1,
+        },
+    )

@@ -1,0 +1,173 @@
+"""In Chromium an organizer watches registrations arrive, and adds, moves and removes people."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, expect
+
+from holdfast.events.settings import Settings
+from tests.browser.registering import Stage, Watch, staged, violations
+from tests.events.console.organizing import signed_in
+from tests.events.people.scene import sign_up
+from tests.support import Client
+
+LONG = "Life drawing with a live model " + "W" * 60
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings) as stage:
+        yield stage
+
+
+async def entered(stage: Stage, context: BrowserContext) -> Client:
+    """An organizer who is signed in in a browser."""
+    ada, browser = await signed_in(stage.service)
+    for name, value in browser.http.cookies.items():
+        await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
+    return ada
+
+
+async def test_registrations_made_elsewhere_appear_without_a_reload(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context()
+    watch = Watch(context)
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(stage.service, event, "ann")
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+    loads: list[str] = []
+    page.on("load", lambda loaded: loads.append(loaded.url))
+    await page.get_by_role("link", name="ann@example.com").focus()
+
+    await sign_up(stage.service, event, "bob")
+
+    await expect(page.get_by_role("listitem").first).to_contain_text("bob@example.com")
+    await expect(page.get_by_role("listitem").first).to_contain_text("Waiting list, place 1")
+    await expect(page.get_by_text("1 of 5 places on the waiting list taken")).to_be_visible()
+    await expect(page.get_by_role("link", name="ann@example.com")).to_be_focused()
+    await expect(page.get_by_role("link", name="Reload")).to_be_hidden()
+    assert await violations(page) == []
+    assert loads == []
+    assert watch.failures == []
+    assert watch.hosts == {stage.base_url.split("/")[2]}
+
+
+async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context()
+    ada = await entered(stage, context)
+    event = await ada.create_event()
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+
+    await context.set_offline(True)
+
+    lost = page.get_by_role("status").get_by_text("The list could not be brought up to date.")
+    await expect(page.get_by_role("status")).to_have_text(
+        "The list could not be brought up to date. It is tried again."
+    )
+    await expect(page.get_by_role("status")).not_to_have_class("unseen")
+    await context.set_offline(False)
+    await sign_up(stage.service, event, "ann")
+    await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
+    await expect(lost).to_be_hidden()
+
+
+async def test_who_was_signed_out_elsewhere_is_asked_to_sign_in(chromium: Browser, stage: Stage) -> None:
+    context = await chromium.new_context()
+    ada = await entered(stage, context)
+    event = await ada.create_event()
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
+
+    await context.clear_cookies()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
+async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stage, scripts: bool) -> None:
+    context = await chromium.new_context(java_script_enabled=scripts)
+    watch = Watch(context)
+    ada = await entered(stage, context)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=5)
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console")
+
+    await page.get_by_role("link", name="Registrations for Life drawing").click()
+    await page.get_by_role("link", name="Add somebody").click()
+    await page.get_by_label("E-mail address").fill("ann@example.com")
+    await page.get_by_role("button", name="Register").click()
+    await expect(page.get_by_text("Pending", exact=True)).to_be_visible()
+    await stage.service.settle()
+    if not scripts:
+        await page.reload()
+    await expect(page.get_by_text("Seat", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="Move to the waiting list").click()
+    await expect(page.get_by_text("Waiting list, place 1")).to_be_visible()
+    await page.get_by_role("button", name="Give a seat").click()
+    await expect(page.get_by_text("Seat", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="Remove").click()
+    await expect(page.get_by_role("status").first).to_have_text("The registration is removed.")
+    await expect(page.get_by_text("Nobody is registered yet.")).to_be_visible()
+    await sign_up(stage.service, event, "bob", "cleo")
+    if scripts:
+        await expect(page.get_by_role("link", name="cleo@example.com")).to_be_visible()
+    else:
+        await page.get_by_role("link", name="Reload").click()
+    await page.get_by_label("Address or name").fill("bob")
+    await page.get_by_label("Address or name").press("Enter")
+
+    await expect(page.get_by_role("listitem")).to_have_count(1)
+    async with page.expect_download() as download:
+        await page.get_by_role("link", name="Export as CSV").click()
+    file = await download.value
+    assert file.suggested_filename == f"registrations-{event['id']}.csv"
+    assert b"bob@example.com" in (await file.path()).read_bytes()
+    assert watch.failures == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "language"),
+    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
+)
+async def test_every_page_is_accessible_and_fits(
+    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+) -> None:
+    context = await chromium.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 800}, locale="de-DE" if language == "de" else "en-US"
+    )
+    ada = await entered(stage, context)
+    event = await ada.create_event(
+        title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"
+    )
+    for each in ("ann", "l" * 60, "cleo", "dan"):
+        await ada.register(event["id"], email=f"{each}@example.com")
+    await stage.service.run_sql("update registrations set name = %(name)s", name="Wolfeschlegelsteinhausen" * 4)
+    await stage.service.settle()
+    await stage.service.run_sql("update events set waitinglist_capacity = 2 where id = %(id)s", id=event["id"])
+    await ada.register(event["id"], email="eve@example.com")
+    page = await context.new_page()
+    path = f"{stage.base_url}/console/events/{event['id']}/registrations"
+
+    async def look(address: str) -> None:
+        await page.goto(address)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert await violations(page) == [], address
+        assert await page.evaluate("document.documentElement.lang") == language
+
+    await look(path)
+    handles = [await each.get_attribute("id") for each in await page.locator("li > a").all()]
+    for each in handles:
+        await look(f"{path}/{str(each).removeprefix('of-')}")
+    await look(path.replace("registrations", "add-registration"))
+    await page.locator("#email").fill("nobody")
+    await page.locator("#email").press("Enter")
+    await expect(page.locator("#email")).to_have_attribute("aria-invalid", "true")
+    assert await violations(page) == []
+    await look(f"{path}?q=zzz")
+    await look(f"{path}?done=removed&state=waitlisted")
+
+    assert len(handles) == 5

@@ -1,0 +1,29 @@
+"""An organizer in the console, and what a test asks of its pages."""
+
+import re
+from html import unescape
+
+import httpx2
+
+from tests.accounts.browser import Browser
+from tests.support import Client, Service
+
+PASSWORD = "correct horse battery"
+
+
+async def signed_in(service: Service, name: str = "ada", language: str = "en") -> tuple[Client, Browser]:
+    """A new organizer, with a key and at a browser in which it is signed in."""
+    email = f"{name}@example.com"
+    client = await service.organizer(
+        name=f"{name.title()} Events", email=email, password=PASSWORD, slug=f"{name}-events"
+    )
+    browser = Browser(service, language=language)
+    done = await browser.send("/sign-in", email=email, password=PASSWORD)
+    assert done.status_code == 303, done.text
+    return client, browser
+
+
+def said(page: httpx2.Response) -> str:
+    """The text of a page's main part, without tags and needless spaces."""
+    main = page.text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

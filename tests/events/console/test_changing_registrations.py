@@ -1,0 +1,232 @@
+"""Adding people by hand, moving them between seats and the waiting list, and removing them."""
+
+from typing import Any
+
+import pytest
+
+from tests.accounts.browser import Browser, token
+from tests.events.console.organizing import said, signed_in
+from tests.events.people.scene import handle_of, listed, over, sign_up
+from tests.support import Client, Service
+
+
+async def page_of(service: Service, event: dict[str, Any], name: str) -> str:
+    handle = await handle_of(service, f"{name}@example.com")
+    return f"/console/events/{event['id']}/registrations/{handle}"
+
+
+async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
+    return {each["email"].partition("@")[0]: each["status"] for each in await listed(ada, event)}
+
+
+async def test_somebody_is_added_and_told(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    done = await browser.send(
+        f"/console/events/{event['id']}/add-registration", email=" Ann@Example.com ", notify="yes"
+    )
+    pending = said(await browser.get(done.headers["location"]))
+    await service.settle()
+    seated = said(await browser.get(done.headers["location"]))
+
+    assert (done.status_code, done.headers["location"]) == (303, await page_of(service, event, "ann"))
+    assert "Pending" in pending
+    assert "Seat" in seated
+    assert "1 of 10 seats taken" in seated
+    assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
+
+
+async def test_somebody_is_added_without_a_mail(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    await browser.send(f"/console/events/{event['id']}/add-registration", email="ann@example.com")
+    await service.settle()
+
+    assert await states(ada, event) == {"ann": "registered"}
+    assert await service.run_sql("select kind from mails") == []
+    assert "No mail is sent to the person" in said(await browser.get(await page_of(service, event, "ann")))
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ann", "ann@example", "ann@exa\u202emple.com", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"]
+)
+async def test_what_is_no_address_is_said_beside_the_field(service: Service, email: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    answer = await browser.send(f"/console/events/{event['id']}/add-registration", email=email, notify="yes")
+
+    assert answer.status_code == 422
+    assert "This is not an e-mail address that mail can be sent to." in answer.text
+    assert 'aria-invalid="true"' in answer.text
+    assert await service.run_sql("select from registrations") == []
+
+
+async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    full, past, cancelled = [await ada.create_event(capacity=1) for _ in range(3)]
+    pages = [await browser.get(f"/console/events/{each['id']}/add-registration") for each in (full, past, cancelled)]
+    await sign_up(service, full, "ann")
+    await over(service, past)
+    await ada.delete(f"/api/events/{cancelled['id']}")
+
+    said_then: list[str] = []
+    for each, page in zip((full, past, cancelled), pages, strict=True):
+        answer = await browser.http.post(
+            f"/console/events/{each['id']}/add-registration", data={"token": token(page), "email": "bob@example.com"}
+        )
+        assert answer.status_code == 422, answer.text
+        said_then.append(said(answer))
+
+    assert "Every seat is taken, and the waiting list has no room." in said_then[0]
+    assert "The event is over." in said_then[1]
+    assert "The event is cancelled." in said_then[2]
+
+
+async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    before = said(await browser.get(await page_of(service, event, "ann")))
+
+    moved = await browser.send(await page_of(service, event, "ann"), do="wait")
+
+    assert "The seat goes to the first of the others who wait" in before
+    assert (moved.status_code, moved.headers["location"]) == (303, await page_of(service, event, "ann"))
+    assert await states(ada, event) == {"ann": "waitlisted", "bob": "registered"}
+    assert "Waiting list, place 1" in said(await browser.get(await page_of(service, event, "ann")))
+
+
+async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cleo")
+    assert "Every seat is taken." in said(await browser.get(await page_of(service, event, "cleo")))
+    await service.run_sql("update events set capacity = 2 where id = %(id)s", id=event["id"])
+
+    await browser.send(await page_of(service, event, "cleo"), do="seat")
+
+    assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted", "cleo": "registered"}
+
+
+async def test_a_registration_is_removed_and_its_seat_given_on(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+
+    done = await browser.send(await page_of(service, event, "ann"), do="remove")
+
+    assert done.headers["location"] == f"/console/events/{event['id']}/registrations?done=removed"
+    assert "The registration is removed." in said(await browser.get(done.headers["location"]))
+    assert await states(ada, event) == {"bob": "registered"}
+    assert ("removed", "ann@example.com") in await service.run_sql("select kind, recipient from mails")
+
+
+async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    path = await page_of(service, event, "bob")
+    await browser.send(path, do="wait")
+    form = await browser.get(path)
+    await service.run_sql("update events set capacity = 1 where id = %(id)s", id=event["id"])
+
+    answer = await browser.http.post(path, data={"token": token(form), "do": "seat"})
+
+    assert answer.status_code == 422
+    assert "This could not be done" in said(answer)
+    assert "Every seat is taken." in said(answer)
+    assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted"}
+
+
+@pytest.mark.parametrize("handle", ["aaaaaaaa", "1", "nobody%00", "..%2f.."])
+async def test_nobody_is_not_found(service: Service, handle: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    assert (await browser.get(f"/console/events/{event['id']}/registrations/{handle}")).status_code == 404
+
+
+async def everything(service: Service) -> list[Any]:
+    return await service.run_sql(
+        "select registrations::text, email from registrations join users on users.id = user_id order by arrival"
+    )
+
+
+async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple[str, dict[str, str]]]]:
+    """Somebody else in the console, an event with people, and every form that could change it."""
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    eve, browser = await signed_in(service, "eve")
+    own = await eve.create_event()
+    await sign_up(service, own, "dan")
+    ann, bob = [await page_of(service, event, each) for each in ("ann", "bob")]
+    forms = [
+        (f"/console/events/{event['id']}/add-registration", {"email": "eve@example.com", "notify": "yes"}),
+        (ann, {"do": "wait"}),
+        (ann, {"do": "remove"}),
+        (bob, {"do": "seat"}),
+        # The person of another event: the own event has no such registration.
+        (ann.replace(f"/{event['id']}/", f"/{own['id']}/"), {"do": "remove"}),
+    ]
+    return browser, own, forms
+
+
+async def test_no_form_reaches_registrations_of_another_organizer(service: Service) -> None:
+    browser, own, forms = await reached(service)
+    page = await browser.get(f"/console/events/{own['id']}/add-registration")
+    before = await everything(service)
+
+    answers = [
+        (await browser.http.post(path, data={"token": token(page), **fields})).status_code for path, fields in forms
+    ]
+
+    assert answers == [403, 403, 403, 403, 404]
+    assert await everything(service) == before
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
+)
+async def test_forms_of_other_sites_are_refused(service: Service, headers: dict[str, str]) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    path = await page_of(service, event, "ann")
+    form = await browser.get(path)
+    before = await everything(service)
+
+    adding = f"/console/events/{event['id']}/add-registration"
+    for page, fields in ((path, {"do": "remove"}), (adding, {"email": "eve@example.com"})):
+        answer = await browser.http.post(page, data={"token": token(form), **fields}, headers=headers)
+        assert answer.status_code == 403
+
+    assert await everything(service) == before
+
+
+async def test_forms_without_the_token_of_the_session_are_refused(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    _, eve = await signed_in(service, "eve")
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    path = await page_of(service, event, "ann")
+    stolen = token(await eve.get("/console"))
+    before = await everything(service)
+
+    for forged in ("", "1-2", stolen):
+        assert (await browser.http.post(path, data={"token": forged, "do": "remove"})).status_code == 403
+    assert (await Browser(service).http.post(path, data={"do": "remove"})).headers["location"].startswith("/sign-in")
+
+    assert await everything(service) == before
+
+
+async def test_a_form_that_says_nothing_changes_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+
+    assert (await browser.send(await page_of(service, event, "ann"), do="dance")).status_code == 400
+    assert await states(ada, event) == {"ann": "registered"}

@@ -1,0 +1,180 @@
+"""The list of an event's registrations: its states, its order, its parts, and its search."""
+
+import re
+
+import pytest
+
+from tests.events.console.organizing import said, signed_in
+from tests.events.people.scene import erase, handle_of, over, sign_up
+from tests.support import Service
+
+
+async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=2)
+    for each in ("ann", "bob", "cleo", "dan"):
+        await ada.register(event["id"], email=f"{each}@example.com")
+    await service.run_sql("update events set waitinglist_capacity = 2")
+    await service.settle()
+    await service.run_sql("update events set capacity = 2, waitinglist_capacity = 5 where id = %(id)s", id=event["id"])
+    await ada.register(event["id"], email="eve@example.com")
+
+    text = said(await browser.get(f"/console/events/{event['id']}/registrations"))
+
+    assert "1 of 2 seats taken · 2 of 5 places on the waiting list taken" in text
+    shown = re.findall(r"(\w+)@example.com (Seat|Waiting list, place \d|Pending|No place) ·", text)
+    assert shown == [
+        ("eve", "Pending"),
+        ("dan", "No place"),
+        ("cleo", "Waiting list, place 2"),
+        ("bob", "Waiting list, place 1"),
+        ("ann", "Seat"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("state=registered", ["ann"]),
+        ("state=waitlisted", ["bob", "cleo"]),
+        ("state=rejected", ["dan"]),
+        ("state=pending", []),
+        ("q=CLEO", ["cleo"]),
+        ("q=%20ann%40example.com%20", ["ann"]),
+        ("q=nn%40example.co", ["ann"]),
+        ("q=Bob+Ex", ["bob"]),
+        ("q=example.com&state=waitlisted", ["bob", "cleo"]),
+        ("q=%25", []),
+        ("q=_nn", []),
+    ],
+)
+async def test_the_list_is_filtered_and_searched(service: Service, query: str, found: list[str]) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=2)
+    other = await ada.create_event(title="Pottery")
+    await sign_up(service, other, "cleo", "zoe")
+    await sign_up(service, event, "ann", "bob", "cleo")
+    await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=event["id"])
+    await ada.register(event["id"], email="dan@example.com")
+    await service.run_sql("update events set waitinglist_capacity = 2 where id = %(id)s", id=event["id"])
+    await service.settle()
+
+    text = said(await browser.get(f"/console/events/{event['id']}/registrations?{query}"))
+
+    assert re.findall(r"(\w+)@example.com", text.partition("Search")[2]) == found
+    assert ("Nobody fits." in text) == (not found)
+
+
+async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=60, waitinglist_capacity=100)
+    for number in range(120):
+        await ada.register(event["id"], email=f"p{number}@example.com")
+    await service.settle()
+    path: str | None = f"/console/events/{event['id']}/registrations?q=example&state="
+    newest: list[int] = []
+    waiting: list[int] = []
+
+    while path:
+        page = await browser.get(path)
+        newest += [int(each) for each in re.findall(r"<bdi>p(\d+)@", page.text)]
+        path = following(page.text)
+    path = f"/console/events/{event['id']}/registrations?state=waitlisted"
+    while path:
+        page = await browser.get(path)
+        waiting += [int(each) for each in re.findall(r"Waiting list, place (\d+)", page.text)]
+        path = following(page.text)
+
+    assert newest == [*range(119, -1, -1)]
+    assert waiting == [*range(1, 61)]
+
+
+def following(page: str) -> str | None:
+    found = re.search(r'href="([^"]+)" rel="next"', page)
+    return found[1].replace("&amp;", "&") if found else None
+
+
+async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    await service.organizer(name="Secret Society", email="sam@example.com")
+    event = await ada.create_event()
+    await ada.register(event["id"], email="sam@example.com")
+    await service.settle()
+    path = f"/console/events/{event['id']}/registrations"
+
+    assert "sam@example.com" in said(await browser.get(path))
+    assert "Secret" not in said(await browser.get(path))
+    assert "Nobody fits." in said(await browser.get(f"{path}?q=secret"))
+
+
+async def test_erased_people_are_nobody(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    await over(service, event)
+    await erase(service)
+    path = f"/console/events/{event['id']}/registrations"
+
+    shown = said(await browser.get(path))
+
+    assert "Somebody whose data was erased Seat" in shown
+    assert "ann" not in shown.lower().replace("cannot", "")
+    for text in ("ann", "erased", "example.com"):
+        assert "Nobody fits." in said(await browser.get(f"{path}?q={text}"))
+
+
+async def test_texts_of_strangers_are_texts(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(title="<script>alert(1)</script>\u202e")
+    address = "<b>&\"'@example.com"
+    await ada.register(event["id"], email=address)
+    await service.settle()
+    await service.run_sql("update registrations set name = %(name)s", name='<img src=x onerror="alert(1)">\u202e')
+
+    one = f"registrations/{await handle_of(service, address)}"
+    for path in ("registrations", one, "add-registration", "registrations?q=%3Cscript%3E"):
+        page = await browser.get(f"/console/events/{event['id']}/{path}")
+
+        assert page.status_code == 200
+        assert "<script>" not in page.text
+        assert "<img" not in page.text
+        assert "<b>" not in page.text
+        assert "script-src 'self';" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "query", ["state=gone", "after=1", "after=9e9-1", "q=%00", f"q={'a' * 255}", "state=registered&state=pending"]
+)
+async def test_addresses_that_make_no_sense_are_refused(service: Service, query: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    assert (await browser.get(f"/console/events/{event['id']}/registrations?{query}")).status_code == 422
+
+
+async def test_the_list_of_another_organizer_is_not_shown(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(title="Secret meeting")
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    _, eve = await signed_in(service, "eve")
+
+    one = f"registrations/{await handle_of(service, 'ann@example.com')}"
+    for path in ("registrations", "registrations?q=ann", one, "add-registration"):
+        page = await eve.get(f"/console/events/{event['id']}/{path}")
+
+        assert page.status_code == 403
+        assert "Secret meeting" not in page.text
+        assert "ann@" not in page.text
+    assert (await eve.get("/console/events/999999/registrations")).status_code == 404
+
+
+async def test_the_list_is_in_german_too(service: Service) -> None:
+    ada, browser = await signed_in(service, language="de")
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+
+    text = said(await browser.get(f"/console/events/{event['id']}/registrations"))
+
+    assert "1 von 10 Plätzen " in text
+    assert "ann@example.com Ann Example Platz ·" in text

@@ -1,0 +1,116 @@
+"""The registrations of an event as a file for spreadsheet programs."""
+
+import csv
+import io
+
+import httpx2
+import pytest
+
+from holdfast.events.console import registrations_csv
+from tests.events.console.organizing import signed_in
+from tests.events.people.scene import erase, handle_of, over, sign_up
+from tests.support import Service
+
+
+def cells(file: httpx2.Response) -> list[list[str]]:
+    assert file.content.startswith(b"\xef\xbb\xbf")
+    return [*csv.reader(io.StringIO(file.content.decode("utf-8-sig"), newline=""), strict=True)]
+
+
+async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5, pricing_mode="fixed", price=1250, currency="EUR")
+    await ada.register(event["id"], email="ann@example.com", amount_paid=1000)
+    await ada.register(event["id"], email="bob@example.com")
+    await service.settle()
+    await ada.register(event["id"], email="cleo@example.com")
+    [(at,)] = await service.run_sql("select received_at from registrations order by arrival limit 1")
+
+    file = await browser.get(f"/console/events/{event['id']}/registrations.csv")
+
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    assert file.headers["content-disposition"] == f'attachment; filename="registrations-{event["id"]}.csv"'
+    assert (file.headers["x-content-type-options"], file.headers["cache-control"]) == ("nosniff", "no-store")
+    assert file.content.count(b"\r\n") == file.content.count(b"\n") == 4
+    header, ann, bob, cleo = cells(file)
+    assert header[:4] == ["E-mail address", "Name", "State", "Place on the waiting list"]
+    assert ann == [
+        *("ann@example.com", "", "Seat", "", "", "10.00", "EUR", at.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        await handle_of(service, "ann@example.com"),
+    ]
+    assert bob[2:4] == ["Waiting list", "1"]
+    assert cleo[2:4] == ["Pending", ""]
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "'=", "\uff1d"])
+async def test_no_cell_is_a_formula(service: Service, begin: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await ada.register(event["id"], email="=cmd|calc!a1@example.com")
+    await service.settle()
+    name = f'{begin}HYPERLINK("https://evil.example";"x"),\r\nb'
+    await service.run_sql("update registrations set name = %(name)s", name=name)
+
+    _, row = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+
+    assert row[:2] == ["'=cmd|calc!a1@example.com", f"'{name}"]
+
+
+async def test_the_file_has_what_the_list_shows(service: Service) -> None:
+    ada, browser = await signed_in(service, language="de")
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob", "cleo")
+
+    file = await browser.get(f"/console/events/{event['id']}/registrations.csv?state=waitlisted&q=cleo")
+
+    header, *rows = cells(file)
+    assert header[0] == "E-Mail-Adresse"
+    assert [row[:4] for row in rows] == [["cleo@example.com", "Cleo Example", "Warteliste", "2"]]
+
+
+async def test_erased_people_have_a_line_of_nobody(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    await over(service, event)
+    await erase(service)
+
+    _, row = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+
+    assert row[:3] == ["", "", "Seat"]
+
+
+async def test_a_long_file_is_written_in_parts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registrations_csv, "MOST", 3)
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=4, waitinglist_capacity=100)
+    for number in range(10):
+        await ada.register(event["id"], email=f"p{number}@example.com")
+    await service.settle()
+
+    _, *rows = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+
+    assert [row[0] for row in rows] == [f"p{number}@example.com" for number in range(10)]
+    assert [row[3] for row in rows] == ["", "", "", "", "1", "2", "3", "4", "5", "6"]
+
+
+@pytest.mark.parametrize("query", ["", "?q=ann", "?state=registered"])
+async def test_the_file_of_another_organizer_is_not_given(service: Service, query: str) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    _, eve = await signed_in(service, "eve")
+
+    file = await eve.get(f"/console/events/{event['id']}/registrations.csv{query}")
+
+    assert file.status_code == 403
+    assert "ann@" not in file.text
+
+
+async def test_only_the_signed_in_get_it(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    answer = await service.http.get(f"/console/events/{event['id']}/registrations.csv")
+
+    assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in")
