@@ -37,5 +37,20 @@ def test_a_path_keeps_the_value_it_got_first(paths: Paths[str]) -> None:
     assert paths.setdefault("/events/{id}", "another") == "/events/{id}"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_path_with_fewer_fields_is_found_whatever_came_first(order: int) -> None:
+    paths: Paths[str] = Paths()
+    for path in ["/x/{id}/{part}", "/{noun}/{id}/add", "/x/{id}/add", "/{noun}/{id}/{part}"][::order]:
+        paths.setdefault(path, path)
+
+    for asked, found in {
+        "/x/7/add": "/x/{id}/add",
+        "/x/7/y": "/x/{id}/{part}",
+        "/z/7/add": "/{noun}/{id}/add",
+        "/z/7/y": "/{noun}/{id}/{part}",
+    }.items():
+        assert paths.find(asked, asked.split("/")) == found
+
+
 def test_fields_are_named_with_the_places_of_their_parts() -> None:
     assert fields_of("/organizers/{slug}/events/{id}") == {"slug": 2, "id": 4}

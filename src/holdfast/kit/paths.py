@@ -16,7 +16,8 @@ T = TypeVar("T")
 class Paths(Generic[T]):
     """Values by path, which may have fields: `/api/events/{event_id}`. A field is one part of a path, and not empty.
 
-    A look-up takes as long for many paths as for few.
+    A look-up takes as long for many paths as for few. Of several paths that fit, the one with fewer fields is found; of
+    those with as many, the one whose fields come later.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,12 @@ class Paths(Generic[T]):
             return self._static.setdefault(path, value)
         parts = path.split("/")
         mask = tuple(not part.startswith("{") for part in parts)
-        index = self._with_fields.setdefault(len(parts), {}).setdefault(mask, {})
+        masks = self._with_fields.setdefault(len(parts), {})
+        if mask not in masks:
+            masks[mask] = {}
+            in_order = sorted(masks, key=lambda each: (sum(each), each), reverse=True)
+            masks = self._with_fields[len(parts)] = {each: masks[each] for each in in_order}
+        index = masks[mask]
         return index.setdefault(tuple(compress(parts, mask)), value)
 
     def find(self, path: str, parts: Sequence[str]) -> T | None:

@@ -12,7 +12,7 @@ from holdfast.events.images.model import Picture, sizes
 from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages.event import origin
 from holdfast.events.pages.model import PricePoint
-from holdfast.events.pages.sql import list_prices
+from holdfast.events.pages.operations import list_prices
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.caller import Caller

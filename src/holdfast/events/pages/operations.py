@@ -8,6 +8,8 @@ from holdfast.events.resources import Reader
 from holdfast.kit.caller import ADMIN, Caller
 from holdfast.kit.problems import NOT_FOUND, refuses
 
+list_prices = sql.list_prices
+
 EVENTS = 20
 """How many events a page of an organizer shows."""
 
