@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import subprocess
 from collections.abc import AsyncGenerator
 from typing import IO
 
@@ -38,6 +39,17 @@ async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
             yield
         finally:
             server.should_exit = True
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """Tell a process to end. Raises `TimeoutExpired` if it goes on, and kills it."""
+    process.terminate()
+    try:
+        process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
 
 
 def said(lines: IO[str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.kit.data_directories import User, ask, data_directory, is_running, server, started
+from tests.kit.data_directories import User, ask, is_running, server, started, used_directory
 
 SCRATCH = """
 from holdfast.kit.embedded import database_url, scratch_directory
@@ -21,7 +21,7 @@ print(database_url(directory, "scratch"), flush=True)
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    with data_directory() as directory:
+    with used_directory() as directory:
         yield directory
 
 

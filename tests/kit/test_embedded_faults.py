@@ -17,13 +17,30 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit.cluster import SUPERUSER, CannotRun, Cluster
 from holdfast.kit.embedded import database_url
-from tests.kit.data_directories import User, answers, ask, data_directory, postmaster, server, started, until
+from tests.kit.data_directories import (
+    User,
+    answers,
+    ask,
+    data_directory,
+    postmaster,
+    server,
+    started,
+    until,
+    used_directory,
+)
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
+    """Where a server has run before."""
+    with used_directory() as directory:
+        yield directory
+
+
+@pytest.fixture
+def empty() -> Iterator[Path]:
     with data_directory() as directory:
         yield directory
 
@@ -85,7 +102,7 @@ def test_a_process_that_has_got_the_number_of_a_dead_server_is_left_alone(direct
             User.end(user)
 
         assert stranger.poll() is None
-        stranger.communicate()
+        stranger.communicate(timeout=60)
         assert stranger.returncode == 0
 
 
@@ -99,29 +116,29 @@ def test_a_file_that_was_half_written_does_not_hold_up_the_next_start(directory:
         User.end(user)
 
 
-def test_a_first_start_that_was_interrupted_is_begun_again(directory: Path) -> None:
-    user = User(directory, "events")
+def test_a_first_start_that_was_interrupted_is_begun_again(empty: Path) -> None:
+    user = User(empty, "events")
     user.go()
-    until(lambda: any(directory.glob("postgres*/PG_VERSION")))
+    until(lambda: any(empty.glob("postgres*/PG_VERSION")))
     user.kill()
     user.close()
 
-    with started(directory, "events") as (second,):
+    with started(empty, "events") as (second,):
         assert ask(second.url, "select 1") == 1
         User.end(second)
-    assert [each.name for each in directory.iterdir() if each.is_dir()] == ["postgres"]
+    assert [each.name for each in empty.iterdir() if each.is_dir()] == ["postgres"]
 
 
-def test_files_that_no_server_ever_used_are_put_aside(directory: Path) -> None:
-    half = directory / "postgres"
+def test_files_that_no_server_ever_used_are_put_aside(empty: Path) -> None:
+    half = empty / "postgres"
     half.mkdir()
     (half / "PG_VERSION").write_text("18\n")
 
-    with started(directory, "events") as (user,):
+    with started(empty, "events") as (user,):
         assert ask(user.url, "select 1") == 1
         User.end(user)
 
-    [aside] = directory.glob("postgres.unfinished-*")
+    [aside] = empty.glob("postgres.unfinished-*")
     assert [each.name for each in aside.iterdir()] == ["PG_VERSION"]
 
 
@@ -139,10 +156,10 @@ def test_files_that_are_damaged_are_kept_and_the_start_says_what_is_wrong(direct
         User.end(user)
 
 
-def test_a_path_that_does_not_fit_the_socket_is_refused_in_one_line(directory: Path) -> None:
-    deep = directory / ("d" * 90)
+def test_a_path_that_does_not_fit_the_socket_is_refused_in_one_line(empty: Path) -> None:
+    deep = empty / ("d" * 90)
     with pytest.raises(CannotRun, match="has a comma"):
-        database_url(directory / "one, two", "events")
+        database_url(empty / "one, two", "events")
 
     started = subprocess.run(
         [HOLDFAST, "events", "serve", "--port", "0"],
@@ -179,10 +196,10 @@ def test_nobody_but_its_owner_reaches_the_server_and_the_service_is_no_superuser
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
-def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(directory: Path) -> None:
+def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(empty: Path) -> None:
     if subprocess.run(["unshare", "--user", "--map-user=70", "true"], check=False).returncode:
         pytest.skip("this system has no user namespaces")
-    closed = directory / "closed"
+    closed = empty / "closed"
     closed.mkdir(mode=0o700)
 
     with started(closed / "data", "events") as (user,):
@@ -192,8 +209,8 @@ def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(d
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
-def test_without_user_namespaces_a_closed_directory_is_named(directory: Path) -> None:
-    closed = directory / "closed"
+def test_without_user_namespaces_a_closed_directory_is_named(empty: Path) -> None:
+    closed = empty / "closed"
     closed.mkdir(mode=0o700)
     without = {**os.environ, "PATH": "", "HOLDFAST_DATA_DIR": str(closed / "data")}
 
@@ -205,8 +222,8 @@ def test_without_user_namespaces_a_closed_directory_is_named(directory: Path) ->
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
-def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_the_service(directory: Path) -> None:
-    cluster = Cluster(directory / "postgres", directory / "postgres.log")
+def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_the_service(empty: Path) -> None:
+    cluster = Cluster(empty / "postgres", empty / "postgres.log")
     cluster.make()
     cluster.start()
     with psycopg.connect(cluster.url(SUPERUSER, "postgres"), autocommit=True) as connection:
@@ -214,7 +231,7 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
     INVENTORY.migrate(cluster.url(SUPERUSER, "inventory"))
     cluster.stop()
 
-    with started(directory, "inventory") as (user,):
+    with started(empty, "inventory") as (user,):
         assert ask(user.url, "select user") == "holdfast"
         assert ask(user.url, "select count(*) from shops") == 0
         assert ask(user.url, "select set_config('role', 'holdfast_shop', false)") == "holdfast_shop"
@@ -228,8 +245,8 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
         User.end(user)
 
 
-def test_a_space_and_other_signs_in_the_path_do_no_harm(directory: Path) -> None:
-    with started(directory / "my data & 100%", "events") as (user,):
+def test_a_space_and_other_signs_in_the_path_do_no_harm(empty: Path) -> None:
+    with started(empty / "my data & 100%", "events") as (user,):
         assert ask(user.url, "select 1") == 1
         User.end(user)
-    shutil.rmtree(directory / "my data & 100%")
+    shutil.rmtree(empty / "my data & 100%")

@@ -1,13 +1,15 @@
 """A service tells how it is, and keeps its background work going for as long as it runs."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.keys.operations import find_callers
-from holdfast.events.resources import Database
+from holdfast.events.resources import Database, Steps
 from holdfast.kit import service as kit
+from holdfast.kit.jobs import Periodic
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
 from holdfast.kit.runner import Runner
@@ -58,6 +60,15 @@ async def test_requests_are_counted_by_operation_and_status(service: Service) ->
     assert page.headers["content-type"].startswith("text/plain")
     for operation, status in (("register_organizer", 201), ("list_events", 422)):
         assert f'holdfast_requests_total{{operation="{operation}",status="{status}"}}' in page.text
+
+
+async def test_a_service_whose_jobs_share_a_name_is_not_made(service: Service) -> None:
+    async def clean_up(_: Steps) -> int:
+        return 0
+
+    twice = (Periodic("1 * * * *", clean_up), Periodic("2 * * * *", clean_up))
+    with pytest.raises(ValueError, match="Several jobs have the name clean_up"):
+        replace(with_loops(service.database), periodic=twice)
 
 
 async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -> None:
@@ -119,3 +130,16 @@ async def test_a_service_that_fails_ends_its_background_work_too(service: Servic
 
     assert failure.group_contains(RuntimeError, match="the port is taken")
     assert ended.is_set()
+
+
+async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Service) -> None:
+    closed: list[str] = []
+
+    async def close() -> None:
+        closed.append("closed")
+
+    app = replace(with_loops(service.database), closing=(close,)).app(background=False).otherwise
+    async with app.router.lifespan_context(app):
+        assert closed == []
+
+    assert closed == ["closed"]

@@ -9,7 +9,7 @@ import pytest
 from holdfast.kit.caller import Caller, api_key
 from holdfast.kit.command import Command
 from holdfast.kit.database import Reader, Tx
-from holdfast.kit.modes import Batch, batched, single, steps
+from holdfast.kit.modes import Batch, batched, read, single, steps
 from holdfast.kit.operation import Operation
 from holdfast.kit.runner import Runner
 from holdfast.kit.steps import Concluded, Steps
@@ -66,3 +66,17 @@ async def test_an_operation_without_a_tenant_is_refused_at_start(service: Servic
 
     with pytest.raises(AssertionError, match="count_calls: row-level security needs a caller with a tenant"):
         Runner((public,), service.database)
+
+
+async def test_work_that_is_no_tenants_runs_on_the_same_connections_and_enters_none(service: Service) -> None:
+    service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
+    across = service.database.across_tenants()
+
+    async def entered(reader: Reader[Any], caller: Caller, command: Count) -> str | None:
+        return await reader.value("select nullif(current_setting('test.tenant', true), '')")
+
+    operation = Operation("say_tenant", None, read(entered))
+
+    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Count()) == "7"
+    assert await Runner((operation,), across)[operation](api_key(1, 7), Count()) is None
+    assert across.pool is service.database.pool

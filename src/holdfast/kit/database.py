@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
@@ -122,9 +123,14 @@ class Tx(Reader[R_co]):
         self.notifications.append((channel, payload))
         await self.run(f"select pg_notify('{CHANNEL}', %(notice)s)", {"notice": f"{channel} {payload}"})
 
-    async def enqueue(self, task: Task[A], arguments: A, *, delay: float = 0) -> int:
-        """Store a job for a task; return its id. It runs after this transaction has committed and `delay` seconds."""
-        stored = msgspec.json.encode(Enqueued(self._tenant, arguments)).decode()
+    async def enqueue(self, task: Task[A], arguments: A, *, delay: float = 0, tenant: int | None = None) -> int:
+        """Store a job for a task; return its id. It runs after this transaction has committed and `delay` seconds.
+
+        It is restricted to the tenant of this transaction. One that has none may name the `tenant` of the job.
+        """
+        if self._tenant is not None and tenant not in {None, self._tenant}:
+            raise ValueError("A transaction of a tenant enqueues no work of another.")
+        stored = msgspec.json.encode(Enqueued(tenant or self._tenant, arguments)).decode()
         return await self.value(ENQUEUE, {"name": task.name, "arguments": stored, "delay": delay})
 
 
@@ -153,6 +159,15 @@ class Database(Generic[R]):
     async def close(self) -> None:
         await self._receiver.close()
         await self.pool.close()
+
+    def across_tenants(self) -> "Database[R]":
+        """The same database, for work that is no tenant's, such as signing in: it is not restricted to one.
+
+        It has the connections of this one, which is opened and closed.
+        """
+        database = copy.copy(self)
+        database.tenancy = None
+        return database
 
     def _lost(self) -> None:
         """Replace the connections of the pool that were lost too, before a request gets one of them."""

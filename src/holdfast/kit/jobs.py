@@ -5,6 +5,7 @@ fails is tried again after growing pauses. A job that failed for good stays in t
 again: `holdfast events jobs`.
 """
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -67,6 +68,17 @@ class Periodic:
 
     cron: str
     run: Callable[[Steps[Any]], Awaitable[int]]
+
+    @property
+    def name(self) -> str:
+        """That of the function, which the database knows it by."""
+        return self.run.__name__
+
+
+def named_twice(jobs: Sequence[Job[Any]], periodic: Sequence[Periodic]) -> Sequence[str]:
+    """The names that several jobs have. The database knows jobs by their names, so none of them could run."""
+    names = Counter([*(job.task.name for job in jobs), *(each.name for each in periodic)])
+    return [name for name, count in names.items() if count > 1]
 
 
 def in_transaction(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], Awaitable[int]]:
@@ -149,7 +161,7 @@ def _offer(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> No
 
 
 def _schedule(app: procrastinate.App, database: Database[Any], periodic: Periodic) -> None:
-    name = periodic.run.__name__
+    name = periodic.name
 
     @app.periodic(cron=periodic.cron)
     @app.task(name=name, queueing_lock=name, pass_context=True, retry=PERIODIC_ATTEMPTS - 1)

@@ -44,4 +44,6 @@ def configure(level: str = "INFO") -> None:
     # The messages of these quote rows and arguments, and so personal data; `jobs.py` logs the jobs that fail.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger("procrastinate.worker").setLevel(logging.CRITICAL)
+    # It warns of every form that is malformed, which is answered with 400.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.access").disabled = True

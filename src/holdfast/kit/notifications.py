@@ -8,6 +8,7 @@ from typing import Any, LiteralString
 import structlog
 from psycopg import AsyncConnection
 
+from holdfast.kit.ending import end
 from holdfast.kit.pool import RETRY
 
 CHANNEL: LiteralString = "holdfast"
@@ -48,9 +49,7 @@ class Receiver:
 
     async def close(self) -> None:
         if self._receiving:
-            self._receiving.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._receiving
+            await end([self._receiving])
 
     async def _receive(self) -> None:
         while True:

@@ -36,6 +36,9 @@ ATTEMPTS = 22
 PAUSES = (30, 21_600)
 """Seconds until it is tried again, at first and at most; they double from one attempt to the next."""
 
+UNWRITTEN = "it could not be written"
+"""How the error of a mail begins that nobody could write."""
+
 PORTION = 5_000
 """Mails that one transaction deletes."""
 

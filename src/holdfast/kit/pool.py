@@ -1,5 +1,6 @@
 """A pool of connections to PostgreSQL that is full again as soon as the database is back."""
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
@@ -44,6 +45,19 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
             name=name,
             kwargs={"autocommit": True, "application_name": name, **KEEPALIVE},
         )
+
+    async def getconn(self, timeout: float | None = None) -> AsyncConnection[Any]:  # noqa: ASYNC109 - the library's
+        """As the library does, and whoever is cancelled while it waits ends, even if it got a connection just then.
+
+        The library waits by `asyncio.wait_for`, which can lose a cancellation in Python 3.11.
+        """
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
+        connection = await super().getconn(timeout)
+        if task and task.cancelling() > cancelled:
+            await self.putconn(connection)
+            raise asyncio.CancelledError
+        return connection
 
     async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
         await super().schedule_task(task, RETRY if isinstance(task, AddConnection) else delay)

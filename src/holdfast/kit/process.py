@@ -24,9 +24,10 @@ from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_file, secret_of
 from holdfast.kit.rotation import Sealed, is_anything_sealed
 from holdfast.kit.service import Service
-from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, serve
+from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, only_serving, serve
 from holdfast.kit.settings import Settings, read
 from holdfast.kit.sockets import address_of
+from holdfast.kit.steps import Steps
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])
@@ -182,16 +183,32 @@ class Product(Generic[S, R]):
 
     async def transact(self, settings: S, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
         """Run `work` in a transaction, in a process that does not serve requests."""
+        return await self.step(settings, lambda steps: steps.transact(work))
+
+    async def step(self, settings: S, work: Callable[[Steps[R]], Awaitable[T]]) -> T:
+        """Run work in steps, in a process that does not serve requests."""
         database = self.database(settings)
         await database.pool.open()
         try:
-            return await database.transact(work)
+            return await work(Steps(database))
         finally:
             await database.pool.close()
 
     def change(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
         """Run a command's work in a transaction. Raises `CannotStart`."""
         return asyncio.run(self.transact(self.ready(self.configured()), work))
+
+    def do(self, work: Callable[[Steps[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run a command's work in steps on a database that exists. Returns its result, and the place in words.
+
+        Raises `CannotStart`, also for what the work refuses.
+        """
+        settings = self.configured()
+        place = self.place(settings)
+        try:
+            return asyncio.run(self.step(self.existing(settings), work)), place
+        except Problem as problem:
+            raise CannotStart(problem.message) from problem
 
     def look(self, work: Callable[[Tx[R]], Awaitable[T]]) -> tuple[T, str]:
         """Run the work of a command that only looks: nothing is created. Returns its result, and the place in words.
@@ -206,7 +223,7 @@ class Product(Generic[S, R]):
             raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
 
     def app(self, settings: S, *, background: bool) -> ASGIApp:
-        return self.build(self.database(settings)).app(background=background)
+        return only_serving(self.build(self.database(settings)).app(background=background))
 
     def worker(self) -> ASGIApp:
         """The application of one of several worker processes."""
@@ -239,12 +256,15 @@ class Product(Generic[S, R]):
 
         async def work() -> None:
             database = self.database(settings)
+            service = self.build(database)
             await database.open()
             try:
-                async with self.build(database).background():
+                async with service.background():
                     begun()
                     await asyncio.Event().wait()
             finally:
+                for close in service.closing:
+                    await close()
                 await database.close()
 
         end_like_ctrl_c()

@@ -23,6 +23,7 @@ from holdfast.kit import outbox
 from holdfast.kit.confirmations import Confirmations
 from holdfast.kit.database import SESSION, Database, first_line
 from holdfast.kit.elsewhere import NotStarted
+from holdfast.kit.ending import end
 from holdfast.kit.mail import Envelope, Unwritable, plain
 from holdfast.kit.mailer import Broken, BrokenAtContent, Carrier, PutOff, Refused
 from holdfast.kit.notifications import notified
@@ -174,18 +175,14 @@ class _Sender:
             await self._stop(tasks, workers)
 
     async def _stop(self, tasks: list[asyncio.Task[None]], workers: list[asyncio.Task[None]]) -> None:
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(tasks)
         self._stopping = True
         while not self._written.empty():
             self._written.get_nowait()
         for _ in workers:
             self._written.put_nowait(None)
         _, late = await asyncio.wait(workers, timeout=GOODBYE_SECONDS)
-        for each in late:
-            each.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await end(late)
 
     async def _feed(self) -> None:
         """Write the mails that are due, and hand them to the connections."""
@@ -220,7 +217,7 @@ class _Sender:
                 return [each for mail in mails for each in await self._write([mail])]
             [mail] = mails
             log.error("a mail could not be written", id=mail.id, kind=mail.kind, exc_info=error)
-            await self._end(Ended(mail.id, "failed", f"it could not be written: {plain(repr(error))[:500]}"))
+            await self._end(Ended(mail.id, "failed", f"{outbox.UNWRITTEN}: {plain(repr(error))[:500]}"))
             return []
         left: list[tuple[Mail, Envelope]] = []
         for mail, each in zip(mails, written, strict=True):

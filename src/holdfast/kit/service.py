@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
-import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +17,9 @@ from starlette.types import ASGIApp
 
 from holdfast.kit import mcp, metrics, rest
 from holdfast.kit.database import Database
+from holdfast.kit.ending import end
 from holdfast.kit.handler import Handler
-from holdfast.kit.jobs import Job, Periodic, work
+from holdfast.kit.jobs import Job, Periodic, named_twice, work
 from holdfast.kit.keys import Authenticate
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
@@ -60,6 +59,7 @@ class Service:
     loops          work that runs as long as the process does; any number of processes may run it
     jobs           the jobs that do the tasks which transactions enqueue
     periodic       jobs on a timetable; one of the processes runs each
+    closing        what is called when the process ends, such as to close connections to other services
     """
 
     database: Database[Any]
@@ -77,6 +77,11 @@ class Service:
     loops: Sequence[Loop] = ()
     jobs: Sequence[Job[Any]] = ()
     periodic: Sequence[Periodic] = ()
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
+
+    def __post_init__(self) -> None:
+        if names := named_twice(self.jobs, self.periodic):
+            raise ValueError(f"Several jobs have the name {', '.join(names)}; each needs a name of its own.")
 
     def app(self, *, background: bool = True) -> rest.Table:
         """The ASGI application: the table, and the other routes behind it.
@@ -90,15 +95,13 @@ class Service:
             async with contextlib.AsyncExitStack() as stack:
                 stack.push_async_callback(self.database.close)
                 stack.push_async_callback(self.limits.close)
+                for close in self.closing:
+                    stack.push_async_callback(close)
                 stack.enter_context(self.streams.closing_on_signals())
                 for cache in self.caches:
                     stack.enter_context(cache())
                 if background:
                     await stack.enter_async_context(self.background())
-                gc.freeze()  # What start-up made stays until the end: the garbage collector leaves it out.
-                gc.set_threshold(10_000, 20)
-                # Threads that render texts for pages give way to the loop ten times as soon as they do by default.
-                sys.setswitchinterval(0.0005)
                 yield
 
         async def ready(_: Request) -> Response:
@@ -156,8 +159,7 @@ class Service:
             try:
                 yield
             finally:
-                for task in tasks:
-                    task.cancel()
+                await end(tasks)
 
     async def _jobs(self, database: Database[Any]) -> None:
         await work(database, self.jobs, self.periodic)

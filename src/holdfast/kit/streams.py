@@ -50,10 +50,12 @@ class Feed(Generic[M]):
     """The latest messages of one topic.
 
     position    of the newest message; positions only rise
+    grain       processes agree on the positions that are multiples of it, and each has its own between them
     """
 
-    def __init__(self, position: int = 0, *, room: int = ROOM) -> None:
+    def __init__(self, position: int = 0, *, room: int = ROOM, grain: int = 1) -> None:
         self.position = position
+        self._grain = grain
         self._start = position
         self._room = room
         self._messages: deque[tuple[int, M, int]] = deque()
@@ -85,6 +87,10 @@ class Feed(Generic[M]):
             return None
         newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
         return [message for _, message, _ in newest_first][::-1]
+
+    def known(self, position: int) -> int:
+        """The last position, up to this one, that every process knows: a reader can continue from it anywhere."""
+        return position - position % self._grain
 
     def _wake(self) -> None:
         for wake in tuple(self._wakes.values()):

@@ -10,6 +10,7 @@ from types import TracebackType
 
 import structlog
 
+from holdfast.kit.ending import end
 from holdfast.kit.problems import Problem
 
 log = structlog.get_logger()
@@ -60,7 +61,4 @@ class Waiters:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(self._tasks.values())

@@ -1,0 +1,103 @@
+"""Connections to databases of tests, which the next test takes over: a new one costs more than most tests do.
+
+A session of PostgreSQL reads its catalogs, compiles functions and plans statements anew. One that is taken over is as
+new for who uses it: with default settings, in no transaction, without locks, listeners and tables of its own.
+"""
+
+import select
+from collections import defaultdict
+from typing import Any, LiteralString, NamedTuple, Self
+
+from psycopg import AsyncConnection
+from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
+from psycopg.pq import PGconn as Connecting
+from psycopg.pq.abc import PGconn
+
+AS_NEW: LiteralString = """
+    set session authorization default; reset all; unlisten *; select pg_advisory_unlock_all(); discard temp
+"""
+"""All that `discard all` does, but for plans, and statements that are prepared already."""
+
+MOST = 2
+"""How many are kept of those that are used in the same way: as many as a pool opens at once."""
+
+
+class _Session(NamedTuple):
+    """A session that nobody uses, with the statements that are prepared in it."""
+
+    pgconn: PGconn
+    prepared: Any
+
+
+_kept: dict[str, dict[str, list[_Session]]] = defaultdict(lambda: defaultdict(list))
+"""Sessions by their database, and by the options with which they began."""
+
+_CLOSED = Connecting.connect_start(b"host=/nowhere")
+_CLOSED.finish()
+
+
+class Kept(AsyncConnection[Any]):
+    """A connection whose session is kept when it is closed."""
+
+    _use: tuple[str, str] | None = None
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+        use = repr(options)
+        connection = None
+        while connection is None and (sessions := _kept[conninfo][use]):
+            connection = await cls._taken_over(sessions.pop())
+        if connection is None:
+            connection = await super().connect(conninfo, **options)
+        connection._use = (conninfo, use)
+        return connection
+
+    @classmethod
+    async def _taken_over(cls, session: _Session) -> Self | None:
+        """A connection of a session that was kept; None if the server has ended it."""
+        if not _is_idle(session.pgconn):
+            session.pgconn.finish()
+            return None
+        connection = cls(session.pgconn)
+        connection._prepared = session.prepared
+        await connection.set_autocommit(True)
+        await connection.execute(AS_NEW)
+        return connection
+
+    async def close(self) -> None:
+        if self._use is None or self._pipeline or self.lock.locked() or not _is_idle(self.pgconn):
+            return await super().close()
+        url, use = self._use
+        if len(sessions := _kept[url][use]) >= MOST:
+            return await super().close()
+        sessions.append(_Session(self.pgconn, self._prepared))
+        self._closed, self.pgconn = True, _CLOSED
+        return None
+
+
+def kept(url: str) -> list[int]:
+    """The process numbers of the sessions of a database that nobody uses."""
+    return [each.pgconn.backend_pid for sessions in _kept[url].values() for each in sessions]
+
+
+def end(url: str) -> None:
+    """End the sessions of a database that nobody uses."""
+    for sessions in _kept.pop(url, {}).values():
+        for each in sessions:
+            each.pgconn.finish()
+
+
+def _is_idle(pgconn: PGconn) -> bool:
+    """Whether a session waits for a statement, and its server has nothing to say, such as that it ends."""
+    return (
+        pgconn.status == ConnStatus.OK
+        and pgconn.transaction_status == TransactionStatus.IDLE
+        and pgconn.pipeline_status == PipelineStatus.OFF
+        and not _has_said_something(pgconn.socket)
+    )
+
+
+def _has_said_something(socket: int) -> bool:
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))

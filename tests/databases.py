@@ -1,0 +1,223 @@
+"""Databases of tests' own: clones of a migrated template, which are used again after tests that left only rows."""
+
+import contextlib
+import itertools
+import os
+from collections import defaultdict
+from collections.abc import Generator, Iterable
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
+
+from holdfast.kit.process import Product
+from tests import connections
+
+CLONE: LiteralString = "template {source} strategy file_copy"
+"""What a scratch database is made from. So small a database is copied in half the time as files."""
+
+USES = 50
+"""How often a database is used before it is dropped: the rows of earlier tests leave dead space."""
+
+_numbers = itertools.count(1)
+_ended: list[str] = []
+"""Databases that are to be dropped."""
+
+_returned: dict[str, list[tuple[str, int]]] = defaultdict(list)
+"""Databases that may be used again, with how often they were used, by the template that they are clones of."""
+
+_states: dict[str, "_State"] = {}
+"""What each template was like."""
+
+_renewing: dict[str, psycopg.Connection[Any]] = {}
+"""A connection to each database that may be used again, which may do everything."""
+
+
+@contextlib.contextmanager
+def template_database(server_url: str, purpose: str, product: Product[Any, Any]) -> Generator[str]:
+    """A migrated database of a service, on the server of another one, for as long as the block lasts."""
+    with scratch_database(server_url, purpose, "template template1") as url:
+        product.migrate(url)
+        # The first connection after a change of the schema writes what all others then read, those to clones too.
+        with _as_superuser(url) as connection:
+            if connection is not None:
+                _states[url] = _state(connection)
+        yield url
+        for returned, _ in _returned.pop(url, ()):
+            _end(returned)
+
+
+@contextlib.contextmanager
+def scratch_database(url: str, purpose: str, options: LiteralString = CLONE) -> Generator[str]:
+    """A database for as long as the block lasts: a clone of the one at `url`, or of a special kind."""
+    url = _created(url, purpose, options)
+    yield url
+    _end(url)
+
+
+def _created(url: str, purpose: str, options: LiteralString) -> str:
+    name = f"{purpose}_{os.getpid()}_{next(_numbers)}"
+    names = {"name": sql.Identifier(name), "source": sql.Identifier(_name(url))}
+    with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {name} " + options).format(**names))
+        # Only now: the server waits 100 ms for connections that are still closing, and by now they have closed.
+        drop_ended(connection)
+    return make_conninfo(url, dbname=name)
+
+
+def _end(url: str) -> None:
+    """Let a database be dropped."""
+    connections.end(url)
+    if renewing := _renewing.pop(url, None):
+        renewing.close()
+    _ended.append(_name(url))
+
+
+@contextlib.contextmanager
+def clone(template_url: str) -> Generator[str]:
+    """A clone of a template: a new one, or one that an earlier test has used and that is as new again."""
+    url, uses = _renewed(template_url)
+    if url is None:
+        url = _created(template_url, "test", CLONE)
+    yield url
+    if uses + 1 < USES and template_url in _states:
+        _returned[template_url].append((url, uses + 1))
+    else:
+        _end(url)
+
+
+def drop_ended(connection: psycopg.Connection[Any]) -> None:
+    """Drop the scratch databases whose blocks have ended."""
+    for name in [*_ended]:
+        # The session of a superuser may still be closing. Then the database is dropped another time.
+        with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            _ended.remove(name)
+
+
+def _renewed(template_url: str) -> tuple[str | None, int]:
+    """A used clone that is as new again, and how often it was used; None if there is none."""
+    # The one that was used last: the others are looked at when it cannot be used.
+    while _returned[template_url]:
+        url, uses = _returned[template_url].pop()
+        with contextlib.suppress(psycopg.OperationalError), _to_renew(url) as connection:
+            if _renew(connection, url, _states[template_url]):
+                return url, uses
+        _end(url)
+    return None, 0
+
+
+def _renew(connection: psycopg.Connection[Any], url: str, state: "_State") -> bool:
+    """Make a database as its template was. Returns whether that could be done by deleting rows."""
+    if _one(connection, OTHERS, connections.kept(url)) or _one(connection, SCHEMA) != state.schema:
+        return False
+    # Deletes as a replica does: without triggers, so that nothing is said, sent or refused.
+    connection.execute("set local session_replication_role = replica")
+    for table in _one(connection, state.filled):
+        connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
+    connection.execute(POSITION, [Jsonb(state.positions)])
+    return _contents(connection, state.seeded) == state.seeded
+
+
+def _state(connection: psycopg.Connection[Any]) -> "_State":
+    tables = [table for (table,) in connection.execute(TABLES).fetchall()]
+    seeded = {table: rows for table, rows in _contents(connection, tables).items() if rows}
+    looks = [
+        sql.SQL("case when exists (select from {}) then {} end").format(_identifier(table), table)
+        for table in tables
+        if table not in seeded
+    ]
+    filled = sql.SQL("select array_remove(array[{}]::text[], null)").format(sql.SQL(", ").join(looks))
+    return _State(_one(connection, SCHEMA), seeded, filled, _one(connection, POSITIONS))
+
+
+class _State(NamedTuple):
+    """What a template is like.
+
+    seeded     the contents of the tables that have rows
+    filled     tells which of the others have rows
+    positions  those of its sequences
+    """
+
+    schema: Any
+    seeded: dict[str, str]
+    filled: sql.Composed
+    positions: Any
+
+
+def _contents(connection: psycopg.Connection[Any], tables: Iterable[str]) -> dict[str, str]:
+    rows = sql.SQL("select string_agg(t::text, ' ' order by t::text) from {} t")
+    return {table: _one(connection, rows.format(_identifier(table))) for table in tables}
+
+
+def _identifier(table: str) -> sql.Identifier:
+    return sql.Identifier(*table.split("."))
+
+
+def _one(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> Any:
+    row = connection.execute(statement, values or None).fetchone()
+    assert row
+    return row[0]
+
+
+@contextlib.contextmanager
+def _to_renew(url: str) -> Generator[psycopg.Connection[Any]]:
+    """A transaction of a superuser in a database that is used time and again."""
+    if url not in _renewing:
+        _renewing[url] = psycopg.connect(_superuser(url), autocommit=True, prepare_threshold=0)
+    with _renewing[url].transaction():
+        yield _renewing[url]
+
+
+@contextlib.contextmanager
+def _as_superuser(url: str) -> Generator[psycopg.Connection[Any] | None]:
+    """A connection that may do everything; None if the server gives none."""
+    with psycopg.connect(_superuser(url)) as connection:
+        yield connection if _one(connection, "select rolsuper from pg_roles where rolname = current_user") else None
+
+
+def _superuser(url: str) -> str:
+    return url if "HOLDFAST_TEST_DATABASE_URL" in os.environ else make_conninfo(url, user="postgres")
+
+
+def _name(url: str) -> str:
+    return str(conninfo_to_dict(url).get("dbname"))
+
+
+OTHERS = """
+    select count(*) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and pid <> all(%s)
+"""
+
+TABLES = """
+    select nspname || '.' || relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+     where relkind = 'r' and nspname not in ('pg_catalog', 'information_schema')
+     order by 1
+"""
+
+# Each change of a catalog makes a new version of a row, by a transaction with another number.
+SCHEMA = """
+    select sum(hashtextextended(part, 0)) from (
+        select 'class ' || oid || xmin from pg_class union all
+        select 'column ' || attrelid || ' ' || attnum || ' ' || xmin from pg_attribute where attrelid >= 16384 union all
+        select 'default ' || oid || ' ' || xmin from pg_attrdef union all
+        select 'constraint ' || oid || ' ' || xmin from pg_constraint union all
+        select 'trigger ' || oid || ' ' || xmin from pg_trigger union all
+        select 'function ' || oid || ' ' || xmin from pg_proc where oid >= 16384 union all
+        select 'policy ' || oid || ' ' || xmin from pg_policy union all
+        select 'enum ' || oid || ' ' || xmin from pg_enum union all
+        select 'setting ' || setrole || ' ' || xmin from pg_db_role_setting
+         where setdatabase = (select oid from pg_database where datname = current_database())
+    ) as parts (part)
+"""
+
+POSITIONS = """
+    select coalesce(json_object_agg(seqrelid::int8, json_build_array(coalesce(last, seqstart), last is not null)), '{}')
+      from pg_sequence cross join lateral pg_sequence_last_value(seqrelid) as last
+"""
+
+POSITION = """
+    select setval(key::bigint::oid::regclass, (value -> 0)::bigint, (value -> 1)::boolean) from jsonb_each(%s::jsonb)
+"""
