@@ -5,6 +5,7 @@ that are used no more are removed; a test fails for both.
 """
 
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -14,23 +15,29 @@ from babel.messages.pofile import read_po, write_po
 SOURCE = Path(__file__).parents[1] / "src" / "holdfast"
 CODE = "de"
 FOLDERS = [
-    SOURCE / "kit" / "pages",
+    SOURCE / "kit",
+    SOURCE / "events",
     *sorted(each for service in ("accounts", "events", "inventory") for each in (SOURCE / service).glob("[a-z]*/")),
 ]
-"""Each noun has a catalogue of its own."""
+"""The kit and each noun have a catalogue of their own, and so has what lies beside the nouns of the events service."""
 
 METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
 OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}
-KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None}
+KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None, "said": None}
 
 
 def written(folder: Path) -> Catalog:
     """The texts in the code and the templates of a folder."""
     catalog = Catalog()
-    found = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True)
+    found = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True, directory_filter=_is_inside)
     for _, _, message, _, context in sorted(found, key=lambda each: (each[0], each[1])):
         catalog.add(message, context=context)
     return catalog
+
+
+def _is_inside(folder: str | PathLike[str]) -> bool:
+    """Whether the texts of a folder are in the catalogue of the folder around it. A noun has one of its own."""
+    return Path(folder).parent != SOURCE / "events"
 
 
 def file_of(folder: Path) -> Path:

@@ -13,7 +13,7 @@ class Caller(Struct, frozen=True):
     principal  an API key, an access token, a signed-in person, a request that a platform signed, a caller without a
                credential, or the service itself
     name       the name by which ledgers record it, and by which limits of a single caller count, such as `key 7`
-    id         of the API key or the person; 0 where there is none
+    id         of the API key, the session of the person, or the grant of the access token; 0 where there is none
     tenant_id  the organizer or shop it belongs to; None: it is unrestricted
     scopes     what it may do; None: everything its tenant may do
     """

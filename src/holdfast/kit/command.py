@@ -5,7 +5,7 @@ together. `check` reports every failing field at once, so that a caller can corr
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, cast
@@ -16,13 +16,15 @@ from msgspec.inspect import DateTimeType, DictType, IntType, ListType, Metadata,
 from msgspec.structs import FieldInfo
 
 from holdfast.kit.problems import invalid
+from holdfast.kit.said import FieldName, said, told
 from holdfast.kit.validation import misfit
 
 Errors = dict[str, list[str]]
+NOTHING_UNREAD: Mapping[str, Sequence[str]] = {}
 
 Id = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Minor = Annotated[int, Meta(ge=0, le=999_999_999_999, description="In minor units of the currency.")]
-NotBlank = Annotated[str, Meta(pattern=r"\S", extra={"noun": "a text that is not blank"})]
+NotBlank = Annotated[str, Meta(pattern=r"\S", extra={"noun": said("a text that is not blank")})]
 Timestamp = Annotated[
     datetime, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601; UTC unless it says otherwise.")
 ]
@@ -72,7 +74,7 @@ class Repeatable(Command, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=200,
-                description="A repeated call with the same key is done once.",
+                description="Calls with one key are done once.",
             ),
         ]
         | None
@@ -93,23 +95,32 @@ def broken_rules(command: Command, failed: Mapping[str, list[str]] | None = None
     return errors
 
 
-def check(kind: type[C], raw: Mapping[str, Any], ignored: Collection[str] = ()) -> C:
+def check(
+    kind: type[C],
+    raw: Mapping[str, Any],
+    ignored: Collection[str] = (),
+    unread: Mapping[str, Sequence[str]] = NOTHING_UNREAD,
+) -> C:
     """The command in `raw`, or a `validation_failed` problem naming every failing field.
 
     Null means absent, except where absent means to leave something as it is.
 
     ignored    names that are no fields of the command, and may be there all the same
+    unread     what is wrong already, by field; the values of these fields are not looked at
     """
     values: dict[str, Any] = {}
-    errors: Errors = {name: ["unknown field"] for name in raw if name not in {*kind.__struct_fields__, *ignored}}
+    errors: Errors = {name: [said("unknown field")] for name in raw if name not in {*kind.__struct_fields__, *ignored}}
+    errors |= {name: [*messages] for name, messages in unread.items()}
     for field in fields(kind):
+        if field.name in unread:
+            continue
         if raw.get(field.name) is not None or (field.name in raw and field.default is UNSET):
             try:
                 values[field.name] = read_field(field, raw[field.name])
             except ValueError as error:
-                errors[field.name] = [str(error)]
+                errors[field.name] = [told(error)]
         elif field.required:
-            errors[field.name] = ["is required"]
+            errors[field.name] = [said("is required")]
     partial = kind(**{**dict.fromkeys(errors.keys() & set(kind.__struct_fields__), UNSET), **values})
     errors |= broken_rules(partial, errors)
     if errors:
@@ -123,7 +134,9 @@ def read_field(field: FieldInfo, value: Any) -> Any:
         return sound(msgspec.convert(_complete(value, field), field.type))
     except msgspec.ValidationError as error:
         place, message = misfit(error, field.type, value)
-        raise ValueError(f"{field.name}{place} {message}" if place else message) from error
+        if place:
+            message = said("%(field)s%(place)s %(message)s", field=FieldName(field.name), place=place, message=message)
+        raise ValueError(message) from error
 
 
 @cache
@@ -199,7 +212,7 @@ def sound(value: Any) -> Any:
     """The value with its times in UTC. Raises ValueError for NUL in texts and for times that are out of range."""
     match value:
         case str() if _NUL.search(value):
-            raise ValueError("must not contain NUL characters")
+            raise ValueError(said("must not contain NUL characters"))
         case list():
             return [sound(each) for each in cast(list[Any], value)]
         case dict():
@@ -217,7 +230,7 @@ def utc(moment: datetime) -> datetime:
     """A time in UTC; by contract a time without an offset is UTC. Raises ValueError outside 1970..9000."""
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not _EARLIEST <= moment < _LATEST:
-        raise ValueError("must lie between the years 1970 and 9000")
+        raise ValueError(said("must lie between the years 1970 and 9000"))
     return moment.astimezone(UTC)
 
 

@@ -161,15 +161,20 @@ def read_query(query_string: bytes) -> dict[str, str]:
     return query
 
 
-async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str = "application/json") -> bytes:
-    """Read the whole body. A wrong type or none, a body that is too large, and one that takes too long are refused."""
+async def read_body(
+    headers: Mapping[bytes, bytes], receive: Receive, kind: str = "application/json", *, most: int = MAX_BODY
+) -> bytes:
+    """Read the whole body. A wrong type or none, a body that is too large, and one that takes too long are refused.
+
+    most    the most bytes of the body
+    """
     declared = headers.get(b"content-type")
     if declared is not None and declared.split(b";")[0].strip().lower() != kind.encode():
         raise undeclared(kind)
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 18:
         raise problems.BAD_REQUEST("Content-Length is not a number of bytes.")
-    if int(length) > MAX_BODY:
+    if int(length) > most:
         raise problems.PAYLOAD_TOO_LARGE()
     body, more = bytearray(), True
     try:
@@ -179,7 +184,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive, kind: str 
                 if message["type"] == "http.disconnect":
                     raise problems.BAD_REQUEST("The client went away before the body was complete.")
                 body += message.get("body", b"")
-                if len(body) > MAX_BODY:
+                if len(body) > most:
                     raise problems.PAYLOAD_TOO_LARGE()
                 more = message.get("more_body", False)
     except TimeoutError as error:

@@ -16,6 +16,8 @@ _TURNS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\u
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}")
 _DOMAIN = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 
+NO_ADDRESS = "Mail cannot be sent to this address: it needs a name of ASCII characters, @, and a domain."
+
 
 class NoAddress(ValueError):
     """Mail cannot be sent to this text."""
@@ -135,7 +137,16 @@ def plain(text: str) -> str:
 
     The library would decode `=?…?=`, and so find line ends that were hidden in it.
     """
-    return " ".join(_TURNS.sub("", _LINES.sub(" ", text)).replace("=?", "= ?").split())
+    return _on_one_line(text).replace("=?", "= ?")
+
+
+def lines(text: str) -> list[str]:
+    """A text for the content of a mail, line by line, without what `plain` leaves out. Empty if nothing is left."""
+    return "\n".join(_on_one_line(each) for each in text.splitlines()).strip().splitlines()
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_TURNS.sub("", _LINES.sub(" ", text)).split())
 
 
 def envelope_address(text: str) -> str:
@@ -149,7 +160,7 @@ def envelope_address(text: str) -> str:
     except UnicodeError:
         ascii_domain = ""
     if not _LOCAL.fullmatch(local) or not _DOMAIN.fullmatch(ascii_domain):
-        raise NoAddress("Mail cannot be sent to this address: it needs a name of ASCII characters, @, and a domain.")
+        raise NoAddress(NO_ADDRESS)
     return f"{local}@{ascii_domain}"
 
 

@@ -31,6 +31,7 @@ ADDS = Hints(read_only=False, destructive=False, idempotent=False)
 FETCHES = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
 SETS = Hints(read_only=False, destructive=False, idempotent=True)
 OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
+RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, open_world=True)
 REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
 
 
@@ -71,7 +72,8 @@ class Operation:
 
     @cached_property
     def takes_body(self) -> bool:
-        return self.method in {"POST", "PATCH", "PUT"}
+        """Whether requests have a body: their command has fields that the path does not give."""
+        return self.method in {"POST", "PATCH", "PUT"} and set(self.command.__struct_fields__) > {*self.path_fields}
 
     @cached_property
     def repeatable(self) -> bool:

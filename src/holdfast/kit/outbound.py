@@ -18,6 +18,7 @@ from typing import NamedTuple
 import httpx2
 
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.said import said
 
 CONNECT_SECONDS = 3
 """How long one of several addresses may take to connect."""
@@ -25,7 +26,7 @@ CONNECT_SECONDS = 3
 REDIRECTS = 3
 REDIRECTION = {301, 302, 303, 307, 308}
 
-NOT_PUBLIC = "names a host that has no public address"
+NOT_PUBLIC = said("names a host that has no public address")
 """Said of unknown names too, so that nobody learns which names the operator's own network has."""
 
 AT_ONCE = 32
@@ -87,9 +88,9 @@ class Outbound:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(url, limit, accept, redirects)
         except TimeoutError as error:
-            raise Refused(f"took longer than {self._seconds:g} seconds") from error
+            raise Refused(said("took longer than %(seconds)s seconds", seconds=f"{self._seconds:g}")) from error
         except httpx2.TransportError as error:
-            raise Refused("broke off, or is not answered as HTTP has it") from error
+            raise Refused(said("broke off, or is not answered as HTTP has it")) from error
         finally:
             self._under_way -= 1
 
@@ -100,20 +101,22 @@ class Outbound:
                 if response.status_code not in REDIRECTION:
                     return await _read(response, limit)
                 at = self._checked(response.headers.get("location", ""), at)
-        raise Refused(f"redirects more than {redirects} times" if redirects else "redirects to another address")
+        if redirects:
+            raise Refused(said("redirects more than %(most)s times", most=redirects))
+        raise Refused(said("redirects to another address"))
 
     def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
         """The parsed URL, if all that can be checked without a look-up is acceptable. Raises `Refused`."""
         try:
             parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
         except httpx2.InvalidURL as error:
-            raise Refused("is not a URL, or redirects to what is none") from error
+            raise Refused(said("is not a URL, or redirects to what is none")) from error
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise Refused("must begin with http:// or https:// and a host")
+            raise Refused(said("must begin with http:// or https:// and a host"))
         if parsed.userinfo:
-            raise Refused("must not carry a user name or password")
+            raise Refused(said("must not carry a user name or password"))
         if parsed.port is not None and parsed.port not in self._ports:
-            raise Refused("must use the default port, 80 for http or 443 for https")
+            raise Refused(said("must use the default port, 80 for http or 443 for https"))
         return parsed
 
     @asynccontextmanager
@@ -138,7 +141,7 @@ class Outbound:
                     continue
                 yield response
                 return
-        raise Refused("cannot be reached, or has no certificate to be believed")
+        raise Refused(said("cannot be reached, or has no certificate to be believed"))
 
     async def _trusted(self) -> ssl.SSLContext:
         if self._trust is None:
@@ -164,10 +167,10 @@ class Outbound:
 async def _read(response: httpx2.Response, limit: int) -> Fetched:
     """The body, counted as it arrives. Its announced length is only used to refuse it early. Raises `Refused`."""
     if response.status_code != 200:
-        raise Refused(f"is answered with status {response.status_code}")
+        raise Refused(said("is answered with status %(status)s", status=response.status_code))
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refused("is answered in compressed form, though that was not asked for")
-    too_large = Refused(f"holds more than {limit} bytes")
+        raise Refused(said("is answered in compressed form, though that was not asked for"))
+    too_large = Refused(said("holds more than %(most)s bytes", most=limit))
     if int(response.headers.get("content-length", "0")) > limit:
         raise too_large
     body = bytearray()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from holdfast.kit.said import Said, said
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -15,14 +17,17 @@ class Problem(Exception):
 
     `body()` is the error envelope: `error`, `code`, `hint`, and further members of some problems, such as `errors` or
     `retry_after` (whole seconds, also sent as the `Retry-After` header).
+
+    `errors` has the same messages for pages, which say them in the language of their reader.
     """
 
     def __init__(self, type: "ProblemType", message: str, hint: str, extra: Mapping[str, Any]) -> None:
         super().__init__(message)
         self.type = type
-        self.message = message
+        self.message = str(message)
         self.hint = hint
-        self.extra = extra
+        self.errors: Mapping[str, Sequence[str]] = extra.get("errors", {})
+        self.extra: Mapping[str, Any] = {**extra, "errors": _plain(self.errors)} if self.errors else extra
         self.allow = ""
         """With `method_not_allowed`: the methods of the Allow header."""
 
@@ -60,7 +65,7 @@ class ProblemType:
     field: str | None = None
 
     def __call__(self, message: str | None = None, *, hint: str | None = None, **extra: Any) -> Problem:
-        message = message or self.meaning
+        message = message if isinstance(message, Said) else said(message or self.meaning)
         errors = {"errors": {self.field: [message]}} if self.field else {}
         return Problem(self, message, hint or self.hint, {**errors, **extra})
 
@@ -165,6 +170,11 @@ EVERYWHERE = tuple(
     each for each in [*globals().values()] if isinstance(each, ProblemType) and each is not IDEMPOTENCY_KEY_REUSED
 )
 """The problem types every service has."""
+
+
+def _plain(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The same errors, with messages that are texts and nothing else."""
+    return {field: [*map(str, messages)] for field, messages in errors.items()}
 
 
 def invalid(errors: Mapping[str, Sequence[str]]) -> Problem:

@@ -44,8 +44,12 @@ class Signer:
         """The signature, in hexadecimal."""
         return self._signature(self.keys[0], text)
 
+    def every(self, text: str) -> list[str]:
+        """Every signature that is accepted; the first is that of `sign`."""
+        return [self._signature(key, text) for key in self.keys]
+
     def accepts(self, text: str, signature: str) -> bool:
-        return any(hmac.compare_digest(self._signature(key, text).encode(), signature.encode()) for key in self.keys)
+        return any(hmac.compare_digest(each.encode(), signature.encode()) for each in self.every(text))
 
     def _signature(self, key: bytes, text: str) -> str:
         return hmac.digest(key, text.encode(), sha256).hex()[: self.length]

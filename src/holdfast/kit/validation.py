@@ -11,22 +11,24 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from msgspec import inspect
 
+from holdfast.kit.said import FieldName, Said, marked, said
+
 LONGEST = 40
 """The most characters of a given value that a message repeats."""
 
-A_TIME = "a time such as 2030-01-31T18:00:00Z"
+A_TIME = said("a time such as 2030-01-31T18:00:00Z")
 
 _PLACE = re.compile(r" - at `\$([^`]*)`$")
 _MEMBER = re.compile(r"Object (missing required|contains unknown) field `(.+)`")
-_NOUNS: Mapping[type[inspect.Type], str] = {
-    inspect.IntType: "an integer",
-    inspect.FloatType: "a number",
-    inspect.StrType: "a string",
-    inspect.BoolType: "true or false",
+_NOUNS: Mapping[type[inspect.Type], Said] = {
+    inspect.IntType: said("an integer"),
+    inspect.FloatType: said("a number"),
+    inspect.StrType: said("a string"),
+    inspect.BoolType: said("true or false"),
     inspect.DateTimeType: A_TIME,
-    inspect.ListType: "an array",
-    inspect.DictType: "an object",
-    inspect.StructType: "an object",
+    inspect.ListType: said("an array"),
+    inspect.DictType: said("an object"),
+    inspect.StructType: said("an object"),
 }
 
 
@@ -38,7 +40,7 @@ class Misfit(NamedTuple):
     """
 
     place: str
-    message: str
+    message: Said
 
 
 class Expected(NamedTuple):
@@ -60,9 +62,15 @@ def misfit(error: msgspec.ValidationError, kind: Any, value: Any) -> Misfit:
     expected, value = _at(place, _expected(inspect.type_info(kind)), value)
     reason = _PLACE.sub("", text)
     if member := _MEMBER.fullmatch(reason):
-        verb = "needs" if member[1].startswith("missing") else "has the unknown field"
-        return Misfit(place, f"{verb} {member[2]}")
-    return Misfit(place, _broken_bound(expected, value) or f"must be {_named(expected)}, not {_shown(value)}")
+        field = FieldName(member[2])
+        if member[1].startswith("missing"):
+            return Misfit(place, said("needs %(field)s", field=field))
+        return Misfit(place, said("has the unknown field %(field)s", field=field))
+    return Misfit(
+        place,
+        _broken_bound(expected, value)
+        or said("must be %(wanted)s, not %(given)s", wanted=_named(expected), given=_shown(value)),
+    )
 
 
 def malformed(error: Exception) -> str:
@@ -107,7 +115,7 @@ def _at(place: str, expected: Expected, value: Any) -> tuple[Expected, Any]:
     return expected, value
 
 
-def _broken_bound(expected: Expected, value: Any) -> str | None:
+def _broken_bound(expected: Expected, value: Any) -> Said | None:
     """The bound that a value of the right type breaks."""
     match expected.type:
         case inspect.IntType() | inspect.FloatType() as number:
@@ -115,27 +123,32 @@ def _broken_bound(expected: Expected, value: Any) -> str | None:
             value = _number(value) if isinstance(value, str) else value
             if isinstance(value, int | float) and not isinstance(value, bool):
                 if number.ge is not None and value < number.ge:
-                    return f"must be at least {number.ge}, not {_shown(value)}"
+                    return said("must be at least %(least)s, not %(given)s", least=f"{number.ge}", given=_shown(value))
                 if number.le is not None and value > number.le:
-                    return f"must be at most {number.le}, not {_shown(value)}"
+                    return said("must be at most %(most)s, not %(given)s", most=f"{number.le}", given=_shown(value))
         case inspect.StrType(min_length=least, max_length=most) if isinstance(value, str):
-            return _broken_length(len(value), least, most, "character") or (
-                f"must be {expected.noun}" if expected.noun else None
+            few = marked("must have at least %(least)s characters, not %(length)s")
+            many = marked("must have at most %(most)s characters, not %(length)s")
+            return _broken_length(len(value), least, most, few, many) or (
+                said("must be %(wanted)s", wanted=expected.noun) if expected.noun else None
             )
         case inspect.ListType(min_length=least, max_length=most) if isinstance(value, list):
-            return _broken_length(len(cast(list[Any], value)), least, most, "item")
+            few = marked("must have at least %(least)s items, not %(length)s")
+            many = marked("must have at most %(most)s items, not %(length)s")
+            return _broken_length(len(cast(list[Any], value)), least, most, few, many)
         case inspect.DateTimeType() if isinstance(value, str):
-            return f"must be {A_TIME}"
+            return said("must be %(wanted)s", wanted=A_TIME)
         case _:
             pass
     return None
 
 
-def _broken_length(length: int, least: int | None, most: int | None, unit: str) -> str | None:
+def _broken_length(length: int, least: int | None, most: int | None, few: str, many: str) -> Said | None:
+    """What is wrong with a length. `few` and `many` are the texts for one that is too small and too large."""
     if least is not None and length < least:
-        return "must not be empty" if least == 1 else f"must have at least {least} {unit}s, not {length}"
+        return said("must not be empty") if least == 1 else said(few, least=least, length=length)
     if most is not None and length > most:
-        return f"must have at most {most} {unit}s, not {length}"
+        return said(many, most=most, length=length)
     return None
 
 
@@ -148,26 +161,26 @@ def _named(expected: Expected) -> str:
         case inspect.LiteralType(values=values):
             noun = one_of(values)
         case kind:
-            noun = expected.noun or _NOUNS.get(type(kind), "something else")
-    return f"{noun} or null" if expected.nullable else noun
+            noun = expected.noun or _NOUNS.get(type(kind), said("something else"))
+    return said("%(wanted)s or null", wanted=noun) if expected.nullable else noun
 
 
 def one_of(choices: Sequence[object]) -> str:
     """The choices, as a sentence has them."""
     *others, last = [_shown(each) for each in choices]
-    return f"{', '.join(others)} or {last}" if others else last
+    return said("%(others)s or %(last)s", others=", ".join(others), last=last) if others else last
 
 
 def _shown(value: object) -> str:
     """A given value, or what it is where it is too long."""
     match value:
         case list():
-            return "an array"
+            return said("an array")
         case dict():
-            return "an object"
+            return said("an object")
         case str() if len(value) > LONGEST:
-            return f"a string of {len(value)} characters"
+            return said("a string of %(length)s characters", length=len(value))
         case int() | float() if abs(value) >= 10**LONGEST:
-            return "a number as large as this"
+            return said("a number as large as this")
         case _:
             return json.dumps(value, ensure_ascii=False)

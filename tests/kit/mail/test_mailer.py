@@ -174,7 +174,7 @@ async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
 ) -> None:
     path, context = certificate
     known = {"smtp_security": "starttls", "smtp_username": "ada", "smtp_password": "secret"}
-    monkeypatch.setattr(mailer, "CONNECT_SECONDS", 5)
+    monkeypatch.setattr(mailer, "CONNECT_SECONDS", 2)
     with mail_server(**encrypted(context), **login("ada", "secret")) as server:
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["Broken"]
         monkeypatch.setenv("SSL_CERT_FILE", str(path))

@@ -188,7 +188,10 @@ async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_co
 async def test_no_mail_is_lost_or_sent_again_when_the_database_drops_every_connection(
     service: Service, server: Server
 ) -> None:
-    others = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> %s"
+    others = """
+        select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and usename = current_user and pid <> %s
+    """
     async with sending(service):
         with psycopg.connect(service.database.url, autocommit=True) as connection:
             for count in (0, 8, 16, 24, 32):

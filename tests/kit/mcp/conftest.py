@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.databases import scratch_database
 from tests.kit.mcp import pantry as furniture
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, opened
-from tests.support import scratch_database
 
 
 @pytest.fixture(scope="session")

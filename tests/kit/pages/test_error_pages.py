@@ -13,9 +13,10 @@ from structlog.testing import capture_logs
 from holdfast.kit.caller import Caller
 from holdfast.kit.handler import Access, Handler, Reply, Request
 from holdfast.kit.limits import Limits
+from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
-from holdfast.kit.problems import EVERYWHERE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.problems import EVERYWHERE, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from tests.kit.pages.asking import request
 from tests.support import Service
 
@@ -118,6 +119,26 @@ def test_who_has_to_wait_is_told_for_how_many_seconds(
 
         assert dict(page.headers)[b"retry-after"] == seconds.encode()
         assert f"{words} " in said(page.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("problem", "english", "german"),
+    [
+        (FOREIGN_FORM(), "That was not sent from this site.", "Das wurde nicht von dieser Seite aus gesendet."),
+        (
+            ANOTHERS_FORM(),
+            "This form was shown to somebody else.",
+            "Dieses Formular wurde jemand anderem gezeigt.",
+        ),
+        (FORBIDDEN("Event 7 belongs to another organizer."), "You may not do that.", "Das dürfen Sie nicht."),
+    ],
+)
+def test_who_is_refused_is_told_the_right_cause(site: Site, problem: Problem, english: str, german: str) -> None:
+    for language, words in (("en", english), ("de", german)):
+        page = site.refuse(problem, request((b"accept-language", language.encode())))
+
+        assert page.status == 403
+        assert f" {words} " in said(page.content.decode())
 
 
 def test_who_has_to_wait_for_an_unknown_time_is_told_to_try_again(site: Site) -> None:

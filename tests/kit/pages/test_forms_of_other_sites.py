@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages.forms import require_same_site
-from holdfast.kit.problems import FORBIDDEN, Problem
+from holdfast.kit.pages.forms import FOREIGN_FORM, require_same_site
+from holdfast.kit.problems import Problem
 from tests.kit.pages.asking import request
 
 BASE_URL = "https://events.example"
@@ -19,7 +19,7 @@ def is_let_through(*headers: tuple[bytes, bytes], base_url: str = BASE_URL) -> b
     except Problem as problem:
         refused = problem
 
-    assert refused is None or refused.type is FORBIDDEN
+    assert refused is None or refused.type is FOREIGN_FORM
     return refused is None
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages.language import ENGLISH, GERMAN, LANGUAGES, Language, language_of, named
+from holdfast.kit.pages.language import ENGLISH, GERMAN, LANGUAGES, Language, in_language, language_of, named
 from tests.kit.pages.asking import request
 
 
@@ -85,3 +85,19 @@ def test_whatever_is_asked_for_the_page_has_one_of_our_languages(header: bytes, 
 
 def test_a_stored_code_names_its_language_and_any_other_english() -> None:
     assert [named(code) for code in ("de", "en", "fr", "", None)] == [GERMAN, ENGLISH, ENGLISH, ENGLISH, ENGLISH]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (b"", "?lang=de"),
+        (b"lang=en", "?lang=de"),
+        (b"state=pending&lang=en&q=a%20b", "?state=pending&q=a%20b&lang=de"),
+        (b"language=en&&a", "?language=en&a&lang=de"),
+        (b'a=\xc3\xa9"><script>', "?a=%C3%A9%22%3E%3Cscript%3E&lang=de"),
+        (b"a=" + b"x" * 7_998, f"?a={'x' * 7_998}&lang=de"),
+        (b"a=" + b"x" * 7_999, "?lang=de"),
+    ],
+)
+def test_a_link_to_another_language_keeps_the_rest_of_the_query(query: bytes, expected: str) -> None:
+    assert in_language(query, "de") == expected

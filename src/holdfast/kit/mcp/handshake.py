@@ -176,7 +176,9 @@ class Handshake:
             listed = self._resources.lists(caller) and (changes is None or any(each.listed for each in changes))
             sent = notices(uris, listed)
             # Only the last event has the position as its id: a client that is cut off before it gets all of them again.
-            return b"".join(map(event, sent[:-1])) + b"".join(event(each, id=str(position)) for each in sent[-1:])
+            return b"".join(map(event, sent[:-1])) + b"".join(
+                event(each, id=str(feed.known(position))) for each in sent[-1:]
+            )
 
         since = feed.position
         if last:
@@ -188,7 +190,7 @@ class Handshake:
             feed,
             authenticated,
             render,
-            first=b"id: %d\nretry: %d\n%s\n" % (since, RETRY, empty),
+            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), RETRY, empty),
             since=since,
             missed=self._agents.missed,
         )

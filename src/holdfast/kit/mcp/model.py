@@ -33,7 +33,7 @@ class Document:
 class Template:
     """A resource template: the answers of a reading operation, at addresses that contain the fields of its command.
 
-    uri          such as `pool://{pool_id}/history`
+    uri          such as `pool://{pool_id}/history`; one without fields is a single resource, and listed as such
     operation    the name of a reading operation
     """
 

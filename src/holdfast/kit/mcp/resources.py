@@ -72,26 +72,27 @@ class Resources:
         )
 
     async def index(self, caller: Caller, params: rpc.Params) -> rpc.Work:
-        """The list of resources: the documents on the first page, and the pages of the catalogue."""
-        documents = [each.entry for each in self._documents.values()] if params.cursor is None else []
-        return rpc.Work(rpc.named("resources/list"), partial(self._page, caller, documents, params.cursor))
+        """The list of resources: the single ones on the first page, and the pages of the catalogue."""
+        single: list[Entry] = []
+        if params.cursor is None:
+            single += [each.entry for each in self._documents.values()]
+            single += [each.entry for each in self._families if each.is_single and caller.has(each.operation.scope)]
+        return rpc.Work(rpc.named("resources/list"), partial(self._page, caller, single, params.cursor))
 
-    async def _page(self, caller: Caller, documents: Sequence[Entry], cursor: str | None) -> rpc.Outcome:
+    async def _page(self, caller: Caller, single: Sequence[Entry], cursor: str | None) -> rpc.Outcome:
         if self._listing and self.lists(caller):
             await admit(self._listing.access, self._limits, caller)
             entries, following = await self._listing.page(caller, cursor)
-            return rpc.Outcome(
-                ResourceList(resources=[*documents, *entries], next_cursor=following or UNSET, ttl_ms=LIVE)
-            )
+            return rpc.Outcome(ResourceList(resources=[*single, *entries], next_cursor=following or UNSET, ttl_ms=LIVE))
         if cursor is not None:
             raise rpc.Fault(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
-        return rpc.Outcome(ResourceList(resources=documents))
+        return rpc.Outcome(ResourceList(resources=single))
 
     async def templates(self, caller: Caller, params: rpc.Params) -> rpc.Work:
         """The resource templates that a caller may read."""
         if params.cursor is not None:
             raise rpc.Fault(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
-        listed = [each.template for each in self._families if caller.has(each.operation.scope)]
+        listed = [each.template for each in self._families if not each.is_single and caller.has(each.operation.scope)]
         return rpc.done("resources/templates/list", TemplateList(resource_templates=listed))
 
     async def read(self, caller: Caller, params: rpc.Params) -> rpc.Work:
@@ -148,6 +149,8 @@ class Family:
 
     def __init__(self, template: Template, operation: Operation, runner: Runner) -> None:
         self.template = TemplateEntry(template.uri, template.name, template.title, template.description)
+        self.entry = Entry(template.uri, template.name, template.title, template.description)
+        self.is_single = "{" not in template.uri
         self.access = Access(operation.name, operation.scope, operation.limit)
         self.operation = operation
         self._run = runner[operation]

@@ -149,13 +149,11 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
     """A tool with all it says of itself."""
     hints = operation.tool
     assert hints
-    annotations = {
-        "title": operation.title,
-        "readOnlyHint": hints.read_only,
-        "destructiveHint": hints.destructive,
-        "idempotentHint": hints.idempotent,
-        "openWorldHint": hints.open_world,
-    }
+    annotations = {"title": operation.title, "readOnlyHint": hints.read_only}
+    if not hints.read_only:
+        # The protocol gives these two no meaning for a tool that only reads.
+        annotations |= {"destructiveHint": hints.destructive, "idempotentHint": hints.idempotent}
+    annotations["openWorldHint"] = hints.open_world
     return {
         "name": operation.name,
         # On one line: breaks are tokens too.

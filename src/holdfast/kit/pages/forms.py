@@ -11,8 +11,16 @@ from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from holdfast.kit.handler import Request, read_body
-from holdfast.kit.problems import BAD_REQUEST, FORBIDDEN
+from holdfast.kit.problems import BAD_REQUEST, ProblemType
 from holdfast.kit.secrets import Signer
+
+FOREIGN_FORM = ProblemType(
+    "foreign_form", 403, "The form was sent from another site.", "Open the page itself and use its form."
+)
+ANOTHERS_FORM = ProblemType(
+    "anothers_form", 403, "The form was shown to somebody else.", "Open the page again and send its form."
+)
+"""Why a form is refused whatever is in it. Only pages answer with these problems."""
 
 KIND = "application/x-www-form-urlencoded"
 
@@ -35,7 +43,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def require_same_site(request: Request, base_url: str) -> None:
-    """Raises `forbidden` if a browser says that a form was sent from a page of another site.
+    """Raises `foreign_form` if a browser says that a form was sent from a page of another site.
 
     A program that says neither is let through: it has no cookies of anybody, and needs a token all the same.
     """
@@ -50,7 +58,7 @@ def require_same_site(request: Request, base_url: str) -> None:
     else:
         allowed = True
     if not allowed:
-        raise FORBIDDEN("This form was sent from another site.", hint="Open the page itself and use its form.")
+        raise FOREIGN_FORM()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 from zoneinfo import ZoneInfo
 
 from babel import Locale
@@ -26,6 +26,12 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from holdfast.kit.handler import Request
 
+MOST_KEPT = 8_000
+"""The longest query that links to other languages keep."""
+
+AS_IT_IS = "!$'()*+,/:;=?@%"
+"""What a part of a query may have besides letters and digits."""
+
 _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
 
 
@@ -35,18 +41,25 @@ class Language(Struct, frozen=True):
     code     its ISO 639 code
     name     its name in itself
     chosen   whether the address asks for it, so that links go on asking
+    kept     what links to other pages have in their query besides: names and values
     """
 
     code: str
     name: str
     locale: str
     chosen: bool = False
+    kept: tuple[tuple[str, str], ...] = ()
 
     def at(self, path: str) -> str:
         """The address of another page of this site, in this language if the visitor has chosen it."""
-        if not self.chosen:
+        if not self.query:
             return path
-        return f"{path}{'&' if '?' in path else '?'}{urlencode({'lang': self.code})}"
+        return f"{path}{'&' if '?' in path else '?'}{urlencode(self.query)}"
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """What every link has in its query. A form that is sent by GET needs hidden fields for it."""
+        return (*self.kept, ("lang", self.code)) if self.chosen else self.kept
 
     def number(self, number: int) -> str:
         return _number(number, self.locale)
@@ -138,6 +151,13 @@ def language_of(request: "Request") -> Language:
     return accepted(request.headers.get(b"accept-language", b""))
 
 
+def in_language(query: bytes, code: str) -> str:
+    """The address of the same page in another language, as seen from it: with the rest of its query as it is."""
+    given = query.split(b"&") if len(query) <= MOST_KEPT else []
+    kept = [quote(each, AS_IT_IS) for each in given if each and each.partition(b"=")[0] != b"lang"]
+    return f"?{'&'.join([*kept, f'lang={code}'])}"
+
+
 def _asked(query: bytes) -> str:
     try:
         return parse_qs(query.decode("latin-1"), max_num_fields=50).get("lang", [""])[-1]
@@ -171,11 +191,6 @@ def _preferred(header: bytes) -> Language:
         if language and weight and float(weight[1]) > most:
             best, most = language, float(weight[1])
     return best
-
-
-def marked(text: str) -> str:
-    """The same text. It is in the catalogues, and is translated where it is shown."""
-    return text
 
 
 @cache

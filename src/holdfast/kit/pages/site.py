@@ -27,8 +27,8 @@ HTML = b"text/html; charset=utf-8"
 _STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
 
 _POLICY = (
-    f"default-src 'none'; style-src 'self' 'sha256-{_STYLE_HASH}'; script-src 'self'; img-src 'self'{{}}; "
-    "connect-src 'self'; form-action 'self'{}; base-uri 'none'; frame-ancestors {}"
+    f"default-src 'none'; style-src 'self' 'sha256-{_STYLE_HASH}'{{}}; script-src 'self'{{}}; img-src 'self'{{}}; "
+    "connect-src 'self'{}; form-action 'self'{}; base-uri 'none'; frame-ancestors {}"
 )
 
 
@@ -48,29 +48,61 @@ class Site(Frame):
         *,
         language: Language = ENGLISH,
         framed: bool = False,
+        ancestors: str = "",
         images: str = "",
+        styles: str = "",
+        connects: str = "",
         forms: str = "",
+        programs: str = "",
+        frames: str = "",
         headers: Sequence[Header] = (),
         **values: Any,
     ) -> Reply:
         """A page.
 
-        framed    whether other sites may show it in a frame
-        images    the origin of images that are not of this site
-        forms     where forms may lead besides this site, as `form-action` of a policy has it
+        framed       whether any site may show it in a frame
+        ancestors    the only sites that may, as `frame-ancestors` of a policy has them
+        images       the origin of images that are not of this site
+        styles       further styles that stand in the page, as `style-src` of a policy has them
+        connects     where scripts may ask besides this site, as `connect-src` of a policy has it
+        forms        where forms may lead besides this site, as `form-action` of a policy has it
+        programs     the origin of scripts that are not of this site
+        frames       the origin of what frames in the page show
         """
         content = self.render(template, language=language, framed=framed, **values)
-        security = secured(language, framed=framed, images=images, forms=forms)
+        security = secured(
+            language,
+            framed=framed,
+            ancestors=ancestors,
+            images=images,
+            styles=styles,
+            connects=connects,
+            forms=forms,
+            programs=programs,
+            frames=frames,
+        )
         return Reply(status, content.encode(), [*security, *headers], HTML)
 
-    def refuse(self, problem: Problem, request: Request, *, framed: bool = False) -> Reply:
-        """The page for a problem, in the language of the browser."""
+    def refuse(
+        self,
+        problem: Problem,
+        request: Request,
+        *,
+        framed: bool = False,
+        ancestors: str = "",
+        language: Language | None = None,
+        home: str = "/",
+    ) -> Reply:
+        """The page for a problem, in the language of the browser unless another one is given. It leads to `home`."""
         return self.page(
             "error.html",
             problem.status,
-            language=language_of(request),
+            language=language or language_of(request),
             framed=framed,
+            ancestors=ancestors,
             headers=headers_of(problem),
+            home=home,
+            query=request.query,
             problem=problem,
             request_id=problem.extra.get("request_id"),
         )
@@ -97,7 +129,7 @@ class Site(Frame):
         return [self._route(name) for name in names]
 
     def _route(self, name: str) -> Route:
-        content, media_type = self._content(name), KINDS[Path(name).suffix]
+        content, media_type = self.content(name), KINDS[Path(name).suffix]
         headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 
         async def answer(_: StarletteRequest) -> Response:
@@ -106,9 +138,10 @@ class Site(Frame):
         return Route(self.asset(name), answer)
 
 
-def redirect(address: str, *, framed: bool = False) -> Reply:
+def redirect(address: str, *, framed: bool = False, ancestors: str = "") -> Reply:
     """A redirect to another address, which the browser requests with GET."""
-    return Reply(303, headers=[*secured(framed=framed), (b"location", _encoded(address))])
+    headers = secured(framed=framed, ancestors=ancestors)
+    return Reply(303, headers=[*headers, (b"location", _encoded(address))])
 
 
 def _encoded(address: str) -> bytes:
@@ -117,11 +150,22 @@ def _encoded(address: str) -> bytes:
 
 
 def secured(
-    language: Language | None = None, *, framed: bool = False, images: str = "", forms: str = ""
+    language: Language | None = None,
+    *,
+    framed: bool = False,
+    ancestors: str = "",
+    images: str = "",
+    styles: str = "",
+    connects: str = "",
+    forms: str = "",
+    programs: str = "",
+    frames: str = "",
 ) -> list[Header]:
     """The headers of every answer for browsers. With a language, they say that the page exists in several."""
-    more = [f" {each}" if each else "" for each in (images, forms)]
-    policy = _POLICY.format(*more, "*" if framed else "'none'")
+    more = [f" {each}" if each else "" for each in (styles, programs, images, connects, forms)]
+    policy = _POLICY.format(*more, "*" if framed else ancestors or "'none'")
+    if frames:
+        policy += f"; frame-src {frames}"
     headers = [
         (b"content-security-policy", policy.encode()),
         (b"referrer-policy", b"same-origin"),
@@ -129,7 +173,8 @@ def secured(
     ]
     if language:
         headers += [(b"content-language", language.code.encode()), (b"vary", b"accept-language")]
-    return headers if framed else [*headers, (b"x-frame-options", b"DENY")]
+    # The older header can only say whether any site may.
+    return headers if framed or ancestors else [*headers, (b"x-frame-options", b"DENY")]
 
 
 def _wants_page(request: StarletteRequest) -> bool:
