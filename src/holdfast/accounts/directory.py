@@ -39,8 +39,15 @@ class Directory(Protocol):
         """The password of the account with an address; None if no account has the address."""
         ...
 
-    async def prove(self, tx: Tx[Any], email: str) -> Account:
-        """The account with an address whose owner has just proved it. It is made if there is none."""
+    async def still_has(self, tx: Tx[Any], password: Password) -> bool:
+        """Whether an account has the password that was found. If so, nobody changes it until the transaction ends."""
+        ...
+
+    async def prove(self, tx: Tx[Any], email: str) -> Account | None:
+        """The account with an address whose owner has just proved it.
+
+        It is made if there is none; None where accounts are not made by signing in.
+        """
         ...
 
     def canonical(self, email: str) -> str | None:

@@ -6,7 +6,7 @@ from functools import cache
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-_hasher = PasswordHasher()
+HASHER = PasswordHasher()
 _working = asyncio.Semaphore(2)
 """At most two at once: each takes 64 MiB and 0.1 s of a core, which other requests need."""
 
@@ -14,7 +14,7 @@ _working = asyncio.Semaphore(2)
 async def hashed(password: str) -> str:
     """The hash to be stored."""
     async with _working:
-        return await asyncio.to_thread(_hasher.hash, password)
+        return await asyncio.to_thread(HASHER.hash, password)
 
 
 async def matches(password: str, hash: str | None) -> bool:
@@ -25,11 +25,11 @@ async def matches(password: str, hash: str | None) -> bool:
 
 def _matches(password: str, hash: str | None) -> bool:
     try:
-        return _hasher.verify(hash or _no_hash(), password) and hash is not None
+        return HASHER.verify(hash or _no_hash(), password) and hash is not None
     except (VerificationError, InvalidHashError):
         return False
 
 
 @cache
 def _no_hash() -> str:
-    return _hasher.hash("nobody has this password")
+    return HASHER.hash("nobody has this password")

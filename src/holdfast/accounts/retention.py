@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.accounts.sessions import IDLE_DAYS, LONGEST_DAYS
+from holdfast.accounts.sessions import IDLE_DAYS, LONGEST_DAYS, PLATFORM_HOURS
 from holdfast.kit.database import Tx
 
 PORTION = 5_000
@@ -30,9 +30,11 @@ async def forget_sessions(tx: Tx[Any]) -> int:
             delete from sessions where id in (
                 select id from sessions
                  where seen_at < now() - make_interval(days => %(idle)s)
-                    or began_at < now() - make_interval(days => %(longest)s) limit %(portion)s)
+                    or began_at < now() - make_interval(days => %(longest)s)
+                    or (way = 'platform' and began_at < now() - make_interval(hours => %(platform)s))
+                 limit %(portion)s)
             returning 1)
         select count(*) from gone
         """,
-        {"portion": PORTION, "idle": IDLE_DAYS, "longest": LONGEST_DAYS},
+        {"portion": PORTION, "idle": IDLE_DAYS, "longest": LONGEST_DAYS, "platform": PLATFORM_HOURS},
     )

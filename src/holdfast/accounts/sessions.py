@@ -8,9 +8,9 @@ import datetime as dt
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, LiteralString
 
 from msgspec import Struct
 
@@ -24,19 +24,25 @@ from holdfast.kit.lookups import Lookups
 CHANNEL = "sessions"
 """The channel on which the end of a session is announced; the payload is the hexadecimal digest of its cookie."""
 
+ANNOUNCED = 20
+"""If more sessions end at once, all look-ups are forgotten instead of theirs alone."""
+
 IDLE_DAYS = 14
 LONGEST_DAYS = 90
 """A session ends when it was not used for so many days, and after so many days in any case."""
 
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{43}")
 
-Way = Literal["link", "password"]
+PLATFORM_HOURS = 8
+"""So long lasts a session of somebody whom a platform vouched for: who may still come in is asked again after that."""
+
+Way = Literal["link", "password", "platform"]
 
 
 class Session(Struct, frozen=True):
     """Somebody who is signed in in a browser.
 
-    way    how they signed in
+    way    how they signed in; `platform`: another service has said who they are
     """
 
     id: int
@@ -54,7 +60,7 @@ class Session(Struct, frozen=True):
     @property
     def is_proved(self) -> bool:
         """Whether this is the owner of the address: anybody could have made its account, with a password."""
-        return self.way == "link" or self.account.is_proved
+        return self.way != "password" or self.account.is_proved
 
     @property
     def caller(self) -> Caller | None:
@@ -87,8 +93,11 @@ class Sessions:
 
     async def of(self, request: Request) -> Session | None:
         """Who is signed in in the browser that sent a request."""
-        secret = request.cookies.get(self.cookie_name("session"), "")
-        return await self._kept.get(digest(secret).hex()) if _SHAPE.fullmatch(secret) else None
+        return await self.find(request.cookies.get(self.cookie_name("session"), ""))
+
+    async def find(self, secret: str) -> Session | None:
+        """The session with a secret; None for a text that is none, or no longer."""
+        return await self._kept.get(digest(secret).hex()) if is_secret(secret) else None
 
     def forgetting(self) -> AbstractContextManager[None]:
         """While the block lasts, a session that ends is forgotten as soon as that is announced."""
@@ -103,6 +112,16 @@ class Sessions:
         secure = "; Secure" if self._secure else ""
         text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return b"set-cookie", text.encode()
+
+    def framed_cookie(self, name: str, value: str, seconds: int) -> Header:
+        """The same for pages in a frame of another site. A browser keeps it for frames of that site alone.
+
+        Without https browsers let no other site have it: then the site around must be on the same host.
+        """
+        if not self._secure:
+            return self.cookie(name, value, seconds)
+        text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=None"
+        return b"set-cookie", f"{text}; Partitioned".encode()
 
     async def _look_up(self, hashes: Sequence[str]) -> Sequence[Session | None]:
         async def find(reader: Reader[Any]) -> dict[str, Session]:
@@ -123,24 +142,36 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
+def is_secret(text: str) -> bool:
+    """Whether a text looks like a secret for a cookie."""
+    return _SHAPE.fullmatch(text) is not None
+
+
 def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
 async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """The digest, id, way and account of sessions that have not ended. Those that go on are noted as used."""
+    """The digest, id, way and account of sessions that have not ended. Those that go on are noted as used.
+
+    A session that somebody else has locked is noted another time: nobody who looks waits for it.
+    """
     return await reader.tuples(
         """
         with used as (
             update sessions set seen_at = now()
-             where hash = any(%(hashes)s) and seen_at < now() - interval '1 hour'
-               and seen_at > now() - make_interval(days => %(idle)s)
-               and began_at > now() - make_interval(days => %(longest)s))
+             where id = any(array(
+                select id from sessions
+                 where hash = any(%(hashes)s) and seen_at < now() - interval '1 hour'
+                   and seen_at > now() - make_interval(days => %(idle)s)
+                   and began_at > now() - make_interval(days => %(longest)s)
+                   for update skip locked)))
         select hash, id, way, account_id from sessions
          where hash = any(%(hashes)s) and seen_at > now() - make_interval(days => %(idle)s)
            and began_at > now() - make_interval(days => %(longest)s)
+           and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform)s))
         """,
-        {"hashes": list(hashes), "idle": IDLE_DAYS, "longest": LONGEST_DAYS},
+        {"hashes": list(hashes), "idle": IDLE_DAYS, "longest": LONGEST_DAYS, "platform": PLATFORM_HOURS},
     )
 
 
@@ -173,29 +204,54 @@ async def list_open(reader: Reader[Any], account_id: int) -> list[Listed]:
 
 async def end(tx: Tx[Any], account_id: int, id: int | None = None) -> None:
     """End a session of an account; without an id all of them."""
-    ended = await tx.tuples(
+    await _announce(
+        tx,
         """
         delete from sessions where account_id = %(account_id)s and (%(id)s::bigint is null or id = %(id)s)
         returning hash
         """,
         {"account_id": account_id, "id": id},
     )
-    for (hash,) in ended:
-        await tx.notify(CHANNEL, hash.hex())
 
 
-async def end_others(tx: Tx[Any], account_id: int, id: int) -> None:
-    """End all sessions of an account except one."""
-    for (other,) in await tx.tuples(
-        "select id from sessions where account_id = %(account_id)s and id <> %(id)s",
+async def end_of(tx: Tx[Any], account_ids: Sequence[int]) -> None:
+    """End all sessions of some accounts."""
+    await _announce(tx, "delete from sessions where account_id = any(%(ids)s) returning hash", {"ids": [*account_ids]})
+
+
+async def end_others(tx: Tx[Any], account_id: int, id: int | None) -> None:
+    """End all sessions of an account except one; with None, all."""
+    await _announce(
+        tx,
+        "delete from sessions where account_id = %(account_id)s and id is distinct from %(id)s::bigint returning hash",
         {"account_id": account_id, "id": id},
-    ):
-        await end(tx, account_id, other)
+    )
+
+
+async def is_fresh(reader: Reader[Any], id: int) -> bool:
+    """Whether a session began within the last hour, by a link: then its owner has just shown that the mail arrives."""
+    return bool(
+        await reader.value(
+            """
+            select true from sessions where id = %(id)s and way = 'link' and began_at > now() - interval '1 hour'
+            """,
+            {"id": id},
+        )
+    )
+
+
+async def goes_on(tx: Tx[Any], id: int) -> bool:
+    """Whether a session has not ended. If so, nobody ends it until the transaction ends."""
+    return bool(await tx.value("select true from sessions where id = %(id)s for key share", {"id": id}))
 
 
 async def changed(tx: Tx[Any], account_id: int) -> None:
     """Announce that an account has changed: its sessions are looked up again."""
-    for (hash,) in await tx.tuples(
-        "select hash from sessions where account_id = %(account_id)s", {"account_id": account_id}
-    ):
-        await tx.notify(CHANNEL, hash.hex())
+    await _announce(tx, "select hash from sessions where account_id = %(account_id)s", {"account_id": account_id})
+
+
+async def _announce(tx: Tx[Any], hashes: LiteralString, params: Mapping[str, Any]) -> None:
+    """Tell every process to forget the sessions with the hashes that a statement returns."""
+    found = [hash.hex() for (hash,) in await tx.tuples(hashes, params)]
+    for payload in found if len(found) <= ANNOUNCED else [""]:
+        await tx.notify(CHANNEL, payload)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.accounts import sessions
 from holdfast.accounts.oauth import grants, tokens
 from holdfast.accounts.oauth.clients import insert
 from holdfast.accounts.oauth.model import Allowed, Client, Tokens
@@ -16,7 +17,8 @@ from holdfast.accounts.oauth.tokens import hashed
 from holdfast.events.product import EVENTS
 from holdfast.events.resources import Database
 from holdfast.kit.keys import digest
-from tests.support import scratch_database, unlimited
+from tests.databases import scratch_database
+from tests.support import unlimited
 
 VERIFIER = "v" * 43
 ME, THIEF = "client_me", "client_thief"
@@ -48,12 +50,13 @@ class History:
     """What was done, what should work now, and the database in which it was done."""
 
     database: Database
+    session: int
     grants: list[Grant] = field(default_factory=list[Grant])
 
     async def do(self, step: Step) -> None:
         what, choice = step
         if what == "allow":
-            allowed = Allowed(7, 7, ME, ["read_events"], "https://app.example/", hashed(VERIFIER))
+            allowed = Allowed(self.session, 7, 7, ME, ["read_events"], "https://app.example/", hashed(VERIFIER))
             self.grants.append(Grant(await self._transact(lambda tx: grants.allow(tx, allowed))))
         elif what == "end all":
             await self._transact(lambda tx: grants.end_all(tx, 7))
@@ -125,17 +128,20 @@ def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with scratch_database(template_url, "tokens") as url, asyncio.Runner() as runner:
         database = EVENTS.database(unlimited(url, tmp_path_factory.mktemp("tokens")))
 
-        async def begin() -> None:
+        async def begin() -> int:
             await database.pool.open()
             await database.transact(lambda tx: insert(tx, Client(ME, None, ["https://app.example/"])))
+            await database.transact(lambda tx: sessions.begin(tx, 7, "link", "a test"))
+            [listed] = await database.read(lambda reader: sessions.list_open(reader, 7))
+            return listed.id
 
         async def run(steps: list[Step]) -> None:
-            history = History(database)
+            history = History(database, session)
             for step in steps:
                 await history.do(step)
                 await history.check()
 
-        runner.run(begin())
+        session = runner.run(begin())
         yield lambda steps: runner.run(run(steps))
         runner.run(database.pool.close())
 

@@ -4,7 +4,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from holdfast.accounts import sessions
+from holdfast.accounts.oauth import grants
 from tests.accounts.oauth.scene import Person, Scene, action_in, signed_in, token_in, told
+from tests.accounts.races import ending
 
 
 async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
@@ -44,7 +47,7 @@ async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_aske
     query = urlencode(scene.app.query())
     english = await german.http.get(f"/oauth/authorize?{query}&lang=en")
     assert english.headers["content-language"] == "en"
-    assert f'href="/oauth/authorize?{query.replace("&", "&amp;")}&amp;lang=de"' in english.text
+    assert f'href="?{query.replace("&", "&amp;")}&amp;lang=de"' in english.text
     assert action_in(english) == f"/oauth/authorize?{query}&lang=en"
 
 
@@ -141,6 +144,17 @@ async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> 
     response = await Person(scene.service).http.post(action_in(shown), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
+    assert await scene.service.run_sql("select from oauth_grants") == []
+
+
+async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -> None:
+    query = scene.app.query()
+    async with ending(scene.service) as this:
+        await sessions.end(this.tx, scene.ada.id)
+        await grants.end_all(this.tx, scene.ada.id)
+        allowing = await this.meanwhile(scene.person.decide(query))
+
+    assert (await allowing).headers["location"].startswith("/sign-in?return_to=%2Foauth%2Fauthorize%3F")
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 

@@ -1,5 +1,6 @@
 """Sessions: listed, ended here and everywhere, and over by themselves."""
 
+import asyncio
 import re
 
 import pytest
@@ -112,6 +113,42 @@ async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.Mo
 
     assert await service.run_sql("select seen_at > now() - interval '1 minute' from sessions") == [(True,)]
     assert await service.database.transact(retention.forget_sessions) == 0
+
+
+async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 0.0)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    await service.run_sql("update sessions set seen_at = now() - interval '2 hours'")
+
+    async with service.database.transaction() as other:
+        await other.tuples("select from sessions for update")
+        async with asyncio.timeout(2):
+            assert await ann.is_signed_in()
+
+
+async def test_ending_very_many_sessions_reaches_every_process(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    async with running(settings) as one, running(settings) as other:
+        here, there = Browser(one), Browser(other)
+        for each in (here, there):
+            await each.sign_in(ANN)
+        assert await there.is_signed_in()
+        await one.run_sql(
+            "insert into sessions (hash, account_id, way, browser)"
+            " select sha256(n::text::bytea), account_id, way, browser"
+            "   from generate_series(1, 100) as n, (select * from sessions limit 1) as like_this"
+        )
+
+        await here.send("/account", session="all")
+        await other.hear()
+
+        assert not await there.is_signed_in()
+        assert await one.run_sql("select count(*) from sessions") == [(0,)]
 
 
 async def test_links_are_deleted_a_day_after_they_were_asked_for(service: Service) -> None:

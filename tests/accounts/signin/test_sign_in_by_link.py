@@ -1,6 +1,7 @@
 """A link in a mail signs in whoever asked for it: once, soon, in the same browser, and by a click."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -19,6 +20,20 @@ async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Serv
     assert asked.headers["location"] == "/sign-in?return_to=%2Faccount%3Flang%3Dde"
     assert done.headers["location"] == "/account?lang=de"
     assert ANN in (await ann.get("/account")).text
+
+
+async def test_a_page_in_another_language_leads_to_the_same_place(service: Service) -> None:
+    ann = Browser(service)
+    kept = 'href="?return_to=%2Fconsole%2Fkeys%3Foffset%3D1&amp;lang=de"'
+    page = "/sign-in?return_to=%2Fconsole%2Fkeys%3Foffset%3D1"
+
+    shown = await ann.get(page)
+    refused = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/keys?offset=1")
+    foreign = await ann.send(page, "/sign-in", email="§", return_to="//evil.example")
+
+    assert kept in shown.text
+    assert (refused.status_code, kept in refused.text) == (422, True)
+    assert 'href="?lang=de"' in foreign.text
 
 
 async def test_looking_at_a_link_changes_nothing(service: Service) -> None:
@@ -153,6 +168,18 @@ async def test_a_form_of_another_site_is_refused(service: Service) -> None:
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.test"}):
             assert (await ann.http.post(path, data=form, headers=headers)).status_code == 403
     assert not await ann.is_signed_in()
+
+
+@pytest.mark.parametrize("planted", ['"a\\015\\012Set-Cookie: session=b"', "x", "é" * 43, ""])
+async def test_a_cookie_that_somebody_else_put_into_a_browser_is_not_sent_back(service: Service, planted: str) -> None:
+    ann = Browser(service)
+    shown = await ann.get("/sign-in")
+
+    cookie = (b"Cookie", f"browser={planted}".encode("latin-1"))
+    sent = await ann.http.post("/sign-in", data={"token": token(shown), "email": ANN}, headers=[cookie])
+
+    [set_cookie] = sent.headers.get_list("set-cookie")
+    assert re.fullmatch(r"browser=[A-Za-z0-9_-]{43}; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax", set_cookie)
 
 
 async def test_a_session_that_somebody_else_put_into_a_browser_is_not_taken_over(service: Service) -> None:

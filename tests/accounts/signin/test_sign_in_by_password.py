@@ -2,6 +2,7 @@
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
+from tests.accounts.races import ending
 from tests.support import Service, running
 
 ADA = "ada@example.com"
@@ -31,6 +32,19 @@ async def test_a_wrong_password_and_an_address_without_one_get_the_same_answer(s
         answer = await browser.send("/sign-in", email=email, password="a wrong password")
         assert (answer.status_code, "do not fit together" in answer.text) == (422, True)
     assert not await browser.is_signed_in()
+
+
+async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(service: Service) -> None:
+    await ada(service)
+    thief = Browser(service)
+
+    async with ending(service) as this:
+        await this.tx.run("update users set password_hash = null")
+        await this.tx.run("delete from sessions")
+        trying = await this.meanwhile(thief.send("/sign-in", email=ADA, password=PASSWORD))
+
+    assert (await trying).status_code == 422
+    assert await service.run_sql("select from sessions") == []
 
 
 async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Settings) -> None:

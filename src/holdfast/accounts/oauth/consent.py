@@ -9,6 +9,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
+from holdfast.accounts.entrance import SIGN_IN, back_to
 from holdfast.accounts.oauth import grants, pages, redirects
 from holdfast.accounts.oauth.authorization import Answered, Asked, answer, asked, refusal
 from holdfast.accounts.oauth.clients import Clients
@@ -78,7 +79,13 @@ class ConsentPage:
         tenant_id = session.account.tenant_id
         assert tenant_id is not None
         allowed = Allowed(
-            session.account_id, tenant_id, wanted.client.id, wanted.scopes, wanted.redirect_uri, wanted.challenge
+            session.id,
+            session.account_id,
+            tenant_id,
+            wanted.client.id,
+            wanted.scopes,
+            wanted.redirect_uri,
+            wanted.challenge,
         )
         try:
             code = await self._database.transact(lambda tx: grants.allow(tx, allowed))
@@ -86,6 +93,8 @@ class ConsentPage:
             if problem.type is not INVALID_CLIENT:
                 raise
             return pages.told(self._terms.site, problem, request)
+        if code is None:
+            return redirect(back_to(SIGN_IN, request))
         return redirect(answer(self._terms, wanted, code))
 
     def _consent(self, session: Session, request: Request, wanted: Asked, status: int = 200) -> Reply:

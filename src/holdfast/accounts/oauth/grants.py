@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from holdfast.accounts import sessions
 from holdfast.accounts.oauth.model import CODE_SECONDS, Allowed
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
 from holdfast.kit import keys
@@ -24,11 +25,14 @@ ANNOUNCED = 20
 PORTION = 5_000
 
 
-async def allow(tx: Tx[Any], allowed: Allowed) -> str:
+async def allow(tx: Tx[Any], allowed: Allowed) -> str | None:
     """Store that somebody allows something. Returns the code for the client, of which only the hash is stored.
 
-    Raises `invalid_client` if the client was deleted meanwhile.
+    Returns None if the session has ended. Raises `invalid_client` if the client was deleted meanwhile.
     """
+    # Who ends all sessions, and then all that was allowed, also ends what is being allowed at this moment.
+    if not await sessions.goes_on(tx, allowed.session_id):
+        return None
     code = f"{CODE}{secrets.token_urlsafe(32)}"
     granted = await tx.value(
         """
@@ -90,6 +94,12 @@ async def end_all(tx: Tx[Any], account_id: int, reason: Reason = "disconnected")
     )
     await end(tx, [id for (id,) in rows], reason)
     return len(rows)
+
+
+async def goes_on(tx: Tx[Any], id: int) -> bool:
+    """Whether a grant has not ended. If so, nobody ends it until the transaction ends."""
+    found = await tx.value("select ended_at is null from oauth_grants where id = %(id)s for share", {"id": id})
+    return bool(found)
 
 
 async def forget_grants(tx: Tx[Any]) -> int:

@@ -70,12 +70,14 @@ def client(id: str, metadata: Mapping[str, Any], refusal: ProblemType) -> Client
 class Allowed(Struct, frozen=True):
     """What somebody allows a client.
 
+    session_id      in which it is allowed
     account_id      who allows it
     tenant_id       for whom the client will act
     redirect_uri    where the code is sent
     challenge       the hash of the verifier that the client will show for the code
     """
 
+    session_id: int
     account_id: int
     tenant_id: int
     client_id: str

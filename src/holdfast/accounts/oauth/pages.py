@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from holdfast.accounts.door import SIGN_IN, back_to
+from holdfast.accounts.entrance import SIGN_IN, back_to
 from holdfast.accounts.oauth import redirects
 from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
 from holdfast.accounts.oauth.terms import AUTHORIZE
 from holdfast.accounts.sessions import Session
 from holdfast.kit.handler import Reply, Request, headers_of, read_query
-from holdfast.kit.pages.language import LANGUAGES, language_of
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site
 from holdfast.kit.problems import Problem
 
@@ -30,9 +30,7 @@ def action(request: Request) -> str:
 
 def page(site: Site, template: str, status: int, request: Request, **values: Any) -> Reply:
     """A page. Links to it in other languages keep what is asked for."""
-    language = language_of(request)
-    others = {code: in_language(request.query, code) for code in LANGUAGES if code != language.code}
-    return site.page(template, status, language=language, others=others, **values)
+    return site.page(template, status, language=language_of(request), query=request.query, **values)
 
 
 def told(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
@@ -50,9 +48,3 @@ def hindrance(site: Site, session: Session, request: Request) -> Reply | None:
     if session.account.tenant_id is None:
         return page(site, "oauth/no_tenant.html", 403, request, email=session.email)
     return None
-
-
-def in_language(query: bytes, code: str) -> str:
-    """The same page in another language: its address, with the rest of the query as it is."""
-    kept = [each for each in query.decode("latin-1").split("&") if each and not each.startswith("lang=")]
-    return f"{AUTHORIZE}?{'&'.join([*kept, f'lang={code}'])}"

@@ -165,7 +165,7 @@ async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[
         {"hashes": list(hashes)},
     )
     return {
-        hash: Caller("access_token", f"grant {grant_id}", 0, tenant_id, frozenset(scopes))
+        hash: Caller("access_token", f"grant {grant_id}", grant_id, tenant_id, frozenset(scopes))
         for hash, scopes, grant_id, tenant_id in rows
     }
 

@@ -23,8 +23,8 @@ from holdfast.kit.secrets import Secret
 
 _LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 
-State = Literal["good", "used", "expired", "elsewhere"]
-"""`elsewhere`: it was asked for in another browser."""
+State = Literal["good", "used", "expired", "elsewhere", "nobody"]
+"""`elsewhere`: it was asked for in another browser; `nobody`: no account has the address."""
 
 
 class AskLink(Command):
@@ -85,9 +85,10 @@ async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
         with link as (
             insert into sign_in_links (email, browser, return_to, language)
             values (%(email)s, %(browser)s, %(return_to)s, %(language)s) returning id)
-        insert into mails (kind, thread, recipient, arguments)
+        -- Somebody waits for this mail: it goes before those that are waiting already.
+        insert into mails (kind, thread, recipient, arguments, due_at)
         select 'sign_in', 'sign in ' || id, %(email)s,
-               jsonb_build_object('link_id', id, 'language', %(language)s::text)
+               jsonb_build_object('link_id', id, 'language', %(language)s::text), now() - interval '1 hour'
           from link
         """,
         {
@@ -96,6 +97,16 @@ async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
             "return_to": command.return_to,
             "language": command.language,
         },
+    )
+
+
+async def make(tx: Tx[Any], email: str, return_to: str) -> int:
+    """A link that works in any browser, once, for an operator to hand over. Returns its id."""
+    return await tx.value(
+        """
+        insert into sign_in_links (email, return_to) values (%(email)s, %(return_to)s) returning id
+        """,
+        {"email": email, "return_to": return_to},
     )
 
 
@@ -115,7 +126,7 @@ class Use:
         found = await tx.tuples(
             """
             update sign_in_links set used_at = now()
-             where id = %(id)s and used_at is null and browser = %(browser)s
+             where id = %(id)s and used_at is null and coalesce(browser, %(browser)s) = %(browser)s
                and asked_at > now() - make_interval(mins => %(minutes)s)
             returning email, return_to
             """,
@@ -125,6 +136,8 @@ class Use:
             return SignedIn((await _standing(tx, command.id, command.browser)).state)
         [(email, return_to)] = found
         account = await self._directory.prove(tx, email)
+        if account is None:
+            return SignedIn("nobody")
         secret = await sessions.begin(tx, account.id, "link", command.called)
         return SignedIn("good", email, return_to, secret)
 

@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.door import SIGN_IN, Door, local
+from holdfast.accounts.door import Door
+from holdfast.accounts.entrance import SIGN_IN, local, returning
 from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signin import links
@@ -24,7 +25,7 @@ from holdfast.kit.limits import Limits
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, RATE_LIMITED, Problem
+from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, RATE_LIMITED, Problem
 from holdfast.kit.runner import Runner
 from holdfast.kit.secrets import Secret
 
@@ -38,6 +39,7 @@ class SignInPages:
     """Answers requests to sign in and out.
 
     home    where somebody goes who has signed in and had not wanted to go anywhere
+    more    the template of what the service adds to the page of the account; it has the `account`
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class SignInPages:
         *,
         base_url: str,
         home: str,
+        more: str,
     ) -> None:
         self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
@@ -64,7 +67,7 @@ class SignInPages:
         self._tokens = FormTokens(secret.signer("sign-in forms"))
         self._known = secret.signer("browsers that are known")
         self._base_url = base_url
-        self._home = home
+        self._home, self._more = home, more
 
     def routes(self) -> list[BaseRoute]:
         def page(path: str, name: str, answer: Any) -> Route:
@@ -159,17 +162,28 @@ class SignInPages:
                 await self._end(caller, EndSessions(account_id=session.account_id))
                 return self._left()
             if not which.isascii() or not which.isdigit() or len(which) > 18:
-                raise FORBIDDEN("This form names no session.", hint="Open the page again.")
+                raise BAD_REQUEST("The form names no session.", hint="Open the page again.")
             await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
             return redirect(language_of(request).at("/account"))
         found = await self._list(caller, ListSessions(account_id=session.account_id))
-        return self._door.page(session, request, "signin/account.html", found=found, this=session.id, home=self._home)
+        return self._door.page(
+            session,
+            request,
+            "signin/account.html",
+            found=found,
+            this=session.id,
+            account=session.account,
+            home=self._home,
+            more=self._more,
+        )
 
     async def _send(self, caller: Caller, request: Request, email: str, return_to: str) -> Reply:
         """Send a link that works in this browser."""
         language = language_of(request)
         name = self._sessions.cookie_name("browser")
-        browser = request.cookies.get(name) or sessions.new_secret()
+        browser = request.cookies.get(name, "")
+        if not sessions.is_secret(browser):  # what a browser sends may be no text for a header
+            browser = sessions.new_secret()
         await self._ask(
             caller,
             AskLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
@@ -196,12 +210,14 @@ class SignInPages:
     def _form(
         self, request: Request, fields: dict[str, str], status: int = 200, *, notice: Notice | None = None
     ) -> Reply:
+        return_to = local(fields.get("return_to", ""))
         return self._site.page(
             "signin/sign_in.html",
             status,
             language=language_of(request),
+            query=returning(return_to).encode(),
             email=fields.get("email", "")[:300],
-            return_to=local(fields.get("return_to", "")),
+            return_to=return_to,
             with_password=bool(fields.get("password")),
             token=self._tokens.issue("sign in"),
             notice=notice,

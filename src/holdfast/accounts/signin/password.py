@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.accounts import passwords, sessions
-from holdfast.accounts.directory import Directory, Password
+from holdfast.accounts.directory import Directory
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.steps import Concluded, Steps
@@ -35,10 +35,9 @@ class SignInByPassword:
         is_right = await passwords.matches(command.password, found.hash if found else None)
 
         async def begin(tx: Any) -> str | None:
-            # The password may have been changed meanwhile.
-            if not is_right or found != await self._directory.find_password(tx, command.email):
+            # Who ends a password, and then all sessions, also ends the one that begins at this moment.
+            if not is_right or found is None or not await self._directory.still_has(tx, found):
                 return None
-            assert isinstance(found, Password)
             return await sessions.begin(tx, found.account_id, "password", command.called)
 
         return await steps.conclude(begin)

@@ -1,0 +1,37 @@
+"""What happens while something that lets somebody act for an account ends."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, TypeVar
+
+from holdfast.events.resources import Tx
+from tests.support import Service, eventually
+
+T = TypeVar("T")
+
+
+class Ending:
+    """A transaction that ends something, and is committed when the block ends."""
+
+    def __init__(self, service: Service, tx: Tx) -> None:
+        self.tx = tx
+        self._service = service
+
+    async def meanwhile(self, work: Awaitable[T]) -> asyncio.Future[T]:
+        """Begin some work, which waits for the transaction."""
+        begun = asyncio.ensure_future(work)
+        await eventually(self._waits)
+        assert not begun.done(), begun.result()
+        return begun
+
+    async def _waits(self) -> list[Any]:
+        return await self._service.run_sql(
+            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        )
+
+
+@contextlib.asynccontextmanager
+async def ending(service: Service) -> AsyncGenerator[Ending]:
+    async with service.database.transaction() as tx:
+        yield Ending(service, tx)

@@ -1,0 +1,60 @@
+"""Ten thousand tries at one password, from hundreds of addresses: all with `HOLDFAST_SOAK`, else two thousand."""
+
+import asyncio
+import os
+from collections import Counter
+from typing import LiteralString
+
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser, token
+from tests.support import Service, running
+
+ADA = "ada@example.com"
+PASSWORD = "correct horse battery"
+TRIES = 10_000 if "HOLDFAST_SOAK" in os.environ else 2_000
+OF_A_CLIENT = 20
+AT_ONCE = 50
+
+ROWS: LiteralString = """
+    select (select count(*) from sessions), (select count(*) from sign_in_links), (select count(*) from mails),
+           (select count(*) from users)
+"""
+
+
+async def attack(service: Service, tries: int) -> Counter[int]:
+    """Try the right password, from many addresses at once. Returns how often there was which answer."""
+    shown = token(await Browser(service).get("/sign-in"))
+    answers: Counter[int] = Counter()
+
+    async def client(number: int) -> None:
+        thief = Browser(service, address=f"192.0.{number // 250}.{number % 250}")
+        for _ in range(OF_A_CLIENT):
+            form = {"token": shown, "email": ADA, "password": PASSWORD}
+            answers[(await thief.http.post("/sign-in", data=form)).status_code] += 1
+
+    clients = range(tries // OF_A_CLIENT)
+    for first in clients[::AT_ONCE]:
+        await asyncio.gather(*(client(number) for number in clients[first : first + AT_ONCE]))
+    return answers
+
+
+async def test_after_the_limit_not_one_of_very_many_tries_gets_through_and_the_owner_does(settings: Settings) -> None:
+    settings = settings.model_copy(update={"sign_ins_per_address": 10, "sign_ins_per_hour": 100})
+    async with running(settings) as service:
+        await service.organizer(email=ADA, password=PASSWORD)
+        at_home = Browser(service)
+        await at_home.send("/sign-in", email=ADA, password=PASSWORD)
+        guessing = Browser(service, address="198.51.100.1")
+        guesses = [await guessing.send("/sign-in", email=ADA, password=f"wrong {each}") for each in range(9)]
+        before = await service.run_sql(ROWS)
+
+        answers = await attack(service, TRIES)
+
+        assert [each.status_code for each in guesses] == [422] * 9
+        assert answers == {429: TRIES}
+        assert await service.run_sql(ROWS) == before
+        assert await at_home.is_signed_in()
+        known = Browser(service)
+        known.http.cookies.set("known", at_home.http.cookies["known"])
+        assert (await known.send("/sign-in", email=ADA, password=PASSWORD)).status_code == 303
+        assert (await Browser(service).sign_in(ADA)).headers["location"] == "/console"
