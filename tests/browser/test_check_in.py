@@ -1,0 +1,140 @@
+"""In Chromium people are checked in with the network off and on again, and several scanners agree afterwards."""
+
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from holdfast.events.registrations import links
+from holdfast.events.registrations.code import read_spoken, spoken
+from holdfast.events.registrations.links import OWN, Link
+from holdfast.events.settings import Settings
+from tests.browser.entrance import entered, organized, sent, sign_in, stored, typed
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Stage, Watch, staged
+from tests.events.check_in.scene import code_of
+from tests.events.people.scene import sign_up
+from tests.support import eventually
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings) as stage:
+        yield stage
+
+
+async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob", "cleo")
+    codes = {each: await code_of(stage.service, event["id"], each) for each in ("ann", "bob", "cleo")}
+    contexts = [await chromium.new_context() for _ in range(2)]
+    watches = [Watch(each) for each in contexts]
+    first, second = [
+        await entered(stage, context, event["id"], f"Door {number + 1}") for number, context in enumerate(contexts)
+    ]
+
+    assert "✓ Valid" in await typed(first, codes["cleo"])
+    await expect(second.locator("#entered")).to_have_text("1", timeout=15_000)
+    for each in contexts:
+        await each.set_offline(True)
+    assert "✓ Valid" in await typed(first, codes["ann"])
+    assert "! Already in" in await typed(first, codes["ann"])
+    assert "✓ Valid" in await typed(second, codes["ann"])
+    assert "! Already in" in await typed(second, codes["cleo"])
+    assert "✗ Not on the list" in await typed(second, "4F-7K3M9Q")
+    await expect(first.locator("#unsent")).to_contain_text("2")
+    await expect(second.locator("#unsent")).to_contain_text("2")
+    await expect(first.locator("[data-state=offline]")).to_be_visible()
+    assert await violations(first) == []
+    for each in contexts:
+        await each.set_offline(False)
+        await eventually(lambda page=each.pages[0]: sent(page))
+
+    assert [each for each in await stored(stage) if each[0] == "ann"] == [
+        ("ann", "Door 1", True),
+        ("ann", "Door 1", False),
+        ("ann", "Door 2", False),
+    ]
+    for page in (first, second):
+        await expect(page.locator("#entered")).to_have_text("2", timeout=15_000)
+        await expect(page.locator("#report")).to_contain_text("by Door 2", timeout=15_000)
+        assert "by Door 1" in await typed(page, codes["ann"])
+    assert {host for watch in watches for host in watch.hosts} == {stage.base_url.split("/")[2]}
+
+
+async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    page = await entered(stage, await chromium.new_context(), event["id"], "Door 1")
+    chance = random.Random(1)
+    every = [Link(event["id"], "aaaaaaaa", chance.randint(1, 2 ** chance.randint(1, 59))) for _ in range(50)]
+    texts = [links.write(stage.service.database.resources.secret, OWN, each) for each in every]
+    codes = [str(spoken(each)) for each in texts]
+    typed = [each.lower().replace("-", " ").replace("0", "o").replace("1", "l") for each in codes]
+    shown = [f"https://x.example/registrations/{each}?lang=de" for each in texts]
+    others = [
+        "",
+        "x",
+        "ann@example.com",
+        "0A-7K3M9Q",
+        "U-7K3M9Q",
+        "7K3M9Q",
+        f"{'Z' * 13}-7K3M9Q",
+        "1-2-3",
+        texts[0] + "0",
+    ]
+
+    read = await page.evaluate(
+        "([id, texts]) => Promise.all(texts.map((each) => readCode(each, id)))",
+        [str(event["id"]), [*texts, *typed, *shown, *others]],
+    )
+
+    assert [each["code"] for each in read[: 3 * len(codes)]] == [*codes, *codes, *codes]
+    assert read[3 * len(codes) :] == [None] * len(others)
+    assert [read_spoken(each) for each in others] == [None] * len(others)
+
+
+async def test_without_scripts_the_form_checks_in(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann")
+    context = await chromium.new_context(java_script_enabled=False)
+    await sign_in(stage, context)
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}/check-in")
+    await page.get_by_label("Address or name").fill("ann")
+    await page.get_by_role("button", name="Search").click()
+    await page.get_by_role("button", name="Check in Ann Example").click()
+
+    await expect(page.locator("#verdict")).to_contain_text("✓ Valid")
+    assert await stored(stage) == [("ann", "By name", True)]
+
+
+@looks
+async def test_the_page_is_accessible_and_fits(
+    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event(title="Life drawing " + "W" * 60, capacity=2, waitinglist_capacity=5)
+    await sign_up(stage.service, event, "ann", "bob", "cleo")
+    await stage.service.run_sql("update registrations set name = %(name)s", name="Wolfeschlegelsteinhausen" * 4)
+    context = await looking(chromium, scheme, width, language)
+    page = await entered(stage, context, event["id"], "Door " + "1" * 50)
+    for each in ("ann", "ann", "bob", "cleo"):
+        await typed(page, await code_of(stage.service, event["id"], each))
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+    address = page.url
+    await page.goto(f"{address}?q=wolf")
+    assert await violations(page) == []
+    assert await too_wide(page) == []
+    await stage.service.run_sql("delete from check_in_scans")
+    for moment in ("now() + interval '1 hour'", "now()"):
+        await stage.service.run_sql(f"update events set datetime = {moment}")
+        await page.goto(f"{address}/no-shows")
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+    assert await page.evaluate("document.documentElement.lang") == language

@@ -1,0 +1,96 @@
+"""A scanner reads the QR code of a real mail with its camera: a film of the mail's picture is what Chromium sees."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from email import policy
+from email.parser import BytesParser
+from io import BytesIO
+from pathlib import Path
+
+import pytest_asyncio
+from PIL import Image
+from playwright.async_api import expect
+
+from holdfast.events.mails import sending
+from holdfast.events.mails.model import Portion
+from holdfast.events.mails.writing import write
+from holdfast.events.settings import Settings
+from tests.browser.conftest import started
+from tests.browser.entrance import entered, organized
+from tests.browser.registering import Stage, Watch, staged
+from tests.events.people.scene import sign_up
+from tests.support import eventually
+
+WIDTH, HEIGHT, FRAMES = 640, 480, 5
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings) as stage:
+        yield stage
+
+
+async def picture(stage: Stage, folder: Path) -> Image.Image:
+    """The picture in the mail that the only person has got."""
+
+    async def writer(portion: Portion) -> list[bytes]:
+        return write(portion)
+
+    async def is_sent() -> bool:
+        return not await stage.service.run_sql("select from mails where ended_at is null")
+
+    sender = asyncio.create_task(sending.send(stage.service.database, writer))
+    try:
+        await eventually(is_sent)
+    finally:
+        sender.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sender
+    return attached(folder)
+
+
+def attached(folder: Path) -> Image.Image:
+    """The picture in the only mail of a folder. Without a mail server, mails become files."""
+    [file] = folder.rglob("*.eml")
+    mail = BytesParser(policy=policy.default).parsebytes(file.read_bytes())
+    [part] = [each for each in mail.walk() if each.get_content_type() == "image/png"]
+    return Image.open(BytesIO(part.get_content())).convert("L")
+
+
+def film(picture: Image.Image, path: Path) -> None:
+    """A film of a phone that shows the picture, a little askew, in the format that Chromium takes for a camera."""
+    scene = Image.new("L", (WIDTH, HEIGHT), 90)
+    shown = picture.rotate(7, expand=True, fillcolor=255)
+    scene.paste(shown, ((WIDTH - shown.width) // 2, (HEIGHT - shown.height) // 2))
+    colours = bytes([128]) * (WIDTH * HEIGHT // 2)
+    frame = b"FRAME\n" + scene.tobytes() + colours
+    path.write_bytes(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F10:1 Ip A1:1 C420jpeg\n".encode() + frame * FRAMES)
+
+
+async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage: Stage, settings: Settings) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann")
+    await stage.service.run_sql("delete from mails where recipient <> 'ann@example.com'")
+    path = settings.data_dir / "camera.y4m"
+    film(await picture(stage, settings.data_dir), path)
+    seen = f"--use-file-for-fake-video-capture={path}"
+    async with started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium:
+        context = await chromium.new_context()
+        watch = Watch(context)
+        page = await entered(stage, context, event["id"], "Door 1")
+        await context.set_offline(True)
+
+        await page.get_by_role("button", name="Scan with the camera").click()
+
+        await expect(page.locator("#verdict")).to_contain_text("✓ Valid", timeout=20_000)
+        await expect(page.locator("#verdict")).to_contain_text("Ann Example")
+        await page.get_by_role("button", name="Stop the camera").click()
+        await expect(page.locator("#camera")).to_be_hidden()
+        # It stays in the picture all the time, and is one scan all the same.
+        await expect(page.locator("#unsent")).to_contain_text("1")
+        await context.set_offline(False)
+        await expect(page.locator("#unsent strong")).to_have_text("0", timeout=15_000)
+        assert [each for each in watch.failures if "ERR_INTERNET_DISCONNECTED" not in each] == []
+    assert await stage.service.run_sql("select is_entry from check_in_scans") == [(True,)]

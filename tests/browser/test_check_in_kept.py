@@ -1,0 +1,137 @@
+"""What a browser at the entrance keeps: scans until they are sent, and other people's names no longer than needed."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from holdfast.events.settings import Settings
+from tests.browser.entrance import entered, kept, organized, sent, stored, typed
+from tests.browser.registering import Stage, staged
+from tests.events.check_in.scene import code_of
+from tests.events.people.scene import sign_up
+from tests.support import eventually
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings) as stage:
+        yield stage
+
+
+async def test_the_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob")
+    context = await chromium.new_context()
+    page = await entered(stage, context, event["id"], "Door 1")
+    address = page.url
+    await context.set_offline(True)
+    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await page.close()
+
+    page = await context.new_page()
+    await page.goto(address)
+
+    await expect(page.locator("#unsent")).to_contain_text("1")
+    assert await page.locator("#device").input_value() == "Door 1"
+    assert "Already in" in await typed(page, await code_of(stage.service, event["id"], "ann"))
+    assert "Valid Bob Example" in await typed(page, await code_of(stage.service, event["id"], "bob"))
+    assert await stored(stage) == []
+    await context.set_offline(False)
+    await eventually(lambda: sent(page))
+    assert [each for each in await stored(stage) if each[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
+
+
+async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann", "bob")
+    context = await chromium.new_context()
+    page = await entered(stage, context, event["id"], "Door 1")
+    await context.set_offline(True)
+    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    # Whoever sends it, the page or its worker: the server fails.
+    await stage.service.run_sql("alter table check_in_scans add constraint failing check (false)")
+    await context.set_offline(False)
+    assert "Example" in await kept(page)
+
+    await page.get_by_role("button", name="Sign out").click()
+    await page.wait_for_url(f"{stage.base_url}/")
+
+    assert "Example" not in await kept(page)
+    assert await stored(stage) == []
+    await stage.service.run_sql("alter table check_in_scans drop constraint failing")
+    again = await entered(stage, context, event["id"], "Door 1")
+    await eventually(lambda: sent(again))
+    assert await stored(stage) == [("ann", "Door 1", True)]
+
+
+async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scans(
+    chromium: Browser, stage: Stage
+) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann")
+    context = await chromium.new_context()
+    page = await entered(stage, context, event["id"], "Door 1")
+    await context.set_offline(True)
+    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await context.clear_cookies()
+    await context.set_offline(False)
+
+    await expect(page.get_by_role("link", name="sign in again")).to_be_visible(timeout=15_000)
+
+    assert "Ann" not in (await kept(page)).replace("Announc", "")
+    await expect(page.locator("#unsent")).to_contain_text("1")
+    again = await entered(stage, context, event["id"], "Door 1")
+    await eventually(lambda: sent(again))
+    assert await stored(stage) == [("ann", "Door 1", True)]
+
+
+async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_console(
+    chromium: Browser, stage: Stage
+) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann")
+    await stage.service.run_sql("update events set datetime = now() - interval '23:59:50'")
+    context = await chromium.new_context()
+    page = await entered(stage, context, event["id"], "Door 1")
+    assert "Ann Example" in await kept(page)
+
+    async def is_deleted() -> bool:
+        await page.goto(f"{stage.base_url}/console/keys")
+        return "Ann Example" not in await kept(page)
+
+    await eventually(is_deleted, 20)
+
+
+async def test_the_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
+    ada = await organized(stage)
+    event = await ada.create_event()
+    await sign_up(stage.service, event, "ann")
+    context = await chromium.new_context()
+    other = await context.new_page()
+    devtools: Any = await context.new_cdp_session(other)
+    known: list[str] = []
+
+    def registered(told: Any) -> None:
+        known.extend(each["registrationId"] for each in told["registrations"])
+
+    devtools.on("ServiceWorker.workerRegistrationUpdated", registered)
+    await devtools.send("ServiceWorker.enable")
+    page = await entered(stage, context, event["id"], "Door 1")
+    await context.set_offline(True)
+    assert "Valid" in await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await page.close()
+    assert await stored(stage) == []
+
+    await context.set_offline(False)
+    # The browser does this by itself when it has a network again; here it never had none.
+    sync = {"origin": stage.base_url, "registrationId": known[-1], "tag": "scans", "lastChance": False}
+    await devtools.send("ServiceWorker.dispatchSyncEvent", sync)
+
+    await eventually(lambda: stored(stage))
+    assert await stored(stage) == [("ann", "Door 1", True)]

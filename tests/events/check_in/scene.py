@@ -1,0 +1,80 @@
+"""An entrance: people with codes, and devices that scan them."""
+
+import itertools
+import uuid
+from typing import Any
+
+import msgspec
+
+from holdfast.events.check_in import no_shows, operations
+from holdfast.events.check_in.model import Scan, StoreScans, Verdict
+from holdfast.events.registrations import links
+from holdfast.events.registrations.code import spoken
+from holdfast.events.registrations.links import OWN, Link
+from holdfast.kit.caller import Caller, person
+from holdfast.kit.runner import Runner
+from tests.support import Client, Service
+
+_clock = itertools.count(1_800_000_000_000)
+
+
+def runner(service: Service) -> Runner:
+    return Runner((*operations.OPERATIONS, *no_shows.OPERATIONS), service.database)
+
+
+async def link_of(service: Service, event_id: int, name: str) -> str:
+    """The signed link of a person, `ann` for ann@example.com."""
+    [(user_id, arrival)] = await service.run_sql(
+        "select public_id, arrival from registrations join users on users.id = user_id "
+        "where event_id = %(event_id)s and email = %(email)s",
+        event_id=event_id,
+        email=f"{name}@example.com",
+    )
+    return links.write(service.database.resources.secret, OWN, Link(event_id, user_id, arrival))
+
+
+async def code_of(service: Service, event_id: int, name: str) -> str:
+    """The short code of a person."""
+    return str(spoken(await link_of(service, event_id, name)))
+
+
+def scanned(text: str, **fields: Any) -> Scan:
+    """A scan with a new id."""
+    scan = Scan(id=str(uuid.uuid4()), text=text, told_at=next(_clock))
+    return msgspec.structs.replace(scan, **fields)
+
+
+class Entrance:
+    """The check-in of one event, as its organizer's devices reach it."""
+
+    def __init__(self, service: Service, ada: Client, event: dict[str, Any]) -> None:
+        self.service = service
+        self.event_id: int = event["id"]
+        self.caller: Caller = person(1, ada.id)
+        self._run = runner(service)
+
+    async def send(self, *scans: Scan, device: str = "Door 1") -> list[Verdict]:
+        command = StoreScans(event_id=self.event_id, device=device, scans=list(scans))
+        return await self.run(operations.SCAN, command)
+
+    async def scan(self, name: str, device: str = "Door 1", **fields: Any) -> Verdict:
+        """Scan the short code of a person."""
+        text = await code_of(self.service, self.event_id, name)
+        [verdict] = await self.send(scanned(text, **fields), device=device)
+        return verdict
+
+    async def say(self, text: str, **fields: Any) -> str:
+        """What the scanner says of a text."""
+        [verdict] = await self.send(scanned(text, **fields))
+        return verdict.say
+
+    async def run(self, operation: Any, command: Any) -> Any:
+        return await self._run[operation](self.caller, command)
+
+    async def stored(self) -> list[tuple[Any, ...]]:
+        """Each scan: whose, by which device, whether it is the entry, and whether it was taken back."""
+        return await self.service.run_sql(
+            "select split_part(email, '@', 1), device, is_entry, taken_back_at is not null "
+            "from check_in_scans join users on users.id = user_id where event_id = %(id)s order by number",
+            id=self.event_id,
+        )

@@ -1,0 +1,119 @@
+"""However the scans of several devices are ordered, delayed and repeated, all devices agree in the end."""
+
+import asyncio
+import random
+
+import pytest
+
+from holdfast.events.check_in import operations
+from holdfast.events.check_in.model import ListScans, News, Scan, TakeBack
+from tests.events.check_in.scene import Entrance, code_of, scanned
+from tests.events.people.scene import sign_up
+from tests.support import Service
+
+PEOPLE = ("ann", "bob", "cleo")
+
+
+class Scanner:
+    """A device: what it has not sent, and what it has heard."""
+
+    def __init__(self, gate: Entrance, name: str) -> None:
+        self.gate = gate
+        self.name = name
+        self.unsent: list[Scan] = []
+        self.heard: dict[str, tuple[str, bool, bool]] = {}
+        self.last = 0
+
+    async def send(self, chance: random.Random) -> None:
+        """Send some of what is unsent, in any order; the answer may get lost, and they are sent again later."""
+        some = chance.sample(self.unsent, chance.randint(0, len(self.unsent)))
+        if some:
+            await self.gate.send(*some, device=self.name)
+            if chance.random() < 0.6:
+                self.unsent = [each for each in self.unsent if each not in some]
+
+    async def hear(self) -> None:
+        news: News = await self.gate.run(operations.NEWS, ListScans(event_id=self.gate.event_id, after=self.last))
+        self.heard |= {each.id: (each.arrival, each.is_entry, each.is_taken_back) for each in news.scans}
+        self.last = news.last
+
+    async def finish(self) -> None:
+        if self.unsent:
+            await self.gate.send(*self.unsent, device=self.name)
+        self.unsent = []
+
+
+async def entries(gate: Entrance) -> dict[int, str]:
+    """The entry of each registration."""
+    return dict(
+        await gate.service.run_sql(
+            "select user_id, id::text from check_in_scans where event_id = %(id)s and is_entry", id=gate.event_id
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_devices_agree_and_every_registration_has_one_entry(service: Service, seed: int) -> None:
+    chance = random.Random(seed)
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, *PEOPLE)
+    gate = Entrance(service, ada, event)
+    codes = [await code_of(service, event["id"], each) for each in PEOPLE]
+    devices = [Scanner(gate, f"Door {each}") for each in range(chance.randint(2, 4))]
+    made: list[str] = []
+    before: dict[int, str] = {}
+
+    for _ in range(25):
+        doing = chance.random()
+        taken_back = ""
+        if doing < 0.45:
+            scan = scanned(chance.choice(codes), let_in=chance.random() < 0.5)
+            chance.choice(devices).unsent.append(scan)
+            made.append(scan.id)
+        elif doing < 0.75:
+            some = chance.sample(devices, chance.randint(1, len(devices)))
+            await asyncio.gather(*(each.send(chance) for each in some))
+        elif doing < 0.9:
+            await chance.choice(devices).hear()
+        elif before:
+            taken_back = chance.choice([*before.values()])
+            await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=taken_back))
+        after = await entries(gate)
+        # An entry stays the entry, unless somebody takes it back.
+        assert all(after.get(user) == id for user, id in before.items() if id != taken_back)
+        before = after
+    await asyncio.gather(*(each.finish() for each in devices))
+    await asyncio.gather(*(each.hear() for each in devices))
+
+    rows = await service.run_sql(
+        "select id::text, arrival::text, is_entry, taken_back_at is not null, number "
+        "from check_in_scans join registrations using (event_id, user_id) order by number"
+    )
+    assert {id for id, *_ in rows} == {*made}
+    for device in devices:
+        assert device.heard == {id: (arrival, entry, back) for id, arrival, entry, back, _ in rows}
+    for arrival in {arrival for _, arrival, *_ in rows}:
+        valid = [(entry, number) for _, of, entry, back, number in rows if of == arrival and not back]
+        assert [entry for entry, _ in sorted(valid, key=lambda each: each[1])] == [
+            place == 0 for place in range(len(valid))
+        ]
+
+
+async def test_news_come_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    gate = Entrance(service, ada, event)
+    monkeypatch.setattr(operations, "PORTION", 3)
+    for _ in range(8):
+        await gate.scan("ann")
+    seen: list[str] = []
+    after, more = 0, True
+
+    while more:
+        news: News = await gate.run(operations.NEWS, ListScans(event_id=gate.event_id, after=after))
+        seen += [each.id for each in news.scans]
+        after, more = news.last, news.more
+
+    assert len(seen) == len({*seen}) == 8

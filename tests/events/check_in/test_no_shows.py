@@ -1,0 +1,194 @@
+"""Seats of those who have not come go to those who wait: never beyond capacity, and never one of somebody who is in."""
+
+import asyncio
+import random
+
+import pytest
+
+from holdfast.events.check_in import no_shows, operations
+from holdfast.events.check_in.model import LookAtCheckIn
+from holdfast.events.check_in.no_shows import Given, GiveSeats, Preview
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
+from tests.support import Service
+
+BEGUN = "update events set datetime = now() - %(ago)s::interval where id = %(id)s"
+
+
+async def waiting(service: Service, seats: int, people: int, ago: str = "10 minutes") -> Entrance:
+    """The entrance of an event that has begun: people p0, p1, … in order of arrival, the first of them with seats."""
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=seats, waitinglist_capacity=100)
+    for each in range(people):
+        await ada.register(event["id"], email=f"p{each}@example.com")
+    await service.settle()
+    await service.run_sql(BEGUN, ago=ago, id=event["id"])
+    return Entrance(service, ada, event)
+
+
+async def preview(gate: Entrance) -> Preview:
+    return await gate.run(no_shows.PREVIEW, LookAtCheckIn(event_id=gate.event_id))
+
+
+async def give(gate: Entrance, at_most: int = 1000) -> Given:
+    return await gate.run(no_shows.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))
+
+
+async def standing(gate: Entrance) -> dict[str, str]:
+    rows = await gate.service.run_sql(
+        "select split_part(email, '@', 1), coalesce(reason, status::text) from registrations "
+        "join users on users.id = user_id where event_id = %(id)s order by arrival",
+        id=gate.event_id,
+    )
+    return dict(rows)
+
+
+async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(service: Service) -> None:
+    gate = await waiting(service, 4, 6)
+    await gate.scan("p3")
+
+    before = await preview(gate)
+    done = await give(gate)
+
+    assert (before.absent, before.free, before.waiting, before.given, before.taken) == (3, 0, 2, 2, 2)
+    assert before.names == ["p4@example.com", "p5@example.com"]
+    assert (done.given, done.taken) == (2, 2)
+    assert await standing(gate) == {
+        "p0": "registered",
+        "p1": "no_show",
+        "p2": "no_show",
+        "p3": "registered",
+        "p4": "registered",
+        "p5": "registered",
+    }
+    assert (await give(gate)).given == 0
+
+
+async def test_free_seats_are_given_first(service: Service) -> None:
+    gate = await waiting(service, 2, 4)
+    await service.run_sql("update events set capacity = 3 where id = %(id)s", id=gate.event_id)
+
+    before, done = await preview(gate), await give(gate)
+
+    assert (before.free, before.given, before.taken) == (1, 2, 1)
+    assert (done.given, done.taken) == (2, 1)
+    assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
+
+
+async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service) -> None:
+    gate = await waiting(service, 3, 6)
+
+    assert (await give(gate, at_most=1)).given == 1
+    assert [*(await standing(gate)).values()].count("no_show") == 1
+
+
+async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Service) -> None:
+    gate = await waiting(service, 1, 2)
+    late = scanned(await link_of(service, gate.event_id, "p0"))
+    await give(gate)
+
+    [verdict] = await gate.send(late)
+
+    assert verdict.say == "no_show"
+    assert (await gate.scan("p1")).say == "in"
+    page = await service.http.get(f"/registrations/{late.text}")
+    assert "Your seat was given away." in page.text
+
+
+async def test_who_moves_up_is_told_with_a_code_and_who_came_too_late_is_not_told(service: Service) -> None:
+    gate = await waiting(service, 1, 2)
+    before = await service.run_sql("select max(id) from mails")
+
+    await give(gate)
+
+    assert await service.run_sql(
+        "select kind, recipient from mails where id > %(last)s order by id", last=before[0][0]
+    ) == [("promoted", "p1@example.com")]
+
+
+async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
+    gate = await waiting(service, 1, 2)
+    offline = scanned(await code_of(service, gate.event_id, "p0"), let_in=True)
+    await give(gate)
+
+    [verdict] = await gate.send(offline)
+
+    assert verdict.say == "in_without_seat"
+    look = await gate.run(operations.LOOK, LookAtCheckIn(event_id=gate.event_id))
+    assert [each.name for each in look.unseated] == ["p0@example.com"]
+
+
+@pytest.mark.parametrize(("ago", "refused"), [("-1 minute", "early"), ("25 hours", "late")])
+async def test_seats_are_kept_until_the_event_begins_and_given_for_a_day(
+    service: Service, ago: str, refused: str
+) -> None:
+    gate = await waiting(service, 1, 2, ago)
+
+    assert (await preview(gate)).standing == refused
+    assert (await give(gate)).standing == refused
+    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+
+
+async def test_seats_of_a_cancelled_event_are_not_given_away(service: Service) -> None:
+    gate = await waiting(service, 1, 2)
+    await service.run_sql("update events set cancelled_at = now() where id = %(id)s", id=gate.event_id)
+
+    assert (await give(gate)).standing == "cancelled"
+    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+
+
+async def test_no_operation_reaches_another_organizers_seats(service: Service) -> None:
+    gate = await waiting(service, 1, 2)
+    eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
+
+    for run in (preview, give):
+        with pytest.raises(Problem) as refused:
+            await run(eve)
+        assert refused.value.type is FORBIDDEN
+        eve.event_id = 999_999
+        with pytest.raises(Problem) as refused:
+            await run(eve)
+        assert refused.value.type is NOT_FOUND
+        eve.event_id = gate.event_id
+    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+
+
+async def test_nobody_who_comes_at_the_same_moment_loses_a_seat(service: Service) -> None:
+    gate = await waiting(service, 12, 24)
+    scans = [gate.scan(f"p{each}", f"Door {each % 3}") for each in range(12)]
+
+    said = await asyncio.gather(*scans[:6], give(gate, 6), *scans[6:], give(gate, 6))
+
+    verdicts = [each for each in said if not isinstance(each, Given)]
+    after = await standing(gate)
+    assert sum(each == "registered" for each in after.values()) == 12
+    for name, verdict in zip([f"p{each}" for each in range(12)], verdicts, strict=True):
+        assert (after[name], verdict.say) in {("registered", "in"), ("no_show", "no_show")}
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_however_people_come_and_seats_are_given_everything_adds_up(service: Service, seed: int) -> None:
+    chance = random.Random(seed)
+    seats, people = chance.randint(1, 6), chance.randint(1, 12)
+    gate = await waiting(service, seats, people)
+    names = [f"p{each}" for each in range(people)]
+    inside: set[str] = set()
+    before = await standing(gate)
+
+    for _ in range(8):
+        if chance.random() < 0.6:
+            some = chance.sample(names, chance.randint(1, min(3, people)))
+            said = await asyncio.gather(*(gate.scan(each) for each in some))
+            inside |= {name for name, verdict in zip(some, said, strict=True) if verdict.say == "in"}
+        else:
+            seen, done = await preview(gate), await give(gate, chance.randint(1, 5))
+            assert done.given <= seen.given
+        after = await standing(gate)
+        seated = [each for each in names if after[each] == "registered"]
+        assert len(seated) <= seats
+        assert inside <= {*seated}
+        moved = [each for each in names if (before[each], after[each]) == ("waitlisted", "registered")]
+        assert moved == [each for each in names if before[each] == "waitlisted"][: len(moved)]
+        before = after
+    [(counted,)] = await service.run_sql("select registered_count from events where id = %(id)s", id=gate.event_id)
+    assert counted == len([each for each in before.values() if each == "registered"])

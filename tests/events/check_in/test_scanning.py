@@ -1,0 +1,261 @@
+"""What scanners are told, and what is stored: one entry a registration, and each later scan as a double entry."""
+
+import asyncio
+import re
+import uuid
+
+import pytest
+
+from holdfast.events.check_in import operations
+from holdfast.events.check_in.model import FindPeople, ListPeople, ListScans, LookAtCheckIn, StoreScans, TakeBack
+from holdfast.kit.command import check
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
+from tests.events.people.scene import handle_of, sign_up
+from tests.support import Service
+
+
+async def entrance(service: Service, *people: str, **fields: object) -> Entrance:
+    """The entrance of a new event, with these people."""
+    ada = await service.organizer()
+    event = await ada.create_event(**fields)
+    await sign_up(service, event, *people)
+    return Entrance(service, ada, event)
+
+
+async def test_the_first_scan_is_the_entry_and_later_ones_are_double_entries(service: Service) -> None:
+    gate = await entrance(service, "ann", "bob")
+
+    first = await gate.scan("ann", "Door 1")
+    second = await gate.scan("ann", "Door 2")
+    other = await gate.scan("bob", "Door 2")
+
+    assert (first.say, first.name) == ("in", "Ann Example")
+    assert (second.say, second.name) == ("double", "Ann Example")
+    assert second.entry == first.entry
+    assert second.entry
+    assert second.entry.device == "Door 1"
+    assert other.say == "in"
+    assert await gate.stored() == [
+        ("ann", "Door 1", True, False),
+        ("ann", "Door 2", False, False),
+        ("bob", "Door 2", True, False),
+    ]
+
+
+async def test_the_same_scan_sent_again_changes_nothing(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    scan = scanned(await code_of(service, gate.event_id, "ann"))
+
+    answers = [(await gate.send(scan))[0] for _ in range(3)]
+
+    assert [each.say for each in answers] == ["in"] * 3
+    assert answers[0] == answers[2]
+    assert len(await gate.stored()) == 1
+
+
+async def test_scans_of_one_person_in_one_message_are_one_entry(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    code = await code_of(service, gate.event_id, "ann")
+
+    said = await gate.send(scanned(code), scanned(code), scanned(code))
+
+    assert [each.say for each in said] == ["in", "double", "double"]
+    assert [is_entry for _, _, is_entry, _ in await gate.stored()] == [True, False, False]
+
+
+async def test_the_picture_in_the_mail_and_the_short_code_name_the_same_person(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    link = await link_of(service, gate.event_id, "ann")
+    code = await code_of(service, gate.event_id, "ann")
+
+    assert await gate.say(f"http://events.test/registrations/{link}") == "in"
+    assert await gate.say(f"https://old.example/registrations/{link}?lang=de") == "double"
+    assert await gate.say(link) == "double"
+    assert await gate.say(f" {code.lower().replace('-', ' ').replace('0', 'o').replace('1', 'l')} ") == "double"
+
+
+async def test_the_code_on_the_persons_own_page_is_valid(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    page = await service.http.get(f"/registrations/{await link_of(service, gate.event_id, 'ann')}")
+
+    [code] = re.findall(r'<strong class="code">([0-9A-Z-]+)</strong>', page.text)
+
+    assert await gate.say(code) == "in"
+
+
+async def test_who_has_no_seat_is_told_why_and_is_not_in(service: Service) -> None:
+    gate = await entrance(service, "ann", "bob", capacity=1, waitinglist_capacity=1)
+    await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=gate.event_id)
+    ada = await service.admin()
+    await ada.register(gate.event_id, email="cleo@example.com")
+    await service.run_sql("update events set waitinglist_capacity = 1 where id = %(id)s", id=gate.event_id)
+    await service.settle()
+    await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=gate.event_id)
+    await ada.register(gate.event_id, email="dan@example.com")
+
+    said = [(await gate.scan(each)).say for each in ("bob", "cleo", "dan")]
+
+    assert said == ["waitlisted", "rejected", "pending"]
+    assert await gate.stored() == []
+
+
+async def test_codes_of_nobody_of_others_and_of_the_past_are_told_apart(service: Service) -> None:
+    gate = await entrance(service, "ann", "bob")
+    ben = await service.organizer()
+    other = await ben.create_event()
+    await sign_up(service, other, "zoe")
+    removed = await link_of(service, gate.event_id, "bob")
+    await (await service.admin()).delete(
+        f"/api/registrations/{gate.event_id}/{await handle_of(service, 'bob@example.com')}"
+    )
+
+    assert await gate.say(await link_of(service, other["id"], "zoe")) == "other_event"
+    assert await gate.say(await code_of(service, other["id"], "zoe")) == "unknown"
+    assert await gate.say(removed) == "removed"
+    ann = await code_of(service, gate.event_id, "ann")
+    assert await gate.say(f"{ann[:-1]}{'0' if ann[-1] != '0' else '2'}") == "unknown"
+    forged = await link_of(service, gate.event_id, "ann")
+    assert await gate.say(f"{forged[:-1]}{'0' if forged[-1] != '0' else '2'}") == "unknown"
+    for text in ("", "-", "ZZZZZZZZZZZZ-ZZZZZZ", "ann", "\u202e", "9" * 600, "https://example.com"):
+        assert await gate.say(text) == "unknown"
+    assert await gate.stored() == []
+
+
+async def test_nobody_is_checked_in_for_a_cancelled_event(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    await (await service.admin()).delete(f"/api/events/{gate.event_id}")
+
+    assert (await gate.scan("ann")).say == "event_cancelled"
+    assert await gate.stored() == []
+
+
+async def test_who_was_let_in_by_a_device_that_was_late_to_hear_is_in(service: Service) -> None:
+    gate = await entrance(service, "ann", "bob", capacity=2, waitinglist_capacity=1)
+    admin = await service.admin()
+    await admin.patch(
+        f"/api/registrations/{gate.event_id}/{await handle_of(service, 'ann@example.com')}",
+        {"registration": {"status": "waitlisted"}},
+    )
+    await admin.patch(f"/api/events/{gate.event_id}", {"event": {"capacity": 1}})
+
+    assert (await gate.scan("ann")).say == "waitlisted"
+    assert (await gate.scan("ann", let_in=True)).say == "in_without_seat"
+
+    standing = await gate.run(operations.LOOK, LookAtCheckIn(event_id=gate.event_id))
+    assert [each.name for each in standing.unseated] == ["Ann Example"]
+    assert standing.counts.entered == 1
+    assert standing.counts.seated == 0
+
+
+async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    first, second = await gate.scan("ann", "Door 1"), await gate.scan("ann", "Door 2")
+
+    for _ in range(2):
+        await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=first.id))
+
+    assert await gate.stored() == [("ann", "Door 1", False, True), ("ann", "Door 2", True, False)]
+    await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=second.id))
+    assert not any(is_entry for _, _, is_entry, _ in await gate.stored())
+    third = await gate.scan("ann", "Door 3")
+    assert third.say == "in"
+    assert third.entry
+    assert third.entry.device == "Door 3"
+
+
+async def test_a_scan_that_was_taken_back_stays_so_when_it_comes_again(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    scan = scanned(await code_of(service, gate.event_id, "ann"))
+    await gate.send(scan)
+    await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=scan.id))
+
+    [verdict] = await gate.send(scan)
+
+    assert verdict.say == "taken_back"
+    assert await gate.stored() == [("ann", "Door 1", False, True)]
+
+
+@pytest.mark.parametrize("told_at", [-8_640_000_000_000_000, -1, 0, 8_640_000_000_000_000])
+async def test_a_clock_that_is_wrong_is_believed_within_bounds(service: Service, told_at: int) -> None:
+    gate = await entrance(service, "ann")
+
+    assert (await gate.scan("ann", told_at=told_at)).say == "in"
+
+    [(is_bounded,)] = await service.run_sql(
+        "select told_at between stored_at - interval '31 days' and stored_at from check_in_scans"
+    )
+    assert is_bounded
+
+
+async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
+    gate = await entrance(service, "ann", "bob", "cleo")
+
+    said = await asyncio.gather(
+        *(gate.scan(each, f"Door {door}") for door in range(8) for each in ("ann", "bob", "cleo"))
+    )
+
+    assert sorted(each.say for each in said) == ["double"] * 21 + ["in"] * 3
+    entries = [name for name, _, is_entry, _ in await gate.stored() if is_entry]
+    assert sorted(entries) == ["ann", "bob", "cleo"]
+    for each in said:
+        assert each.entry
+        assert (each.entry.id == each.id) == (each.say == "in")
+
+
+async def test_scans_must_have_different_ids(service: Service) -> None:
+    scan = {"id": str(uuid.uuid4()), "text": "x", "told_at": 0}
+
+    with pytest.raises(Problem) as refused:
+        check(StoreScans, {"event_id": 1, "device": "Door 1", "scans": [scan, scan]})
+
+    assert refused.value.extra["errors"] == {"scans": ["must have different ids"]}
+
+
+async def test_no_operation_reaches_another_organizers_event(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    verdict = await gate.scan("ann")
+    eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
+    commands = [
+        (operations.SCAN, StoreScans(event_id=gate.event_id, device="x", scans=[scanned("x")])),
+        (operations.LOOK, LookAtCheckIn(event_id=gate.event_id)),
+        (operations.FIND, FindPeople(event_id=gate.event_id, text="ann")),
+        (operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=verdict.id)),
+        (operations.PEOPLE, ListPeople(event_id=gate.event_id)),
+        (operations.NEWS, ListScans(event_id=gate.event_id)),
+    ]
+
+    for operation, command in commands:
+        with pytest.raises(Problem) as refused:
+            await eve.run(operation, command)
+        assert refused.value.type is FORBIDDEN
+        command.event_id = 999_999
+        with pytest.raises(Problem) as refused:
+            await eve.run(operation, command)
+        assert refused.value.type is NOT_FOUND
+    assert await gate.stored() == [("ann", "Door 1", True, False)]
+
+
+async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    verdict = await gate.scan("ann")
+    ben = await service.organizer()
+    other = Entrance(service, ben, await ben.create_event())
+
+    with pytest.raises(Problem) as refused:
+        await other.run(operations.TAKE_BACK, TakeBack(event_id=other.event_id, scan_id=verdict.id))
+
+    assert refused.value.type is NOT_FOUND
+    assert await gate.stored() == [("ann", "Door 1", True, False)]
+
+
+async def test_an_id_that_another_organizer_has_used_is_free(service: Service) -> None:
+    gate = await entrance(service, "ann")
+    verdict = await gate.scan("ann")
+    ben = await service.organizer()
+    event = await ben.create_event()
+    await sign_up(service, event, "zoe")
+    other = Entrance(service, ben, event)
+
+    assert (await other.scan("zoe", id=verdict.id)).say == "in"
+    assert await other.stored() == [("zoe", "Door 1", True, False)]

@@ -1,0 +1,172 @@
+"""The check-in page without scripts: by a typed code, by name, with its report."""
+
+import re
+import uuid
+
+import pytest
+
+from tests.events.check_in.scene import code_of
+from tests.events.console.organizing import said
+from tests.events.console.scene import Desk, desk
+from tests.events.people.scene import erase, over, sign_up
+from tests.support import Service
+
+
+async def opened(service: Service, *people: str, language: str = "en", **fields: object) -> tuple[Desk, str, int]:
+    """An organizer at the check-in of a new event: the desk, the path, and the event."""
+    table = await desk(service, language=language)
+    event = await table.ada.create_event(**fields)
+    await sign_up(service, event, *people)
+    return table, f"/console/events/{event['id']}/check-in", event["id"]
+
+
+async def scan(table: Desk, path: str, text: str, device: str = "Door 1", **fields: str) -> str:
+    fields = {"id": str(uuid.uuid4()), "device": device, **fields}
+    answer = await table.post(path, do="scan", text=text, **fields)
+    assert answer.status_code == 200, answer.text
+    return said(answer)
+
+
+async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", "bob")
+
+    text = await scan(table, path, await code_of(service, event_id, "ann"))
+
+    assert "✓ Valid Ann Example" in text
+    assert "1 of 2 are in" in text
+    again = await scan(table, path, await code_of(service, event_id, "ann"), "Door 2")
+    assert re.search(r"! Already in Ann Example In since .* scanned by Door 1", again)
+    assert "✗ Not on the list Nobody has this code." in await scan(table, path, "4F-7K3M9Q")
+
+
+async def test_a_form_that_is_sent_twice_checks_in_once(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    code, id = await code_of(service, event_id, "ann"), str(uuid.uuid4())
+
+    first, second = await scan(table, path, code, id=id), await scan(table, path, code, id=id)
+
+    assert "✓ Valid" in first
+    assert "✓ Valid" in second
+    assert "Nobody was scanned twice." in second
+
+
+async def test_people_without_a_code_are_found_by_name(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
+
+    found = await table.page(f"{path}?q=EXAMPLE&device=Door+3")
+
+    assert found.count('value="scan" aria-label="Check in') == 1
+    form = found.partition('<ol class="rows">')[2]
+    fields = dict(re.findall(r'name="(text|id|device)" value="([^"]*)"', form))
+    assert fields["text"] == await code_of(service, event_id, "ann")
+    assert "✓ Valid Ann Example" in await scan(table, path, **fields)
+    after = said(await table.browser.get(f"{path}?q=ann"))
+    assert re.search(r"Ann Example ann@example.com In since .* scanned by Door 3", after)
+    assert "Bob Example bob@example.com Waiting list" in said(await table.browser.get(f"{path}?q=bob@"))
+    assert "Nobody fits." in said(await table.browser.get(f"{path}?q=zoe"))
+
+
+async def test_the_report_lists_double_entries_and_takes_scans_back(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", "bob")
+    code = await code_of(service, event_id, "ann")
+    await scan(table, path, code, "Door 1")
+    await scan(table, path, code, "Door 2")
+
+    page = await table.page(path)
+
+    assert re.search(r"Ann Example [\d: APM]+\S* by Door 1 , again [\d: APM]+\S* by Door 2 Take back", said_of(page))
+    [double, entry] = re.findall(r'name="scan" value="([^"]*)"', page)
+    done = await table.post(path, do="take back", scan=double)
+    assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=taken_back#report")
+    assert "Nobody was scanned twice." in said(await table.browser.get(path))
+    await table.post(path, do="take back", scan=entry)
+    assert "0 of 2 are in" in said(await table.browser.get(path))
+    assert "It is taken back." in said(await table.browser.get(f"{path}?done=taken_back"))
+
+
+def said_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", page.partition("Scanned more than once")[2]).split())
+
+
+@pytest.mark.parametrize("fields", [{"device": ""}, {"device": "x" * 61}, {"id": "1"}, {"text": "x" * 601}])
+async def test_a_form_that_lacks_something_checks_nobody_in(service: Service, fields: dict[str, str]) -> None:
+    table, path, event_id = await opened(service, "ann")
+    sent = {"do": "scan", "id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
+
+    answer = await table.post(path, **{**sent, **fields})
+
+    assert answer.status_code == 422
+    assert "Nobody was checked in:" in said(answer)
+    assert "0 of 1 are in" in said(answer)
+
+
+async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    sent = {"id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
+
+    assert (await table.foreign(path, do="scan", **sent)).status_code == 403
+    assert (await table.post(path, **sent)).status_code == 400
+    assert (await table.post(path, do="take back", scan="1")).status_code == 404
+    assert (await table.post(path, do="take back", scan=str(uuid.uuid4()))).status_code == 404
+    assert "0 of 1 are in" in said(await table.browser.get(path))
+
+
+async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
+    table = await desk(service)
+    event = await table.bob.create_event(title="Secret meeting")
+    own = await table.ada.create_event()
+    await sign_up(service, event, "zoe")
+    path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
+
+    for answer in (
+        await table.browser.get(path),
+        await table.browser.get(f"{path}?q=zoe"),
+        await table.post(path, do="scan", id=str(uuid.uuid4()), device="Door 1", text=code),
+        await table.post(path, do="take back", scan=str(uuid.uuid4())),
+    ):
+        assert answer.status_code == 403
+        assert "Secret" not in answer.text
+        assert "Zoe" not in answer.text
+    text = await scan(table, f"/console/events/{own['id']}/check-in", code)
+    assert "Nobody has this code." in text
+    assert "Zoe" not in text
+    assert await service.run_sql("select id from check_in_scans") == []
+    assert (await table.browser.get("/console/events/999999/check-in")).status_code == 404
+
+
+async def test_texts_of_strangers_are_texts(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", title="<script>alert(1)</script>")
+    await service.run_sql("update registrations set name = %(name)s", name="<img src=x>\u202e")
+    code = await code_of(service, event_id, "ann")
+    await scan(table, path, code, "<b>1</b>")
+    await scan(table, path, code, "<b>2</b>")
+
+    for page in (await table.page(path), await table.page(f"{path}?q=%3Cimg&device=%3Cb%3E")):
+        assert "<img" not in page
+        assert "<b>" not in page
+        assert "<script>" not in page
+        assert "<bdi>&lt;img src=x&gt;" in page
+        assert "<bdi>&lt;b&gt;2&lt;/b&gt;</bdi>" in page
+
+
+async def test_erased_people_are_nobody(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    code = await code_of(service, event_id, "ann")
+    await scan(table, path, code)
+    await over(service, {"id": event_id})
+    await erase(service)
+
+    page = said(await table.browser.get(path))
+
+    assert "Somebody whose data was erased" in page
+    assert "Ann" not in page
+    assert "Nobody has this code." in await scan(table, path, code)
+
+
+async def test_the_page_is_in_german_too(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", language="de")
+
+    text = await scan(table, path, await code_of(service, event_id, "ann"), "Tür 1")
+
+    assert "✓ Gültig Ann Example" in text
+    assert "1 von 1 sind da" in text

@@ -1,0 +1,185 @@
+"""What the scripts of the check-in page get: the list of one event, the news, the worker; and what they send."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from holdfast.events.check_in import operations
+from tests.events.check_in.scene import code_of, link_of
+from tests.events.console.scene import Desk, desk
+from tests.events.people.scene import over, sign_up
+from tests.support import Service
+
+
+async def opened(service: Service, *people: str, **fields: object) -> tuple[Desk, str, int]:
+    table = await desk(service)
+    event = await table.ada.create_event(**fields)
+    await sign_up(service, event, *people)
+    return table, f"/console/events/{event['id']}/check-in", event["id"]
+
+
+def scan(text: str, **fields: Any) -> dict[str, Any]:
+    return {"id": str(uuid.uuid4()), "text": text, "told_at": 1_800_000_000_000, "let_in": True, **fields}
+
+
+async def test_the_list_has_names_codes_and_states_and_nothing_else(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
+    other = await table.ada.create_event(title="Pottery")
+    await sign_up(service, other, "zoe")
+    [ann, bob] = [(await code_of(service, event_id, each)).partition("-")[2] for each in ("ann", "bob")]
+
+    got = await table.browser.get(f"{path}/list")
+
+    assert got.headers["cache-control"] == "no-store"
+    listed = got.json()
+    assert [each[1:] for each in listed["people"]] == [[[ann], "r", "Ann Example"], [[bob], "w", "Bob Example"]]
+    assert listed["more"] is None
+    for name in ("ann", "bob"):
+        assert (await link_of(service, event_id, name))[-32:] not in got.text
+        assert f"{name}@example.com" not in got.text
+    assert "Zoe" not in got.text
+
+
+async def test_a_long_list_comes_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
+    monkeypatch.setattr(operations, "PORTION", 2)
+    names: list[str] = []
+    more: int | None = 0
+
+    while more is not None:
+        part = (await table.browser.get(f"{path}/list?after={more}")).json()
+        names += [name for *_, name in part["people"]]
+        more = part["more"]
+
+    assert names == [f"{each} Example" for each in ("Ann", "Bob", "Cleo", "Dan", "Eve")]
+
+
+async def test_the_version_changes_with_the_list_and_not_with_scans(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+
+    async def version() -> str:
+        return (await table.browser.get(f"{path}/news")).json()["version"]
+
+    before = await version()
+    await table.post(
+        f"{path}/scans", device="Door 1", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
+    )
+    assert await version() == before
+    assert (await table.browser.get(f"{path}/list")).json()["version"] == before
+    await service.run_sql("update registrations set name = 'Anna'")
+    assert await version() != before
+    renamed = await version()
+    await sign_up(service, {"id": event_id}, "bob")
+    assert await version() not in {before, renamed}
+
+
+async def test_when_the_event_is_over_there_is_no_list_any_more_and_late_scans_are_taken(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    await over(service, {"id": event_id})
+
+    assert (await table.browser.get(f"{path}/news")).json()["version"] is None
+    assert (await table.browser.get(f"{path}/list")).json()["people"] == []
+    sent = await table.post(
+        f"{path}/scans", device="Door 1", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
+    )
+    assert [each["say"] for each in sent.json()] == ["in"]
+
+
+async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    code = await code_of(service, event_id, "ann")
+    first, second = scan(code), scan(code)
+
+    answer = await table.post(f"{path}/scans", device="Door 1", scans=json.dumps([first, second]))
+
+    assert [(each["id"], each["say"]) for each in answer.json()] == [(first["id"], "in"), (second["id"], "double")]
+    news = (await table.browser.get(f"{path}/news")).json()
+    assert [(each["id"], each["is_entry"], each["device"]) for each in news["scans"]] == [
+        (first["id"], True, "Door 1"),
+        (second["id"], False, "Door 1"),
+    ]
+    assert (news["counts"]["entered"], news["more"]) == (1, False)
+    assert (await table.browser.get(f"{path}/news?after={news['last']}")).json()["scans"] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"scans": "["}, 400),
+        ({"scans": "[]"}, 422),
+        ({"scans": "{}"}, 422),
+        ({"scans": '[{"id": "1", "text": "", "told_at": 0}]'}, 422),
+        ({"scans": json.dumps([scan("x")] * 101)}, 422),
+        ({"scans": json.dumps([scan("\0")])}, 422),
+        ({"scans": json.dumps([scan("x")]), "device": ""}, 422),
+        ({"scans": json.dumps([{**scan("x"), "told_at": 1e300}])}, 422),
+    ],
+)
+async def test_scans_that_make_no_sense_are_refused(service: Service, fields: dict[str, str], status: int) -> None:
+    table, path, _ = await opened(service)
+
+    assert (await table.post(f"{path}/scans", **{"device": "Door 1", **fields})).status_code == status
+
+
+async def test_other_sites_and_other_sessions_send_nothing(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    scans = json.dumps([scan(await code_of(service, event_id, "ann"))])
+
+    assert (await table.foreign(f"{path}/scans", device="Door 1", scans=scans)).status_code == 403
+    forged = await table.browser.http.post(f"{path}/scans", data={"token": "1-2", "device": "Door 1", "scans": scans})
+    assert forged.status_code == 403
+    assert (await table.browser.get(f"{path}/scans")).status_code == 403
+    assert await service.run_sql("select id from check_in_scans") == []
+
+
+async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -> None:
+    table = await desk(service)
+    event = await table.bob.create_event(title="Secret meeting")
+    await sign_up(service, event, "zoe")
+    path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
+
+    for answer in (
+        await table.browser.get(f"{path}/list"),
+        await table.browser.get(f"{path}/news"),
+        await table.browser.get(f"{path}/shell"),
+        await table.post(f"{path}/scans", device="Door 1", scans=json.dumps([scan(code)])),
+    ):
+        assert answer.status_code == 403
+        assert "Secret" not in answer.text
+        assert "Zoe" not in answer.text
+    for address in ("list?after=x", "list?after=-1", "news?before=1"):
+        assert (await table.browser.get(f"{path}/{address}")).status_code == 422
+    assert await service.run_sql("select id from check_in_scans") == []
+
+
+async def test_who_is_not_signed_in_is_led_to_the_sign_in(service: Service) -> None:
+    _, path, _ = await opened(service)
+
+    for address in ("list", "news", "shell", "scans"):
+        assert (await service.http.get(f"{path}/{address}")).headers["location"].startswith("/sign-in")
+
+
+async def test_the_page_that_browsers_keep_has_no_people_in_it(service: Service) -> None:
+    table, path, event_id = await opened(service, "ann")
+    await table.post(
+        f"{path}/scans", device="Door 1", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
+    )
+
+    shell = await table.page(f"{path}/shell")
+
+    assert "Ann" not in shell
+    assert "Door 1" not in shell.replace("“Door 1”", "")
+    assert 'id="scanner"' in shell
+    assert "Ann" in await table.page(path)
+
+
+async def test_the_worker_is_limited_to_the_page_of_its_event(service: Service) -> None:
+    worker = await service.http.get("/console/events/7/check-in/worker.js")
+
+    assert worker.status_code == 200
+    assert worker.headers["content-type"].startswith("text/javascript")
+    assert worker.headers["service-worker-allowed"] == "/console/events/7/check-in"
+    assert worker.headers["content-security-policy"] == "default-src 'none'; connect-src 'self'"
+    assert worker.headers["cache-control"] == "no-cache"

@@ -1,0 +1,102 @@
+"""The page that gives seats of those who have not come to those who wait."""
+
+import pytest
+
+from tests.events.check_in.scene import code_of
+from tests.events.console.organizing import said
+from tests.events.console.scene import Desk, desk, hidden
+from tests.events.people.scene import sign_up
+from tests.support import Service
+
+
+async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
+    """An event with one seat that has begun: Ann has the seat, Bob waits. The desk of its organizer, and the path."""
+    table = await desk(service, language=language)
+    event = await table.ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
+    return table, f"/console/events/{event['id']}/check-in/no-shows"
+
+
+async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
+    table, path = await begun(service)
+
+    shown = await table.browser.get(path)
+
+    text = said(shown)
+    assert "Have a seat and have not come 1" in text
+    assert "1 person gets a seat, and is told by mail unless no mails are wanted: Bob Example" in text
+    assert "1 person who has not come loses the seat" in text
+    done = await table.post(path, at_most=hidden(shown, "at_most"))
+    assert "1 person who waited has a seat now." in said(done)
+    assert "There is nothing to give away." in said(done)
+    listed = said(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
+    assert "ann@example.com Ann Example Had not come: the seat was given away ·" in listed
+    assert "bob@example.com Bob Example Seat ·" in listed
+
+
+async def test_before_the_event_begins_it_gives_nothing(service: Service) -> None:
+    table, path = await begun(service)
+    await service.run_sql("update events set datetime = now() + interval '1 hour'")
+
+    assert "Seats are kept until the event begins" in said(await table.browser.get(path))
+    refused = await table.post(path, at_most="1")
+
+    assert refused.status_code == 422
+    assert "Seats are kept until the event begins" in said(refused)
+
+
+@pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])
+async def test_a_form_that_says_no_number_gives_nothing(service: Service, at_most: str) -> None:
+    table, path = await begun(service)
+
+    assert (await table.post(path, at_most=at_most)).status_code == 400
+    assert (await table.foreign(path, at_most="1")).status_code == 403
+    assert "On the waiting list 1" in said(await table.browser.get(path))
+
+
+async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
+    table = await desk(service)
+    event = await table.bob.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "zoe", "yan")
+    await service.run_sql("update events set datetime = now()")
+    path = f"/console/events/{event['id']}/check-in/no-shows"
+
+    for answer in (await table.browser.get(path), await table.post(path, at_most="1")):
+        assert answer.status_code == 403
+        assert "Yan" not in answer.text
+    assert await service.run_sql("select count(*) from registrations where status = 'waitlisted'") == [(1,)]
+    assert (await table.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
+
+
+async def test_lists_and_files_say_who_is_in(service: Service) -> None:
+    table, path = await begun(service)
+    event_id = int(path.split("/")[3])
+    registrations = f"/console/events/{event_id}/registrations"
+    assert "not in yet" not in said(await table.browser.get(registrations))
+    await service.run_sql("update events set capacity = 2")
+    await table.post(path, at_most="1")
+    await table.post(
+        path.removesuffix("/no-shows"),
+        do="scan",
+        id="00000000-0000-0000-0000-000000000001",
+        device="Door 1",
+        text=await code_of(service, event_id, "ann"),
+    )
+
+    text = said(await table.browser.get(registrations))
+
+    assert "Ann Example Seat · in since " in text
+    assert "Bob Example Seat · not in yet ·" in text
+    file = await table.page(f"{registrations}.csv")
+    header, first, second = (line.split(",") for line in file.removeprefix("\ufeff").splitlines())
+    assert header[-1] == "In since (UTC)"
+    assert first[-1].startswith("20")
+    assert first[-1].endswith("Z")
+    assert second[-1] == ""
+
+
+async def test_the_page_is_in_german_too(service: Service) -> None:
+    table, path = await begun(service, language="de")
+
+    assert "1 Person bekommt einen Platz" in said(await table.browser.get(path))
