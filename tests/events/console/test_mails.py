@@ -1,7 +1,9 @@
 """The page of mails: those about the organizer's events and what came of each, and none of anybody else."""
 
+import re
 from html import unescape
 
+import httpx2
 import pytest
 
 from tests.events.console.scene import Desk, desk
@@ -41,6 +43,113 @@ async def test_it_is_said_what_came_of_each_mail(service: Service) -> None:
     assert "451 later" in of["eve"]
 
 
+async def failed(at: Desk, name: str, error: str = "550 5.1.1 no such user") -> str:
+    """Let the mail to somebody fail. Returns the path of the button that tries it again."""
+    [(id,)] = await at.service.run_sql(
+        "update mails set outcome = 'failed', ended_at = now(), attempts = 3, error = %(error)s"
+        " where recipient = %(recipient)s returning id",
+        recipient=f"{name}@example.com",
+        error=error,
+    )
+    return f"/console/mails/{id}/retry"
+
+
+async def states(at: Desk) -> list[tuple[str | None, int]]:
+    return await at.service.run_sql("select outcome, attempts from mails order by id")
+
+
+async def test_mails_are_shown_by_their_fate(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan")
+    await caused(at, at.bob, "Secret meeting", "eve")
+    await failed(at, "bob")
+    await failed(at, "eve")
+    for name, outcome in (("cleo", "sent"), ("dan", "superseded")):
+        await service.run_sql(
+            f"update mails set outcome = '{outcome}', ended_at = now() where recipient = '{name}@example.com'"
+        )
+
+    pages = {fate: await at.page(f"/console/mails?fate={fate}") for fate in ("waiting", "sent", "failed", "", "none")}
+
+    shown = {fate: re.findall(r"<p><bdi>(\w+)@", page) for fate, page in pages.items()}
+    assert [*map(len, shown.values())] == [50, 1, 1, 50, 50]
+    assert (shown["sent"], shown["failed"], shown[""][:3]) == (["cleo"], ["bob"], ["dan", "cleo", "bob"])
+    assert {each[:6] for each in shown["waiting"]} == {"person"}
+    [more] = re.findall(r'href="([^"]*)" rel="next"', pages["waiting"])
+    rest = await at.page(unescape(more))
+    assert len(re.findall(r"<p><bdi>person\d+@", rest)) == 10
+    assert 'href="/console/mails?fate=waiting" aria-current="page"' in rest
+    assert "No such mails." in await at.page("/console/mails?fate=failed&before=1")
+
+
+async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.ada, "Life drawing", "ann", "bob")
+    path = await failed(at, "ann")
+    page = await at.page("/console/mails?fate=failed")
+
+    done = await at.post(path, fate="failed")
+
+    assert (f'action="{path}"' in page, page.count("Try again: mail to")) == (True, 1)
+    assert (done.status_code, done.headers["location"]) == (303, "/console/mails?fate=failed&done=again")
+    assert "The mail is tried again now." in await at.page(done.headers["location"])
+    assert await states(at) == [(None, 0), (None, 0)]
+
+
+async def test_what_was_sent_or_is_gone_is_not_tried_again(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.ada, "Life drawing", "ann")
+    path = await failed(at, "ann")
+    await service.run_sql("update mails set outcome = 'sent'")
+
+    paths = (path, "/console/mails/99999/retry", "/console/mails/x/retry", "/console/mails/0/retry")
+    sent = [await at.post(each, fate="<script>") for each in paths]
+
+    assert {(each.status_code, each.headers["location"]) for each in sent} == {(303, "/console/mails?done=nothing")}
+    assert "There is nothing to try again" in await at.page("/console/mails?done=nothing")
+    assert await states(at) == [("sent", 3)]
+
+
+async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_again(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.bob, "Secret meeting", "ann")
+    await at.browser.ask("somebody@example.com")
+    paths = [await failed(at, name) for name in ("ann", "somebody")]
+    before = await states(at)
+
+    sent = [await at.post(path) for path in paths]
+
+    assert {each.headers["location"] for each in sent} == {"/console/mails?done=nothing"}
+    assert await states(at) == before
+
+
+async def test_a_button_of_another_site_tries_nothing_again(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.ada, "Life drawing", "ann")
+    path = await failed(at, "ann")
+
+    refused: list[httpx2.Response] = [await at.foreign(path), await at.browser.http.post(path, data={"token": "x"})]
+    opened = await at.browser.get(path)
+
+    assert [each.status_code for each in refused] == [403, 403]
+    assert (opened.status_code, opened.headers["location"]) == (303, "/console/mails")
+    assert await states(at) == [("failed", 3)]
+
+
+async def test_it_is_said_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.ada, "Life drawing", "ann", "bob")
+    await failed(at, "ann", "552 5.2.2 mailbox full")
+    await failed(at, "bob", "it could not be written: KeyError('internals')")
+
+    page = await at.page("/console/mails")
+
+    assert "The mailbox is full. Try again in some days" in page
+    assert "The mail server said: <bdi>552 5.2.2 mailbox full</bdi>" in page
+    assert "It could not be written, which is a fault of this site." in page
+    assert "internals" not in page
+
+
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(service: Service) -> None:
     at = await desk(service)
     await at.browser.ask("somebody@example.com")
@@ -66,7 +175,7 @@ async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
 
     assert (first.count('class="card"'), second.count('class="card"')) == (50, 10)
     assert "Secret" not in first + second
-    assert "before=" not in second
+    assert "/console/mails?before=" not in second
 
 
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])

@@ -1,5 +1,6 @@
 """The mail with a link to sign in."""
 
+from holdfast.kit import outbox
 from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, Post, body, links
 
@@ -33,3 +34,14 @@ async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
 
     assert await post.deliver() == []
     assert await post.service.run_sql("select outcome from mails order by id") == [("superseded",), ("superseded",)]
+
+
+async def test_somebody_who_signs_in_does_not_wait_behind_the_mails_of_a_crowd(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=50)
+    await post.register(event["id"], *(f"person{number}@example.com" for number in range(40)))
+    await Browser(post.service).ask(ANN)
+
+    due = await post.service.database.read(lambda reader: outbox.due(reader, 5, []))
+
+    assert due[0].recipient == ANN
+    assert len(await post.deliver()) == 41

@@ -58,6 +58,10 @@ async def test_the_link_in_a_mail_opens_the_registration(post: Post) -> None:
     [own] = [each for each in links(body(arrived.mail)) if "/registrations/" in each]
     page = await post.service.http.get(own)
     assert page.status_code == 200
+    # It also says the code that can be read out at the entrance, and so does the mail.
+    [typed] = re.findall(r'<strong class="code">([0-9A-Z-]+)</strong>', page.text)
+    assert f"Your code for the entrance:\n{typed}\n" in body(arrived.mail)
+    assert f"<strong>{typed}</strong>" in body(arrived.mail, "html")
     assert "Life drawing" in page.text
 
 
@@ -219,3 +223,38 @@ async def test_who_is_registered_again_gets_the_same_details_again(post: Post) -
         assert links(text) == links(first[email])
         assert again[email]["List-Unsubscribe"]
     assert entry(again[ANN])["METHOD"] == "PUBLISH"
+
+
+BACK = {
+    None: "Money that you paid for “Life drawing” goes back to you.",
+    "by_organizer": "The organizer of “Life drawing” gives you money back.",
+    "no_seat": "When your payment for “Life drawing” arrived, there was no seat for you any more.",
+    "seat_lost": "You have no seat at “Life drawing” any more, and your money goes back to you.",
+    "event_cancelled": "“Life drawing” is cancelled, and your money goes back to you.",
+}
+
+
+async def test_a_mail_about_a_refund_says_why_and_how_much_and_what_the_organizer_adds(post: Post) -> None:
+    event = await event_of(post, price=2500, pricing_mode="fixed")
+    await post.service.run_sql("insert into mail_paragraphs values (%(id)s, 'refund', 'Come again.')", id=event["id"])
+    for reason in BACK:
+        await post.service.run_sql(
+            """
+            insert into mails (kind, thread, recipient, arguments)
+            values ('refund', %(thread)s, 'ann@example.com',
+                    jsonb_build_object('event_id', %(id)s::bigint, 'user_id', 'gone1234', 'arrival', 1, 'amount', 450,
+                                       'language', 'en', 'reason', %(reason)s::text, 'currency', %(currency)s::text))
+            """,
+            thread=f"refund {reason}",
+            id=event["id"],
+            reason=reason,
+            currency="JPY" if reason == "no_seat" else None,
+        )
+
+    texts = [body(each.mail) for each in await post.deliver()]
+
+    assert {text.partition("\n")[0] for text in texts} == {*BACK.values()}
+    for text in texts:
+        assert "Your bank may need some days." in text
+        assert "> Come again.\n" in text
+        assert f"Amount: {'¥450' if 'no seat for you' in text else '$4.50'}\n" in text

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.registrations.cancellation import cancels_until
+from holdfast.kit.pages.link_mail import LinkMail
 
 Kind = Literal[
     "seat",
@@ -18,8 +19,26 @@ Kind = Literal[
     "waitlisted_again",
     "event_changed",
     "event_cancelled",
+    "payment_due",
+    "refund",
 ]
-"""The last two tell of a change of the event; those that end in `again` were asked for by the form."""
+"""Those that begin with `event` tell of a change of the event; those that end in `again` were asked for by the form."""
+
+ParagraphKind = Literal[
+    "seat",
+    "waitlisted",
+    "promoted",
+    "payment_due",
+    "refused",
+    "removed",
+    "refund",
+    "event_changed",
+    "event_cancelled",
+]
+"""The kinds of mails to which an organizer can add a paragraph."""
+
+OF_PAID: frozenset[Kind] = frozenset({"payment_due", "refund"})
+"""They are sent only about events with a price."""
 
 STANDING: dict[Kind, tuple[str, ...]] = {
     "seat": ("registered",),
@@ -29,7 +48,8 @@ STANDING: dict[Kind, tuple[str, ...]] = {
     "seat_again": ("registered",),
     "waitlisted_again": ("waitlisted",),
     "event_changed": ("registered", "waitlisted"),
-    "event_cancelled": ("registered", "waitlisted"),
+    "event_cancelled": ("registered", "waitlisted", "held"),
+    "payment_due": ("held",),
 }
 """How a registration must stand for a mail about it to be true."""
 
@@ -39,6 +59,8 @@ class Arguments(Struct):
 
     user_id    the public id of the person
     arrival    of the registration: who registers anew has another one
+    amount     what goes back of what was paid, in minor units
+    currency   of that; None: that of the event
     """
 
     event_id: int
@@ -47,6 +69,8 @@ class Arguments(Struct):
     name: str | None = None
     language: str | None = None
     reason: str | None = None
+    amount: int | None = None
+    currency: str | None = None
 
 
 class Known(Struct):
@@ -55,6 +79,7 @@ class Known(Struct):
     standing    how the registration stands; None: there is none
     is_newest   whether no later mail of its kind waits in its thread
     now         the time of the database
+    paragraph   what the organizer adds, as it was typed
     """
 
     id: int
@@ -75,9 +100,12 @@ class Known(Struct):
     arrival: int | None
     notify: bool | None
     amount_paid: int | None
+    amount_due: int | None
+    held_until: dt.datetime | None
     promoted_at: dt.datetime | None
     is_newest: bool
     now: dt.datetime
+    paragraph: str | None
 
     @property
     def until(self) -> dt.datetime:
@@ -104,14 +132,8 @@ class Order(Struct, tag="registration"):
     page: str
 
 
-class DataMail(Struct, tag="own_data"):
-    """The mail with a link to one's own data, which is to be written."""
-
-    recipient: str
-    message_id: str
-    caused_at: dt.datetime
-    language: str | None
-    link: str
+class DataMail(LinkMail, tag="own_data"):
+    """The mail with a link to one's own data."""
 
 
 class Portion(Struct):
@@ -127,8 +149,21 @@ class Portion(Struct):
     orders: list[Order | SignInMail | DataMail]
 
 
+def paragraph_of(kind: Kind) -> ParagraphKind:
+    """The kind whose paragraph a mail has: a mail that tells something again has the same one."""
+    match kind:
+        case "seat_again":
+            return "seat"
+        case "waitlisted_again":
+            return "waitlisted"
+        case _:
+            return kind
+
+
 def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:
     """Whether a mail is still true, and wanted."""
+    if kind == "refund":
+        return True
     if kind == "removed":
         return known.standing is None and known.cancelled_at is None
     if (known.arrival, known.notify) != (caused.arrival, True) or known.standing not in STANDING[kind]:

@@ -10,7 +10,7 @@ import structlog
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.mails import sql
-from holdfast.events.mails.model import Arguments, DataMail, Kind, Order, Portion, is_true
+from holdfast.events.mails.model import Arguments, DataMail, Kind, Order, Portion, is_true, paragraph_of
 from holdfast.events.mails.writing import write
 from holdfast.events.paths import event_path
 from holdfast.events.people import proof
@@ -75,15 +75,16 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> lis
     No secret is among it.
     """
     caused = [msgspec.convert(each.arguments, Arguments) for each in mails]
+    kinds = [msgspec.convert(each.kind, Kind) for each in mails]
     asked = [
-        sql.Asked(place, mail.id, mail.kind, mail.thread, each.event_id, each.user_id)
-        for place, (mail, each) in enumerate(zip(mails, caused, strict=True))
+        sql.Asked(place, mail.id, kind, mail.thread, each.event_id, each.user_id, paragraph_of(kind))
+        for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True))
     ]
     known = await database.read(lambda reader: sql.find(reader, asked)) if asked else {}
     settings, secret = database.resources.settings, database.resources.secret
     found: list[tuple[Mail, MakeOrder]] = []
     for place, each in known.items():
-        mail, cause, kind = mails[place], caused[place], msgspec.convert(mails[place].kind, Kind)
+        mail, cause, kind = mails[place], caused[place], kinds[place]
         if is_true(kind, cause, each):
             order = partial(
                 Order,

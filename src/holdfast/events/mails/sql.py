@@ -1,6 +1,6 @@
 """Statements for mails."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
 import msgspec
@@ -12,7 +12,7 @@ from holdfast.events.resources import Reader, Tx
 
 
 class Asked(Struct):
-    """A mail, as the statement reads it."""
+    """A mail, as the statement reads it. `paragraph`: the kind of the organizer's paragraph in it."""
 
     place: int
     mail_id: int
@@ -20,6 +20,7 @@ class Asked(Struct):
     thread: str
     event_id: int
     user_id: str
+    paragraph: str | None
 
 
 async def find(reader: Reader, asked: Sequence[Asked]) -> dict[int, Known]:
@@ -30,10 +31,11 @@ async def find(reader: Reader, asked: Sequence[Asked]) -> dict[int, Known]:
                events.address, events.latitude, events.longitude, events.currency, events.cancellation_hours,
                events.calendar_sequence, events.cancelled_at, organizer.name, organizer.slug,
                registration.status::text, registration.arrival, registration.notify, registration.amount_paid,
-               registration.promoted_at,
-               newer.id is null, now()
+               registration.amount_due, registration.held_until, registration.promoted_at,
+               newer.id is null, now(), paragraph.text
           from json_to_recordset(%(asked)s::json)
-               as asked (place integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text)
+               as asked (place integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
+                         paragraph text)
          cross join lateral (select * from events where id = asked.event_id limit 1) as events
          cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizer
           left join lateral (select id from users where public_id = asked.user_id limit 1) as person on true
@@ -43,6 +45,8 @@ async def find(reader: Reader, asked: Sequence[Asked]) -> dict[int, Known]:
                               where thread = asked.thread and ended_at is null and kind = asked.kind
                                 and id > asked.mail_id
                               limit 1) as newer on true
+          left join lateral (select text from mail_paragraphs
+                              where event_id = events.id and kind = asked.paragraph limit 1) as paragraph on true
         """,
         {"asked": msgspec.json.encode(asked).decode()},
     )
@@ -99,16 +103,64 @@ async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: i
     )
 
 
-# For each event the newest mails are read from an index, and of these the newest of all are taken.
+# For each event and fate the newest mails are read from an index, and of these the newest of all are taken.
 FATES: LiteralString = """
     select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at, outcome,
            attempts, error
       from events
+     cross join unnest(%(fates)s::text[]) as fate
      cross join lateral (
         select * from mails
          where arguments ? 'event_id' and (arguments ->> 'event_id')::bigint = events.id
-           and (%(before)s::bigint is null or id < %(before)s)
+           and coalesce(outcome, 'waiting') = fate and (%(before)s::bigint is null or id < %(before)s)
          order by id desc limit %(limit)s) as mail
      where events.organizer_id = %(organizer_id)s
      order by mail.id desc limit %(limit)s
 """
+
+IS_ABOUT_OWN_EVENT: LiteralString = """
+    select exists (
+        select from mails join events on events.id = (mails.arguments ->> 'event_id')::bigint
+         where mails.id = %(mail_id)s and events.organizer_id = %(organizer_id)s)
+"""
+
+
+async def paragraphs(reader: Reader, event_id: int) -> dict[str, str]:
+    """The paragraphs of an event, by kind."""
+    return dict(await reader.tuples("select kind, text from mail_paragraphs where event_id = %(id)s", {"id": event_id}))
+
+
+async def store_paragraphs(tx: Tx, event_id: int, texts: Mapping[str, str]) -> None:
+    """Let these be all paragraphs of an event."""
+    await tx.run(
+        """
+        with given as (select key as kind, value as text from json_each_text(%(texts)s::json)),
+        deleted as (
+            delete from mail_paragraphs
+             where event_id = %(event_id)s and kind <> all(array(select kind from given)))
+        insert into mail_paragraphs (event_id, kind, text) select %(event_id)s, kind, text from given
+            on conflict (event_id, kind) do update set text = excluded.text
+        """,
+        {"event_id": event_id, "texts": msgspec.json.encode(texts).decode()},
+    )
+
+
+async def copy_paragraphs(tx: Tx, event_id: int, to: int) -> None:
+    """Give the paragraphs of one event to another that has none."""
+    await tx.run(
+        """
+        insert into mail_paragraphs (event_id, kind, text)
+        select %(to)s, kind, text from mail_paragraphs where event_id = %(event_id)s
+        """,
+        {"event_id": event_id, "to": to},
+    )
+
+
+TEXT: LiteralString = """
+    select coalesce(sum(octet_length(title) + octet_length(body) + coalesce(octet_length(address), 0)
+                        + coalesce(octet_length(location_name), 0)
+                        + (select coalesce(sum(octet_length(text)), 0) from mail_paragraphs
+                            where event_id = events.id)), 0)
+      from events where organizer_id = %(organizer_id)s
+"""
+"""The bytes of text in all events of an organizer, with the paragraphs of their mails."""

@@ -48,17 +48,16 @@ def said(kind: Kind, reason: str | None, texts: Translations) -> Said:
                 _("You are on the waiting list of “%(title)s”."),
                 _("Nothing has changed. Somebody has typed your address into the form again."),
             )
-        case "refused" if reason == "event_cancelled":
+        case "payment_due":
             return Said(
-                _("No seat: %(title)s"),
-                _("You have no seat at “%(title)s”: it was cancelled before your turn came."),
+                _("Please pay for your seat: %(title)s"),
+                _("A seat has become free for you at “%(title)s”, and is held for you for a while."),
+                _("It is yours as soon as it is paid. If it is not paid in time, it goes to the next person."),
             )
+        case "refund":
+            return _refunded(reason, texts)
         case "refused":
-            return Said(
-                _("No seat: %(title)s"),
-                _("You have no seat at “%(title)s”."),
-                _("All seats were taken when your turn came, and the waiting list was full."),
-            )
+            return _refused(reason, texts)
         case "removed":
             return Said(
                 _("Your registration was cancelled: %(title)s"),
@@ -77,3 +76,55 @@ def said(kind: Kind, reason: str | None, texts: Translations) -> Said:
                 _("“%(title)s” is cancelled: it does not take place."),
                 _("Your registration has ended with it."),
             )
+
+
+def _refused(reason: str | None, texts: Translations) -> Said:
+    """What a mail says to somebody who got no seat, or whose seat was held and not paid."""
+    _ = texts.gettext
+    subject = _("No seat: %(title)s")
+    match reason:
+        case "event_cancelled":
+            return Said(subject, _("You have no seat at “%(title)s”: it was cancelled before your turn came."))
+        case "payment_expired":
+            return Said(
+                subject,
+                _("You have no seat at “%(title)s”: it was not paid in time."),
+                _("Others can have it now. You can register again."),
+            )
+        case "payment_refused":
+            return Said(
+                subject,
+                _("You have no seat at “%(title)s”: the payment could not be taken."),
+                _("Please ask the organizer."),
+            )
+        case _:
+            return Said(
+                subject,
+                _("You have no seat at “%(title)s”."),
+                _("All seats were taken when your turn came, and the waiting list was full."),
+            )
+
+
+def _refunded(reason: str | None, texts: Translations) -> Said:
+    """What a mail says to somebody who gets money back: for which reason, all of it or a part."""
+    _ = texts.gettext
+    subject, soon = _("You get money back: %(title)s"), _("Your bank may need some days.")
+    match reason:
+        case "by_organizer":
+            return Said(
+                subject,
+                _("The organizer of “%(title)s” gives you money back."),
+                _("Your registration stays as it is.") + f" {soon}",
+            )
+        case "no_seat":
+            return Said(
+                subject,
+                _("When your payment for “%(title)s” arrived, there was no seat for you any more."),
+                _("So everything goes back to you.") + f" {soon}",
+            )
+        case "event_cancelled":
+            return Said(subject, _("“%(title)s” is cancelled, and your money goes back to you."), soon)
+        case "seat_lost":
+            return Said(subject, _("You have no seat at “%(title)s” any more, and your money goes back to you."), soon)
+        case _:
+            return Said(subject, _("Money that you paid for “%(title)s” goes back to you."), soon)

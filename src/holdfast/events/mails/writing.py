@@ -15,11 +15,11 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.events.calendar import calendar
 from holdfast.events.mails import own_data
-from holdfast.events.mails.model import DataMail, Kind, Known, Order, Portion
+from holdfast.events.mails.model import Arguments, DataMail, Kind, Known, Order, Portion
 from holdfast.events.mails.texts import said
-from holdfast.events.pricing.currencies import digits
-from holdfast.events.registrations.code import code
-from holdfast.kit.mail import Attachment, Message, plain
+from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations.code import code, spoken
+from holdfast.kit.mail import Attachment, Message, lines, plain
 from holdfast.kit.pages.frame import Frame
 from holdfast.kit.pages.language import Language, named
 
@@ -33,7 +33,7 @@ WITH_CALENDAR = {"seat", "promoted", "seat_again", "event_changed"}
 """These mails put the event into the calendar of whoever has a seat."""
 
 TAKES_OUT = {"removed", "event_cancelled"}
-STANDS = {"seat", "promoted", "waitlisted", "seat_again", "waitlisted_again", "event_changed"}
+STANDS = {"seat", "promoted", "waitlisted", "seat_again", "waitlisted_again", "event_changed", "payment_due"}
 """After these mails there is a registration, which can be looked at and cancelled."""
 
 UNASKED = {"waitlisted", "seat_again", "waitlisted_again", "event_changed"}
@@ -49,15 +49,25 @@ class Fact(Struct):
 
 
 class Letter(Struct):
-    """A mail as its text and its HTML say it. Texts of strangers are in `title`, and in facts that say so."""
+    """A mail as its text and its HTML say it.
+
+    Texts of strangers are in `title`, `greeting`, `organizer`, `paragraph`, and in facts that say so.
+
+    paragraph    what the organizer adds, line by line
+    typed        the short code for the entrance
+    action       what to do on the person's own page
+    """
 
     language: Language
     first: str
     rest: str
+    paragraph: list[str]
     title: str
     greeting: str
     facts: list[Fact]
+    typed: str
     own: str
+    action: str
     page: str
     until: str
     organizer: str
@@ -65,10 +75,11 @@ class Letter(Struct):
 
 def write(portion: Portion) -> list[bytes]:
     """The content of each mail, as it is sent."""
-    return [_message(order, portion).encoded(portion.sender) for order in portion.orders]
+    return [message(order, portion).encoded(portion.sender) for order in portion.orders]
 
 
-def _message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
+def message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
+    """A mail of the portion, as it is before it becomes bytes."""
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
     if isinstance(order, DataMail):
@@ -78,19 +89,22 @@ def _message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
     sentences = said(kind, caused.reason, FRAME.texts(language))
     title = plain(known.title)
     zone = known.timezone or "UTC"
+    has_code = kind in WITH_CODE
     letter = Letter(
         language=language,
         first=sentences.first,
         rest=sentences.rest,
+        paragraph=lines(known.paragraph or ""),
         title=title,
         greeting=plain(caused.name or ""),
-        facts=_facts(kind, known, language),
+        facts=_facts(kind, caused, known, language),
+        typed=str(spoken(order.own.rpartition("/")[2])) if has_code else "",
         own=_in_language(order.own, language) if kind in STANDS else "",
+        action=_action(kind, language),
         page=_in_language(order.page, language),
         until=language.moment(known.until, zone) if kind in STANDS and known.now < known.until else "",
         organizer=plain(known.organizer_name),
     )
-    has_code = kind in WITH_CODE
     return Message(
         recipient=order.recipient,
         subject=sentences.subject % {"title": title},
@@ -109,16 +123,26 @@ def _message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
     )
 
 
-def _facts(kind: Kind, known: Known, language: Language) -> list[Fact]:
+def _facts(kind: Kind, caused: Arguments, known: Known, language: Language) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
     if place := ", ".join(plain(each) for each in (known.location_name, known.address) if each):
         facts.append(Fact(_("Place"), place, is_foreign=True))
-    if kind in STANDS and known.amount_paid:
-        facts.append(Fact(_("Price"), language.money(known.amount_paid, known.currency, digits(known.currency))))
+    in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
+    if (kind in STANDS or kind == "refund") and in_minor_units:
+        name = _("Amount") if kind == "refund" else _("Price")
+        currency = caused.currency or known.currency
+        facts.append(Fact(name, language.money(in_minor_units, currency, digits(currency))))
+    if kind == "payment_due" and known.held_until:
+        facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
     return facts
+
+
+def _action(kind: Kind, language: Language) -> str:
+    _ = FRAME.texts(language).gettext
+    return _("Pay for your seat") if kind == "payment_due" else _("Look at your registration")
 
 
 def _text(letter: Letter) -> str:
@@ -127,9 +151,15 @@ def _text(letter: Letter) -> str:
     parts = [letter.first % {"title": letter.title}, letter.rest]
     if letter.greeting:
         parts.insert(0, _("Hello %(name)s,") % {"name": letter.greeting})
+    if letter.paragraph:
+        # Marked like a quotation, no line of it can pass for one of ours.
+        quoted = "\n".join(f"> {each}".rstrip() for each in letter.paragraph)
+        parts.append(_("%(organizer)s writes:") % {"organizer": letter.organizer} + f"\n{quoted}")
     parts.append("\n".join(f"{each.label}: {each.value}" for each in letter.facts))
+    if letter.typed:
+        parts.append(_("Your code for the entrance:") + f"\n{letter.typed}")
     if letter.own:
-        parts.append(_("Your registration:") + f"\n{letter.own}")
+        parts.append(f"{letter.action}:\n{letter.own}")
     if letter.until:
         parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
     parts.append(_("About the event:") + f"\n{letter.page}")

@@ -1,0 +1,279 @@
+"""Organizers add a paragraph to each kind of mail about an event, and see before what the mail will look like."""
+
+import html
+import re
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.mails.paragraphs import KINDS
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser, token
+from tests.events.console.event_scene import elsewhere, form, rows, signed_in
+from tests.events.console.scene import FOREIGN, hidden
+from tests.support import Service, running
+
+EMPTY = dict.fromkeys(KINDS, "")
+OF_FREE = {kind: "" for kind in KINDS if kind not in {"payment_due", "refund"}}
+PAID: Any = {"pricing_mode": "fixed", "price": 2500}
+
+
+async def stored(service: Service) -> list[tuple[Any, ...]]:
+    return await service.run_sql("select event_id, kind, text from mail_paragraphs order by event_id, kind")
+
+
+def typed(page: httpx2.Response) -> dict[str, str]:
+    """What stands in the fields of the form."""
+    found = re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', page.text)
+    return {name: html.unescape(text) for name, text in found}
+
+
+async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The path of the form, and what it would send as it is."""
+    path = f"/console/events/{event['id']}/mails"
+    page = await browser.get(path)
+    assert page.status_code == 200, page.text
+    return path, {**typed(page), "version": hidden(page, "version"), "token": token(page)}
+
+
+async def test_paragraphs_are_stored_shown_changed_and_taken_out(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path, fields = await opened(browser, event)
+    assert {name: fields[name] for name in EMPTY if name in fields} == OF_FREE
+
+    done = await browser.http.post(
+        path, data={**fields, "seat": "  Bring a pencil.\r\n\r\nAnd paper. ", "removed": "Bye"}
+    )
+
+    assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=saved")
+    assert "Your paragraphs are saved." in (await browser.get(done.headers["location"])).text
+    assert await stored(service) == [
+        (event["id"], "removed", "Bye"),
+        (event["id"], "seat", "Bring a pencil.\n\nAnd paper."),
+    ]
+    _, fields = await opened(browser, event)
+    assert {name: fields[name] for name in EMPTY if name in fields} == {
+        **OF_FREE,
+        "seat": "Bring a pencil.\n\nAnd paper.",
+        "removed": "Bye",
+    }
+    await browser.http.post(path, data={**fields, "seat": "Bring clay.", "removed": " \r\n "})
+    assert await stored(service) == [(event["id"], "seat", "Bring clay.")]
+    assert f'href="{path}"' in (await browser.get(f"/console/events/{event['id']}")).text
+
+
+async def test_above_each_field_stands_what_the_mail_says_itself(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(title="<b>Life</b> %s drawing", **PAID)
+
+    page = await browser.get(f"/console/events/{event['id']}/mails")
+    german = await browser.get(f"/console/events/{event['id']}/mails?lang=de")
+
+    assert "You have a seat at “<bdi>&lt;b&gt;Life&lt;/b&gt; %s drawing</bdi>”." in page.text
+    assert page.text.count("<textarea") == page.text.count("</legend>") == 9
+    assert "Ihr Absatz (optional)" in german.text
+    assert "Sie haben einen Platz bei „<bdi>" in german.text
+
+
+async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event(**PAID))
+
+    due = await browser.http.post(path, data={**fields, "preview": "payment_due"})
+    back = await browser.http.post(path, data={**fields, "preview": "refund"})
+
+    assert "Price: $25\nTo be paid until: " in due.text
+    assert "Pay for your seat:\n" in due.text
+    assert "Amount: $25\n" in back.text
+
+
+async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(**PAID)
+    path, fields = await opened(browser, event)
+
+    page = await browser.http.post(path, data={**fields, "seat": "Bring <b>clay</b>.\r\nNow.", "preview": "seat"})
+
+    assert page.status_code == 200, page.text
+    assert (typed(page)["seat"], hidden(page, "version")) == ("Bring <b>clay</b>.\nNow.", fields["version"])
+    assert await stored(service) == []
+    frames = [html.unescape(each) for each in re.findall(r'<iframe sandbox srcdoc="([^"]*)"', page.text)]
+    assert [re.findall('<html lang="(..)">', each) for each in frames] == [["en"], ["de"]]
+    for frame in frames:
+        assert "<bdi>Bring &lt;b&gt;clay&lt;/b&gt;.</bdi>" in frame
+        assert re.findall('src="(.{22})', frame) == ["data:image/png;base64,"]
+        assert '<base target="_blank">' in frame
+    texts = [html.unescape(each) for each in re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)]
+    assert "Hello Kim,\n\nYou have a seat at “Life drawing”.\n\n" in texts[0]
+    assert "schreibt:\n> Bring <b>clay</b>.\n> Now.\n\nTermin: " in texts[1]
+    assert "Price: $25\n" in texts[0]
+    assert "<bdi>Sie haben einen Platz: Life drawing</bdi>" in page.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_kind_of_mail_has_a_preview(service: Service, kind: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(cancellation_hours=24, **PAID)
+    await ada.delete(f"/api/events/{event['id']}")
+    path, fields = await opened(browser, event)
+
+    page = await browser.http.post(path, data={**fields, kind: "A word of ours.", "preview": kind})
+
+    assert page.text.count("<iframe") == page.text.count("&gt; A word of ours.") == 2
+    first = re.findall(r"<pre>Hello Kim,\n\n(.*)", page.text)[0]
+    assert first in re.sub("</?bdi>", "", page.text.partition(f'name="{kind}"')[0].rpartition("<legend>")[2])
+
+
+async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_shown(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+
+    plain = (await browser.get(path)).headers["content-security-policy"]
+    shown = (await browser.http.post(path, data={**fields, "preview": "seat"})).headers["content-security-policy"]
+
+    assert "data:" not in plain
+    assert shown.replace(" data:", "") != plain
+    assert re.sub(r" 'sha256-[^']*';", ";", shown).replace(" data:", "") == plain
+
+
+async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path, fields = await opened(browser, event)
+    await browser.http.post(path, data={**fields, "seat": "Of somebody else", "removed": "Both"})
+    before = await stored(service)
+
+    refused = await browser.http.post(path, data={**fields, "seat": "Mine", "removed": "Both"})
+
+    assert (refused.status_code, "Somebody else has changed these paragraphs" in refused.text) == (409, True)
+    assert re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL) == [
+        ("seat", "Of somebody else")
+    ]
+    assert await stored(service) == before
+    again = {**typed(refused), "version": hidden(refused, "version"), "token": token(refused)}
+    assert again["seat"] == "Mine"
+    assert (await browser.http.post(path, data=again)).status_code == 303
+    assert (await stored(service))[1] == (event["id"], "seat", "Mine")
+
+
+async def test_a_form_that_is_sent_twice_is_done_once(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+
+    sent = [await browser.http.post(path, data={**fields, "seat": "Bring a pencil."}) for _ in range(2)]
+
+    assert [each.status_code for each in sent] == [303, 303]
+    assert len(await stored(service)) == 1
+
+
+@pytest.mark.parametrize(("text", "said"), [("x" * 1_001, "1,000|1000"), ("x" * 10_000, "1,000|1000"), ("a\0b", "NUL")])
+@pytest.mark.parametrize("more", [{}, {"preview": "seat"}], ids=["saved", "previewed"])
+async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
+    service: Service, text: str, said: str, more: dict[str, str]
+) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+
+    refused = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
+
+    assert refused.status_code == 422, refused.text
+    [told] = re.findall(r'class="error" id="seat-note">([^<]*)<', refused.text)
+    assert re.search(said, told)
+    assert typed(refused)["removed"] == "Kept"
+    assert await stored(service) == []
+
+
+async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+
+    done = await browser.http.post(path, data={**fields, **dict.fromkeys(KINDS, "\U0001f44d\r\n" * 499 + "zz")})
+
+    assert done.status_code == 303, done.text
+    assert {len(text) for _, _, text in await stored(service)} == {1_000}
+
+
+@pytest.mark.parametrize("kind", ["seat_again", "", "x", "<script>"])
+async def test_a_preview_of_what_is_no_kind_is_refused(service: Service, kind: str) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+
+    refused = await browser.http.post(path, data={**fields, "seat": "Mine", "preview": kind})
+
+    assert (refused.status_code, await stored(service)) == (400, [])
+
+
+async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"text_per_organizer": 700})) as service:
+        ada, browser = await signed_in(service)
+        event = await ada.create_event()
+        path, fields = await opened(browser, event)
+        assert (await browser.http.post(path, data={**fields, "seat": "x" * 700})).status_code == 303
+        _, fields = await opened(browser, event)
+
+        refused = await browser.http.post(path, data={**fields, "removed": "x"})
+        shorter = await browser.http.post(path, data={**fields, "seat": "", "removed": "x"})
+
+        assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
+        assert (shorter.status_code, await stored(service)) == (303, [(event["id"], "removed", "x")])
+
+
+async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path, fields = await opened(browser, event)
+    await browser.http.post(path, data={**fields, "seat": "Bring a pencil."})
+    page = await browser.get(f"/console/events/new?copy={event['id']}")
+    filled = form(copy=str(event["id"]), once=hidden(page, "once"), token=token(page))
+
+    made = [await browser.http.post("/console/events/new", data=filled) for _ in range(2)]
+
+    [location] = {each.headers["location"] for each in made}
+    copy = int(location.rpartition("/")[2])
+    assert await stored(service) == [(event["id"], "seat", "Bring a pencil."), (copy, "seat", "Bring a pencil.")]
+
+
+async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> None:
+    _, browser = await signed_in(service)
+    other = await elsewhere(service)
+    await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
+    page = await browser.get("/console/events/new")
+    filled = form(copy=str(other["id"]), once=hidden(page, "once"), token=token(page))
+
+    refused = await browser.http.post("/console/events/new", data=filled)
+
+    assert (refused.status_code, len(await stored(service)), len(await rows(service))) == (403, 1, 1)
+
+
+async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    mine, other = await ada.create_event(), await elsewhere(service)
+    await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
+    _, fields = await opened(browser, mine)
+    before = await stored(service)
+
+    paths = [f"/console/events/{id}/mails" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
+    read = [await browser.get(path) for path in paths]
+    sent = [await browser.http.post(path, data={**fields, "seat": "Taken"}) for path in paths]
+    shown = [await browser.http.post(path, data={**fields, "preview": "seat"}) for path in paths]
+
+    for answers in (read, sent, shown):
+        assert [each.status_code for each in answers] == [403, 404, 404, 404, 404]
+        assert "Secret" not in "".join(each.text for each in answers)
+    assert await stored(service) == before
+
+
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    path, fields = await opened(browser, await ada.create_event())
+    stranger = Browser(service)
+    await stranger.sign_in("stranger@example.com")
+    theirs = token(await stranger.get("/console/start"))
+
+    foreign = await browser.http.post(path, data={**fields, "seat": "Taken"}, headers=FOREIGN)
+    of_another = await browser.http.post(path, data={**fields, "seat": "Taken", "token": theirs})
+
+    assert [foreign.status_code, of_another.status_code] == [403, 403]
+    assert await stored(service) == []

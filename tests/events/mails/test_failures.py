@@ -1,0 +1,44 @@
+"""Why a mail has failed is told from what the mail server said."""
+
+import pytest
+
+from holdfast.events.mails.failures import Why, why
+from tests.events.mails.post import ANN, Post
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("550 5.1.1 <ann@example.com>: Recipient address rejected", "unknown"),
+        ("550-5.1.1 The email account that you tried to reach does not exist. 550 5.1.1 Try again", "unknown"),
+        ("550 no such user here", "unknown"),
+        ("553 mailbox name not allowed", "unknown"),
+        ("550 5.2.1 mailbox disabled", "unknown"),
+        ("550 5.1.8 sender address has a bad domain", "refused"),
+        ("552 5.2.2 over quota", "full"),
+        ("552 over quota", "full"),
+        ("554 5.7.1 rejected by policy", "unwanted"),
+        ("550 5.7.26 the sender is unauthenticated", "unwanted"),
+        ("554 no", "unwanted"),
+        ("552 5.3.4 message too big", "refused"),
+        ("555 unknown parameter", "refused"),
+        ("451 4.7.1 greylisted", "late"),
+        ("452 4.2.2 over quota for three days", "late"),
+        ("Connection lost", "late"),
+        ("", "late"),
+        ("9" * 1_000, "late"),
+    ],
+)
+def test_what_a_mail_server_said_has_a_reason(error: str, reason: Why) -> None:
+    assert why(error) == reason
+
+
+async def test_what_never_reached_a_mail_server_has_a_reason(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], "a<b>@example.com", ANN)
+    await post.service.run_sql("update mails set kind = 'poem' where recipient = %(ann)s", ann=ANN)
+
+    assert await post.deliver() == []
+
+    errors = await post.service.run_sql("select error from mails where outcome = 'failed' order by id")
+    assert [why(error) for (error,) in errors] == ["no_address", "unwritten"]
