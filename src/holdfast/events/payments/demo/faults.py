@@ -1,0 +1,52 @@
+"""Faults on demand: errors before and after a request was done, slow answers, an outage."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["before", "after", "remembered", "slow", "down", "limited", "locked"]
+"""When a request fails: `before` it was done; `after`, with its answer lost on the way, so that the next one with the
+key gets it; `remembered`, so that the next one gets the error again, as Stripe keeps errors of its own; `slow`, done
+at once and answered later; `down`, by something in front of the processor, whose answer is no JSON; `limited`, since
+there were too many, with how long to wait; `locked`, since another one is changing the same object."""
+
+
+@dataclass
+class Fault:
+    """What goes wrong with requests.
+
+    path      a regular expression that their path contains
+    times     how many of them; afterwards everything is well again
+    seconds   how long a slow answer takes, or one has to wait
+    """
+
+    kind: Kind
+    path: str = ""
+    method: str = "POST"
+    times: int = 1
+    seconds: float = 30
+
+    def hits(self, method: str, path: str) -> bool:
+        """Whether it concerns a request."""
+        return self.times > 0 and method == self.method and re.search(self.path, path) is not None
+
+
+class Faults:
+    """The faults that are to come."""
+
+    def __init__(self) -> None:
+        self._planned: list[Fault] = []
+
+    def plan(self, fault: Fault) -> None:
+        self._planned.append(fault)
+
+    def clear(self) -> None:
+        self._planned.clear()
+
+    def take(self, method: str, path: str) -> Fault | None:
+        """The fault that a request meets, which is used up by it."""
+        for each in self._planned:
+            if each.hits(method, path):
+                each.times -= 1
+                return each
+        return None

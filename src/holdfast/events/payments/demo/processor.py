@@ -1,0 +1,171 @@
+"""The processor as a whole: its application, what it does in the background, and what tests can do with it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from holdfast.events.payments.demo import accounts, api, pages, payments, refunds, sessions
+from holdfast.events.payments.demo.books import Books, Unbalanced
+from holdfast.events.payments.demo.faults import Fault, Faults
+from holdfast.events.payments.demo.handler import Handler
+from holdfast.events.payments.demo.params import checked
+from holdfast.events.payments.demo.store import Clock, Store, Thing
+from holdfast.events.payments.demo.webhooks import Endpoint, Webhooks
+from holdfast.events.payments.demo.world import World, public
+
+KEY = "sk_test_demo"
+SECRET = "whsec_demo"  # noqa: S105 - known to all, as no money moves
+
+
+class Processor:
+    """A payment processor, for tests and demonstrations.
+
+    Serve `app` and point a `StripeClient(processor.key, base_addresses={"api": processor.address})` at it. The other
+    methods are for the thread and the event loop in which it is served.
+
+    address      where browsers and programs reach it, without a slash at the end
+    path         the file in which it keeps everything; None: in memory, until it is closed
+    endpoints    who gets webhooks
+    accounts_v2  whether the platform may make accounts of version 2
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str = KEY,
+        path: Path | None = None,
+        endpoints: Sequence[Endpoint] = (),
+        accounts_v2: bool = True,
+    ) -> None:
+        self._store = Store(path)
+        self._world = World(self._store, address, key)
+        self._world.accounts_v2 = accounts_v2
+        self._faults = Faults()
+        self._ended = asyncio.Event()
+        self.webhooks = Webhooks(self._world, endpoints)
+        self._world.on_deadline.append(self._ended.set)
+        self._world.clock.on_move.append(self._ended.set)
+        handler = Handler(self._world, self._faults)
+        routes = [
+            *pages.routes(self._world),
+            Route("/{path:path}", handler.answer, methods=["GET", "POST", "DELETE"]),
+        ]
+        self.app = Starlette(routes=routes, lifespan=self._lifespan)
+
+    @property
+    def address(self) -> str:
+        return self._world.address
+
+    @property
+    def key(self) -> str:
+        return self._world.key
+
+    @property
+    def clock(self) -> Clock:
+        return self._world.clock
+
+    @property
+    def books(self) -> Books:
+        return self._world.books
+
+    def balance(self, account: str) -> dict[str, int]:
+        """What an account has by the books, by currency: `platform`, or the id of a connected account."""
+        return self.books.balance(account)
+
+    def check(self) -> None:
+        """Raises `Unbalanced` if the books contradict themselves or the objects of the API."""
+        self.books.check()
+        for kind, movement in (
+            (payments.CHARGE, "charge"),
+            (payments.TRANSFER, "transfer"),
+            (payments.FEE, "application_fee"),
+            (refunds.KIND, "refund"),
+            (refunds.REVERSAL, "transfer_reversal"),
+            ("fee_refund", "application_fee_refund"),
+        ):
+            told = {each["id"]: each["amount"] for each in self._store.every(kind) if each["amount"]}
+            if told != self.books.moved(movement):
+                raise Unbalanced(f"The objects of the kind {kind} are not those that the books have.")
+
+    def things(self, kind: str) -> list[Thing]:
+        """All objects of a kind, oldest first: `checkout.session`, `charge`, `refund`, `transfer`, `event` …"""
+        return self._store.every(kind)
+
+    def ask(self, method: str, path: str, params: Thing) -> Thing:
+        """What a request would be answered, without HTTP and its faults. Raises `Refusal`."""
+        operation, id = api.find(method, path)
+        call = api.Call(path, id, checked(params, operation.params, operation.modelled, json=True))
+        with self._store.change():
+            return public(operation.act(self._world, call))
+
+    def pay(self, session_id: str, card: str = "4242424242424242") -> Thing:
+        """Pay a session, as somebody does on its page. Raises `Refusal` if it is not open or the card is declined."""
+        with self._store.change():
+            sessions.expire_due(self._world)
+        with self._store.change():
+            return payments.pay(self._world, session_id, card)
+
+    def finish(self, account_id: str) -> None:
+        """Finish an account, as somebody does on its page."""
+        with self._store.change():
+            link = accounts.new_link(self._world, account_id, self.address, self.address)
+            accounts.finish(self._world, link)
+
+    def restrict(self, account_id: str) -> None:
+        """Want to know more about a finished account, and pay nothing out until it is finished again."""
+        with self._store.change():
+            accounts.restrict(self._world, account_id)
+
+    def plan(self, fault: Fault) -> None:
+        """Let something go wrong with a request to come."""
+        self._faults.plan(fault)
+
+    def heal(self) -> None:
+        """Let nothing go wrong any more."""
+        self._faults.clear()
+
+    def leave_refunds_pending(self, pending: bool = True) -> None:
+        """Whether refunds wait for `settle_refund`."""
+        self._world.refunds_settle = not pending
+
+    def settle_refund(self, refund_id: str, failure: str = "") -> Thing:
+        """Say what came of a refund: it has succeeded, or the reason why it failed."""
+        with self._store.change():
+            return refunds.settle(self._world, refund_id, failure)
+
+    def refuse_accounts_v2(self, refused: bool = True) -> None:
+        """Whether accounts of version 2 are refused, as for platforms without them."""
+        self._world.accounts_v2 = not refused
+
+    def close(self) -> None:
+        """Give up what it holds. What is in memory is lost."""
+        self._store.close()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        background = [asyncio.create_task(each) for each in (self.webhooks.run(), self._end_in_time())]
+        try:
+            yield
+        finally:
+            for each in background:
+                each.cancel()
+            for ended in await asyncio.gather(*background, return_exceptions=True):
+                if isinstance(ended, Exception):
+                    raise ended
+
+    async def _end_in_time(self) -> None:
+        """End sessions when their time is up."""
+        while True:
+            self._ended.clear()
+            with self._store.change():
+                sessions.expire_due(self._world)
+            end = sessions.next_end(self._world)
+            pause = None if end is None else max(0.0, end - self.clock.time())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._ended.wait()

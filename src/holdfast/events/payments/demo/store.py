@@ -1,0 +1,146 @@
+"""Everything that the processor knows, in one SQLite database: in memory, or in a file that survives a restart."""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.events.payments.demo.errors import missing
+
+Thing = dict[str, Any]
+"""An object of the API. Names that begin with `_` are for ourselves; no answer has them."""
+
+_TABLES = """
+create table if not exists things (
+    position integer primary key autoincrement,
+    kind text not null,
+    id text not null unique,
+    created integer not null,
+    body text not null
+);
+create index if not exists things_of_a_kind on things (kind, position);
+create index if not exists things_of_a_payment on things (kind, json_extract(body, '$.payment_intent'));
+create index if not exists sessions_by_end on things (json_extract(body, '$.expires_at'))
+    where kind = 'checkout.session' and json_extract(body, '$.status') = 'open';
+"""
+
+
+class Page(NamedTuple):
+    """A part of a list, newest first, and whether there is more of it."""
+
+    things: list[Thing]
+    has_more: bool
+
+
+class Store:
+    """Objects by their ids. It is used from one thread at a time."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+        self.db.execute("pragma journal_mode = wal")
+        self.db.execute("pragma synchronous = normal")
+        self.db.executescript(_TABLES)
+
+    def close(self) -> None:
+        self.db.close()
+
+    @contextmanager
+    def change(self) -> Generator[None]:
+        """A transaction: everything in the block happens, or nothing if it raises."""
+        self.db.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("rollback")
+            raise
+        self.db.execute("commit")
+
+    def put(self, thing: Thing, kind: str = "") -> Thing:
+        """Keep an object, new or changed."""
+        self.db.execute(
+            "insert into things (kind, id, created, body) values (?, ?, ?, ?)"
+            " on conflict (id) do update set body = excluded.body",
+            (kind or thing["object"], thing["id"], thing["created"], json.dumps(thing)),
+        )
+        return thing
+
+    def find(self, kind: str, id: str) -> Thing | None:
+        row = self.db.execute("select body from things where kind = ? and id = ?", (kind, id)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def get(self, kind: str, id: str, param: str = "id", status: int = 404) -> Thing:
+        """The object with an id. Raises `Refusal` if there is none."""
+        found = self.find(kind, id)
+        if found is None:
+            raise missing(kind, id, param, status)
+        return found
+
+    def page(
+        self,
+        kind: str,
+        equal: Mapping[str, Any],
+        created: Mapping[str, int],
+        *,
+        after: str = "",
+        before: str = "",
+        most: int = 10,
+    ) -> Page:
+        """A part of the list of a kind, newest first.
+
+        equal      what members of the objects have to be
+        created    bounds on the time of creation: `gt`, `gte`, `lt`, `lte`
+        after      the id behind which the part begins; `before`: the id at which it ends
+        """
+        where, values = ["kind = ?"], [kind]
+        for name, value in equal.items():
+            where.append(f"json_extract(body, '$.{name}') = ?")
+            values.append(value)
+        for name, sign in {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}.items():
+            if name in created:
+                where.append(f"created {sign} ?")
+                values.append(str(created[name]))
+        for id, sign in ((after, "<"), (before, ">")):
+            if id:
+                self.get(kind, id, "starting_after" if sign == "<" else "ending_before", 400)
+                where.append(f"position {sign} (select position from things where id = ?)")
+                values.append(id)
+        order = "position" if before else "position desc"
+        statement = f"select body from things where {' and '.join(where)} order by {order} limit {most + 1}"
+        found = [json.loads(row[0]) for row in self.db.execute(statement, values)]
+        shown = found[:most]
+        return Page(shown[::-1] if before else shown, len(found) > most)
+
+    def every(self, kind: str) -> list[Thing]:
+        """All objects of a kind, oldest first."""
+        rows = self.db.execute("select body from things where kind = ? order by position", (kind,))
+        return [json.loads(row[0]) for row in rows]
+
+
+def new_id(prefix: str) -> str:
+    """An id that nobody can guess."""
+    return f"{prefix}_{secrets.token_hex(12)}"
+
+
+class Clock:
+    """The time: the real one, plus what a test has moved it by. Whoever waits for a moment is told of a move."""
+
+    def __init__(self) -> None:
+        self._moved = 0.0
+        self.on_move: list[Callable[[], None]] = []
+
+    def time(self) -> float:
+        return time.time() + self._moved
+
+    def now(self) -> int:
+        """The time in whole seconds, as the API says it."""
+        return int(self.time())
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock forward."""
+        self._moved += seconds
+        for each in self.on_move:
+            each()

@@ -1,0 +1,54 @@
+"""Demo payments in Chromium: somebody finishes an account and pays, and everybody can read each page."""
+
+from typing import Any
+
+from playwright.async_api import Browser, expect
+
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.events.payments.demo.conftest import playing
+
+
+@looks
+async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
+    chromium: Browser, scheme: Any, width: int, language: str
+) -> None:
+    async with playing() as scene:
+        home = scene.processor.address
+        account = await scene.account(done=False)
+        urls = {"refresh_url": f"{home}/again", "return_url": f"{home}/"}
+        use_case: Any = {"type": "account_onboarding", "account_onboarding": urls}
+        asked: Any = {"account": account, "use_case": use_case}
+        link = await scene.do(scene.client.v2.core.account_links.create, asked)
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+
+        await page.goto(link.url)
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        await page.get_by_role("button", name="Finish the account").click()
+        await expect(page.locator("h1")).to_have_text("The books")
+
+        session = await scene.session(account, success_url=f"{home}/", cancel_url=f"{home}/again")
+        assert session.url is not None
+        await page.goto(session.url)
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        await page.get_by_label("Card number").fill("4000 0000 0000 0002")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_have_text("Your card was declined.")
+        assert await violations(page) == []
+        await page.get_by_label("Card number").fill("4242 4242 4242 4242")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("h1")).to_have_text("The books")
+        await expect(page.get_by_text("€2.50 is the fee")).to_be_visible()
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+
+        await page.goto(f"{home}/pay/{session.id}")
+        await expect(page.locator("h2")).to_have_text("This is paid.")
+        assert await violations(page) == []
+        assert faults == []
+        await context.close()
