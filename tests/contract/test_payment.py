@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, one
 from tests.contract.steps import yesterday
-from tests.support import Client, Service
+from tests.support import Client, Service, running
 
 PAID = [
     {"pricing_mode": "fixed", "price": 2500},
@@ -61,11 +62,12 @@ async def test_a_paid_event_cannot_be_paid_before_payouts_are_set_up(service: Se
 
 @requirement("events.payment.ready")
 @pytest.mark.parametrize("price", PAID)
-async def test_a_paid_event_must_be_paid_once_payouts_are_set_up(service: Service, price: dict[str, Any]) -> None:
-    ada = await service.organizer()
-    await set_up_payouts(service)
+async def test_a_paid_event_must_be_paid_once_payouts_are_set_up(settings: Settings, price: dict[str, Any]) -> None:
+    async with running(settings.model_copy(update={"stripe_key": "sk_test_of_nobody"})) as service:
+        ada = await service.organizer()
+        await set_up_payouts(service)
 
-    event = await create(ada, **price)
+        event = await create(ada, **price)
 
     assert (event.payment.status, event.payment.status_reason) == ("required", "organizer_processor_ready")
     assert event.payment.student_payment_required is True

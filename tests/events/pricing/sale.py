@@ -55,11 +55,12 @@ class Sale:
     async def by_policy(self) -> int:
         """What the policy says the price is now."""
         [row] = await self.service.run_sql(
-            "select price, min_price, max_price, capacity, registered_count, inserted_at, clock_timestamp(), datetime"
+            "select price, min_price, max_price, capacity, registered_count, inserted_at, clock_timestamp(), datetime,"
+            " currency"
             "  from events where id = %(id)s",
             id=self.id,
         )
-        names = ("price", "min_price", "max_price", "capacity", "registered", "created", "now", "datetime")
+        names = ("price", "min_price", "max_price", "capacity", "registered", "created", "now", "datetime", "currency")
         return current_price(**dict(zip(names, row, strict=True)))
 
 

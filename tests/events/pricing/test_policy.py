@@ -1,19 +1,22 @@
 """The ratio policy: what a seat costs is a function of the seats and the time that are left, and of nothing else."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.events.pricing.policy import PRICE, current_price
+from holdfast.events.pricing.policy import FIRST_PRICE, PRICE, chargeable, current_price
+from holdfast.events.processor.currencies import is_payable, rules_of
 from tests.support import Service
 
 CREATED = datetime(2026, 3, 1, tzinfo=UTC)
 MOST_MONEY = 999_999_999_999
 MOST_SEATS = 2**31 - 1
+KINDS = ("USD", "GBP", "HUF", "JPY", "ISK", "KWD", "XXX")
+"""Currencies of every kind: with a least amount and without, with 0, 2 and 3 digits, and one that is not charged."""
 
 
 class Sale(NamedTuple):
@@ -27,17 +30,23 @@ class Sale(NamedTuple):
     created: datetime
     now: datetime
     datetime: datetime
+    currency: str = "USD"
 
     @property
     def costs(self) -> int:
         return current_price(**self._asdict())
 
+    def payable(self, price: int) -> int:
+        """The price that the processor charges, instead of one that it does not."""
+        return chargeable(price, self.min_price, self.max_price, self.currency)
 
-def hundred_days(now: int, registered: int, **terms: Any) -> Sale:
+
+def hundred_days(now: int, registered: int, **terms: int) -> Sale:
     """100 seats over 100 days from 25.00, between 10.00 and 60.00, at the end of a day."""
     at = {"price": 2500, "min_price": 1000, "max_price": 6000, "capacity": 100, **terms}
-    days = timedelta(days=1)
-    return Sale(**at, registered=registered, created=CREATED, now=CREATED + now * days, datetime=CREATED + 100 * days)
+    starts = CREATED + timedelta(days=100)
+    moment = CREATED + timedelta(days=now)
+    return Sale(**at, registered=registered, created=CREATED, now=moment, datetime=starts, currency="USD")
 
 
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(8999, 12, 31)
@@ -55,7 +64,8 @@ def sales(draw: st.DrawFn) -> Sale:
         created, starts = sorted((created, starts))
     between = (each.replace(tzinfo=None) for each in sorted((created, starts)))
     now = draw(st.one_of(MOMENTS, st.datetimes(*between, timezones=st.just(UTC))))
-    return Sale(price, min_price, max_price, capacity, draw(st.integers(0, capacity)), created, now, starts)
+    registered = draw(st.integers(0, capacity))
+    return Sale(price, min_price, max_price, capacity, registered, created, now, starts, draw(st.sampled_from(KINDS)))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +95,15 @@ def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
     assert sale.min_price <= sale.costs <= sale.max_price
 
 
+@given(sale=sales())
+def test_the_price_is_payable_wherever_the_sale_stands_if_any_price_within_the_bounds_is(sale: Sale) -> None:
+    rules = rules_of(sale.currency)
+    lowest = max(sale.min_price, rules.least)
+    fits = any(is_payable(each, sale.currency) for each in range(lowest, min(lowest + rules.unit, sale.max_price + 1)))
+
+    assert is_payable(sale.costs, sale.currency) or not fits
+
+
 @given(sale=sales(), seats=st.integers(1, MOST_SEATS))
 def test_the_price_never_falls_when_seats_go(sale: Sale, seats: int) -> None:
     after = sale._replace(registered=min(sale.capacity, sale.registered + seats))
@@ -101,12 +120,12 @@ def test_the_price_never_rises_by_waiting(sale: Sale, later: datetime) -> None:
 
 @given(sale=sales())
 def test_a_sale_begins_at_its_price_whatever_the_steps(sale: Sale) -> None:
-    assert sale._replace(registered=0, now=sale.created).costs == sale.price
+    assert sale._replace(registered=0, now=sale.created).costs == sale.payable(sale.price)
 
 
 @given(sale=sales())
 def test_the_last_seat_costs_the_upper_bound(sale: Sale) -> None:
-    assert sale._replace(registered=sale.capacity).costs == sale.max_price
+    assert sale._replace(registered=sale.capacity).costs == sale.payable(sale.max_price)
 
 
 @given(sale=sales())
@@ -114,14 +133,15 @@ def test_what_nobody_wanted_until_the_end_costs_the_lower_bound(sale: Sale) -> N
     created, starts = sorted((sale.created, sale.datetime))
     over = sale._replace(created=created, datetime=starts + timedelta(seconds=1), now=datetime(9000, 1, 1, tzinfo=UTC))
 
-    assert over._replace(registered=0).costs == sale.min_price
+    assert over._replace(registered=0).costs == sale.payable(sale.min_price)
 
 
 @given(sale=sales())
 def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: Sale) -> None:
     step = max(1, (sale.max_price - sale.min_price) // 100)
+    steps = range(sale.price - 200 * step, sale.price + 200 * step, step)
 
-    assert sale.costs in {sale.min_price, sale.max_price} or (sale.costs - sale.price) % step == 0
+    assert sale.costs in {sale.payable(each) for each in (sale.min_price, sale.max_price, *steps)}
 
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -130,16 +150,16 @@ async def test_the_database_reckons_as_the_definition_does(service: Service, ask
     rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(asked)]
     priced = await service.run_sql(
         f"""
-        select {PRICE}
+        select {PRICE}, {FIRST_PRICE}
           from json_to_recordset(%(sales)s::json)
                as sales (place int, price bigint, min_price bigint, max_price bigint, capacity int, registered int,
-                         created timestamptz, now timestamptz, datetime timestamptz)
+                         created timestamptz, now timestamptz, datetime timestamptz, currency text)
          cross join lateral (
             select sales.price, min_price, max_price, capacity, registered as registered_count,
-                   created as inserted_at, datetime) as events
+                   created as inserted_at, datetime, currency, 'dynamic' as pricing_mode) as events
          order by place
         """,
         sales=msgspec.json.encode(rows).decode(),
     )
 
-    assert [price for (price,) in priced] == [sale.costs for sale in asked]
+    assert priced == [(sale.costs, sale.payable(sale.price)) for sale in asked]

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from holdfast.events.ids import EventId
 from holdfast.kit.command import Command, Errors, Minor, Timestamp
+from holdfast.kit.said import FieldName, said
 
 PricingMode = Annotated[
     Literal["free", "fixed", "dynamic"],
@@ -18,7 +19,7 @@ Currency = Annotated[
     Meta(
         pattern=r"^[A-Z]{3}$(?!\n)",
         description="ISO 4217 code the payment processor supports.",
-        extra={"noun": "a currency code of three capital letters such as USD"},
+        extra={"noun": said("a currency code of three capital letters such as USD")},
     ),
 ]
 
@@ -42,18 +43,19 @@ def misfits(mode: PricingMode, price: int, min_price: int | None, max_price: int
     """Messages why price and bounds do not fit a pricing mode, by field; empty when they fit."""
     errors: Errors = {}
     if mode == "free" and price != 0:
-        errors["price"] = ["must be 0 for a free event"]
+        errors["price"] = [said("must be 0 for a free event")]
     if mode == "fixed" and price < 1:
-        errors["price"] = ["must be at least 1 for a fixed price"]
+        errors["price"] = [said("must be at least 1 for a fixed price")]
     if mode == "dynamic":
+        lowest, highest = FieldName("min_price"), FieldName("max_price")
         if min_price is None:
-            errors["min_price"] = ["is required for a dynamic price"]
+            errors["min_price"] = [said("is required for a dynamic price")]
         elif price < min_price:
-            errors["price"] = [f"must be at least min_price, {min_price}"]
+            errors["price"] = [said("must be at least %(field)s, %(least)s", field=lowest, least=min_price)]
         if max_price is None:
-            errors["max_price"] = ["is required for a dynamic price"]
+            errors["max_price"] = [said("is required for a dynamic price")]
         elif price > max_price:
-            errors["price"] = [f"must be at most max_price, {max_price}"]
+            errors["price"] = [said("must be at most %(field)s, %(most)s", field=highest, most=max_price)]
         if min_price is not None and max_price is not None and max_price <= min_price:
-            errors["max_price"] = [f"must be greater than min_price, {min_price}"]
+            errors["max_price"] = [said("must be greater than %(field)s, %(least)s", field=lowest, least=min_price)]
     return errors

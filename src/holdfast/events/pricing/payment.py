@@ -21,12 +21,16 @@ class Payment(Struct):
     student_payment_required: bool
 
 
-def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int) -> Payment:
-    """The payment object: a pure function of the mode and of the organizer's payout account."""
+def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_payable: bool = True) -> Payment:
+    """The payment object: a pure function of the price and of the organizer's payout account.
+
+    is_payable    whether the processor charges the price: `unavailable` with `organizer_processor_ready` says that
+                  everything is set up, and the price is not one that can be paid
+    """
     if mode == "free":
         return Payment("not_required", "free_event", 0, False, False, "none", None, None, False)
     return Payment(
-        status="required" if payouts_ready else "unavailable",
+        status="required" if payouts_ready and is_payable else "unavailable",
         status_reason="organizer_processor_ready" if payouts_ready else "organizer_processor_not_configured",
         platform_fee_percent=fee_percent,
         agent_payment_required=False,

@@ -8,10 +8,16 @@ seat is sold it is `max_price`; if no seat is sold, it is `min_price` at the end
 
 It moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not change all
 the time. It depends only on the present seats and the present time, not on earlier prices.
+
+It is always an amount that the payment processor charges, if there is one between the bounds: the nearest one to what
+was computed. So it is never below the least amount of a charge.
 """
 
 import datetime as dt
 from typing import LiteralString
+
+from holdfast.events.pricing.model import PricingMode
+from holdfast.events.processor.currencies import by_currency, rules_of
 
 MICROSECOND = dt.timedelta(microseconds=1)
 STEPS = 100
@@ -28,11 +34,46 @@ def current_price(
     created: dt.datetime,
     now: dt.datetime,
     datetime: dt.datetime,
+    currency: str,
 ) -> int:
     """What a seat costs, in minor units.
 
     Only seats taken count as `registered`, not those who wait. `created` is when the event was created.
     """
+    moved = _moved(price, min_price, max_price, capacity, registered, created, now, datetime)
+    return chargeable(moved, min_price, max_price, currency)
+
+
+def first_price(
+    mode: PricingMode, price: int, min_price: int | None, max_price: int | None, currency: str
+) -> int | None:
+    """What the first seat of an event costs; None if it is free."""
+    if mode == "dynamic" and min_price is not None and max_price is not None:
+        return chargeable(price, min_price, max_price, currency)
+    return None if mode == "free" else price
+
+
+def chargeable(price: int, min_price: int, max_price: int, currency: str) -> int:
+    """The amount nearest to a price, within the bounds, that the processor charges. If there is none, the price."""
+    rules = rules_of(currency)
+    lowest = -(-max(min_price, rules.least) // rules.unit) * rules.unit
+    highest = min(max_price, rules.most) // rules.unit * rules.unit
+    if lowest > highest:
+        return price
+    return min(max((price + rules.unit // 2) // rules.unit * rules.unit, lowest), highest)
+
+
+def _moved(
+    price: int,
+    min_price: int,
+    max_price: int,
+    capacity: int,
+    registered: int,
+    created: dt.datetime,
+    now: dt.datetime,
+    datetime: dt.datetime,
+) -> int:
+    """What a seat costs by the ratio policy alone."""
     if registered >= capacity:
         return max_price
     # Both are multiplied by capacity x (datetime - created), so that they can be compared without dividing.
@@ -50,7 +91,7 @@ def current_price(
     return price + moved if bound > price else price - moved
 
 
-PRICE: LiteralString = """(
+_MOVED: LiteralString = """(
     select case when events.registered_count >= events.capacity then events.max_price
                 when way = whole then bound
                 else events.price + sign(bound - events.price) * least(div(way + step / 2, step) * step, whole)
@@ -70,6 +111,26 @@ PRICE: LiteralString = """(
                     else div(abs(bound - events.price) * abs(time_left - seats_left), greatest(time_left, seats_left))
                end as way) as journey)
 """
+
+
+def _chargeable(price: LiteralString) -> LiteralString:
+    """`chargeable` in SQL. `offset 0` lets each part be computed once."""
+    return f"""(
+    select case when lowest > highest then asked
+                else least(greatest((asked + unit / 2) / unit * unit, lowest), highest) end
+      from (select {price} as asked, unit, (greatest(events.min_price, least) + unit - 1) / unit * unit as lowest,
+                   least(events.max_price, most) / unit * unit as highest
+              from (select {by_currency("unit")} as unit, {by_currency("least")} as least,
+                           {by_currency("most")} as most offset 0) as rules offset 0) as bounds)
+"""
+
+
+FIRST_PRICE: LiteralString = f"""
+    case pricing_mode when 'free' then null when 'fixed' then events.price else {_chargeable("events.price")} end
+"""
+"""`first_price` in SQL. It reads a row of `events`."""
+
+PRICE: LiteralString = _chargeable(_MOVED)
 """`current_price` in SQL, to price many events at once. It reads a row of `events` and a column `now`.
 
 The function above is the definition; `tests/events/pricing/test_policy.py` checks that both give the same prices.

@@ -74,7 +74,7 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     await tx.run(
         """
         insert into price_changes (event_id, reason, new_price)
-        select id, 'init', price from events where id = any(%(event_ids)s) order by id
+        select id, 'init', coalesce(current_price, price) from events where id = any(%(event_ids)s) order by id
         """,
         {"event_ids": list(event_ids)},
     )

@@ -1,0 +1,108 @@
+"""The payments for one event as its organizer sees them: all of them, and who has made one."""
+
+import datetime as dt
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.events.events import operations as events
+from holdfast.events.events.model import EventRow
+from holdfast.events.ids import EventId
+from holdfast.events.payments.operations import LookAtPayments, State
+from holdfast.events.resources import Reader
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Command, Id
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+
+
+class ListPayments(Command):
+    """Asks for the payments for an event, the newest first.
+
+    before    only payments that were begun before the one with this id
+    """
+
+    event_id: EventId
+    limit: Annotated[int, Meta(ge=1, le=201)]
+    before: Id | None = None
+
+
+class Total(Struct):
+    """What was paid in one currency, what the platform keeps of it, and what goes back or went back."""
+
+    currency: str
+    payments: int
+    amount: int
+    fee: int
+    refunded: int
+
+
+class Listed(Struct):
+    """A payment in the list. `is_refused`: whether the processor refuses to give money back of it."""
+
+    id: int
+    user_id: str
+    email: str | None
+    amount: int
+    currency: str
+    state: State
+    refunded: int
+    is_refused: bool
+    moment: dt.datetime
+
+
+class EventPayments(Struct):
+    event: EventRow
+    totals: list[Total]
+    payments: list[Listed]
+
+
+class Payer(Struct):
+    """Who has paid for an event. `is_registered`: whether there is a registration still."""
+
+    event: EventRow
+    email: str | None
+    is_registered: bool
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> EventPayments:
+    """Read the payments for an event, and what they sum up to."""
+    event = await events.find(reader, caller, command.event_id)
+    totals = await reader.rows(
+        Total,
+        """
+        select currency, count(*) as payments, sum(amount)::bigint as amount, sum(fee)::bigint as fee,
+               sum(refunded)::bigint as refunded
+          from payments where event_id = %(event_id)s and state = 'paid' group by currency order by currency
+        """,
+        {"event_id": command.event_id},
+    )
+    payments = await reader.rows(
+        Listed,
+        """
+        select payments.id, public_id as user_id, email, amount, currency, state::text, refunded,
+               exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
+               coalesce(paid_at, payments.inserted_at) as moment
+          from payments join users on users.id = user_id
+         where event_id = %(event_id)s and (%(before)s::bigint is null or payments.id < %(before)s)
+         order by payments.id desc limit %(limit)s
+        """,
+        {"event_id": command.event_id, "before": command.before, "limit": command.limit},
+    )
+    return EventPayments(event, totals, payments)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def payer(reader: Reader, caller: Caller, command: LookAtPayments) -> Payer:
+    """Read who has paid for an event. The registration may be gone."""
+    event = await events.find(reader, caller, command.event_id)
+    rows = await reader.tuples(
+        """
+        select email, exists (select from registrations where event_id = %(event_id)s and user_id = users.id)
+          from users where public_id = %(user_id)s
+                       and exists (select from payments where event_id = %(event_id)s and user_id = users.id)
+        """,
+        {"event_id": command.event_id, "user_id": command.user_id},
+    )
+    email, is_registered = rows[0] if rows else (None, False)
+    return Payer(event, email, is_registered)

@@ -1,0 +1,165 @@
+"""Somebody pays for a seat in Chromium, from a form in another site; somebody else is too late; and money goes back."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from playwright.async_api import Browser, Page, expect
+
+from holdfast.accounts import sessions
+from holdfast.events.mails import sending
+from holdfast.events.payments import work
+from holdfast.events.payments.demo.processor import KEY, Processor
+from holdfast.events.payments.demo.webhooks import Endpoint
+from holdfast.events.registrations import settlement
+from holdfast.events.settings import Settings
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Stage, Watch, staged
+from tests.browser.test_registering import at_work, fill_in, link, mail
+from tests.serving import listener, serving
+from tests.smtp import Server, mail_server
+
+SECRET = "whsec_of_the_tests"
+
+
+@contextlib.asynccontextmanager
+async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, Processor]]:
+    """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    processor = Processor(address)
+    paid = settings.model_copy(update={"stripe_key": KEY, "stripe_api": address, "stripe_webhook_secret": SECRET})
+    async with (
+        serving(processor.app, here),
+        staged(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
+    ):
+        processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
+        database = stage.service.database
+        async with at_work(settlement.run(database), sending.run(database), work.run(database)):
+            account = (await stage.ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
+            processor.finish(account)
+            await stage.ada.post("/api/stripe/onboarding_link")
+            await stage.service.hear()
+            yield stage, processor
+        processor.check()
+    processor.close()
+
+
+async def pay(page: Page) -> None:
+    """Pay on the page of the processor."""
+    await page.get_by_label("Card number").fill("4242 4242 4242 4242")
+    await page.get_by_role("button", name="Pay").click()
+
+
+async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, settings: Settings) -> None:
+    async with open_for_payment(settings) as (stage, processor):
+        context = await chromium.new_context()
+        watch = Watch(context)
+        secret = await stage.service.database.transact(
+            lambda tx: sessions.begin(tx, stage.ada.id, "password", "Chromium")
+        )
+        await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
+        page = await context.new_page()
+
+        await page.goto(f"{stage.base_url}/console/payouts")
+        await page.get_by_role("button", name="Change your data at the payment processor").click()
+        await expect(page.get_by_role("button", name="Finish the account")).to_be_visible()
+        assert page.url.startswith(processor.address)
+        await page.get_by_role("button", name="Finish the account").click()
+
+        await expect(page.get_by_role("heading", name="Thank you.")).to_be_visible()
+        assert page.url.startswith(stage.base_url)
+        assert watch.failures == []
+
+
+async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_back_when_it_is_cancelled(
+    chromium: Browser, settings: Settings
+) -> None:
+    with mail_server() as server:
+        mailed = settings.model_copy(update=server.settings)
+        async with open_for_payment(mailed, capacity=1, waitinglist_capacity=5) as (stage, processor):
+            context = await chromium.new_context()
+            watch = Watch(context)
+            page = await context.new_page()
+
+            frame = await fill_in(page, stage, "ann@example.com")
+            await expect(frame.get_by_role("heading", name="A seat is held for you until")).to_be_visible(
+                timeout=20_000
+            )
+            await expect(frame.get_by_text("Time left: 14:")).to_be_visible(timeout=20_000)
+            await frame.get_by_role("link", name="Pay €12").click()
+            await expect(page.get_by_label("Card number")).to_be_visible()
+            assert page.url.startswith(processor.address)
+            await pay(page)
+
+            await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+            assert page.url.startswith(stage.base_url)
+            await expect(page.get_by_text("You have paid €12.")).to_be_visible()
+            text = await mail(server, "ann@example.com", "You have a seat")
+            assert "Price: €12" in text
+
+            await page.goto(link(text))
+            await expect(page.get_by_text("If you cancel now, you get €12 back.")).to_be_visible()
+            await page.get_by_role("button", name="Cancel my registration").click()
+            await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is cancelled.")
+            assert "Amount: €12" in await mail(server, "ann@example.com", "You get money back")
+            assert watch.failures == []
+            await page.goto(processor.address)
+            await expect(page.get_by_text("€0").first).to_be_visible()
+
+
+async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
+    chromium: Browser, settings: Settings
+) -> None:
+    with mail_server() as server:
+        mailed = settings.model_copy(update=server.settings)
+        async with open_for_payment(mailed, capacity=1, waitinglist_capacity=5) as (stage, _):
+            ann, ben = [await (await chromium.new_context()).new_page() for _ in range(2)]
+            frame = await fill_in(ann, stage, "ann@example.com")
+            await expect(frame.get_by_role("link", name="Pay €12")).to_be_visible(timeout=20_000)
+            waiting = await fill_in(ben, stage, "ben@example.com")
+            await expect(waiting.get_by_role("heading", name="You are on the waiting list")).to_be_visible(
+                timeout=20_000
+            )
+
+            await stage.service.run_sql("update payments set ends_at = now(), due_at = now()")
+
+            late = frame.get_by_role("heading", name="The seat was not paid in time.")
+            await expect(late).to_be_visible(timeout=20_000)
+            await ben.goto(link(await _due(server)))
+            await expect(ben.get_by_text("Time left: 11:59:")).to_be_visible(timeout=20_000)
+            await ben.get_by_role("link", name="Pay €12").click()
+            await pay(ben)
+            await expect(ben.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+
+
+async def _due(server: Server) -> str:
+    text = await mail(server, "ben@example.com", "Please pay for your seat")
+    assert "To be paid until" in text
+    return text
+
+
+@looks
+async def test_every_state_of_paying_is_accessible_and_fits(
+    chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
+) -> None:
+    async with open_for_payment(settings, title="W" * 90, capacity=1) as (stage, _):
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+
+        async def look() -> None:
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+
+        await page.goto(stage.form)
+        await look()
+        await page.locator("#email").fill("ann@example.com")
+        await page.locator("#email").press("Enter")
+        await expect(page.locator("a[target=_top].button")).to_be_visible(timeout=20_000)
+        assert await page.evaluate("[0, 65, 3599, 43145].map(clock)") == ["0:00", "1:05", "59:59", "11:59:05"]
+        await look()
+        await page.goto(await page.locator("a[target=_top].button").get_attribute("href") or "")
+        await pay(page)
+        await expect(page.locator("main[data-state=registered]")).to_be_visible(timeout=20_000)
+        await look()
+        await context.close()

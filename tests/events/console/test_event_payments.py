@@ -1,0 +1,72 @@
+"""The list of payments for an event: what was paid, given back and refused, also by people who are gone."""
+
+import re
+
+import pytest
+
+from holdfast.events.console import event_payments
+from tests.events.console.test_payments import paid
+from tests.events.console.test_payouts import organizer
+from tests.events.pages.visitor import said
+from tests.events.payments.scene import Scene
+
+
+async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is_gone(shop: Scene) -> None:
+    browser, ann, person = await paid(shop)
+    page = f"/console/events/{ann.event_id}/payments"
+    assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
+    assert "Paid €12 in 1 payment Given back €0 Fee of the platform €0.60 ann@" in said(await browser.get(page))
+
+    await shop.service.run_sql("delete from registrations")
+    await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
+
+    shown = await browser.get(page)
+    assert "Given back €12" in said(shown)
+    assert "€12 · Paid · €12 back The payment processor refuses to give money back." in said(shown)
+    [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', shown.text)
+    assert link == person
+    found = await browser.get(link)
+    assert ("ann@example.com" in said(found), person.removesuffix("/payments") + '"' in found.text) == (True, False)
+    assert page in found.text
+
+
+async def test_an_event_without_payments_says_so(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    event_id = await shop.event(ada)
+
+    assert "Nothing was paid here." in said(await browser.get(f"/console/events/{event_id}/payments"))
+    assert (await browser.get(f"/console/events/{event_id}/registrations/sht2pjgt/payments")).status_code == 200
+
+
+async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_payments, "SHOWN", 2)
+    ada, browser = await organizer(shop.service)
+    event_id = await shop.event(ada)
+    await shop.service.run_sql(
+        """
+        insert into payments (event_id, user_id, arrival, amount, fee, currency, state, ends_at)
+        select %(event_id)s, %(user_id)s, number, number * 100, 0, 'EUR', 'ended', now()
+          from generate_series(1, 5) as number
+        """,
+        event_id=event_id,
+        user_id=ada.id,
+    )
+
+    path, seen = f"/console/events/{event_id}/payments", list[str]()
+    while path:
+        page = await browser.get(path)
+        seen += re.findall(r"<span>€(\d) · Not paid in time", page.text)
+        path = next(iter(re.findall(r'href="([^"]+)" rel="next"', page.text)), "")
+
+    assert seen == ["5", "4", "3", "2", "1"]
+    for wrong in ("0", "x", "-1", "9" * 30):
+        assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
+
+
+async def test_payments_for_the_event_of_somebody_else_are_not_there(shop: Scene) -> None:
+    _, ann, _ = await paid(shop)
+    _, bob = await organizer(shop.service, "Bob Events")
+
+    answers = [await bob.get(f"/console/events/{id}/payments") for id in (ann.event_id, 99999, "x")]
+
+    assert [each.status_code for each in answers] == [404, 404, 404]

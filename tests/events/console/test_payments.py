@@ -1,0 +1,102 @@
+"""The page of one person's payments: what was paid, and giving some of it back; never of another organizer's people."""
+
+import pytest
+
+from holdfast.events.console.payments import REFUND
+from holdfast.events.jobs import IDEMPOTENCY
+from holdfast.events.payments.operations import RefundPayment
+from holdfast.kit.caller import api_key
+from holdfast.kit.problems import Problem
+from holdfast.kit.runner import Runner
+from tests.accounts.browser import Browser
+from tests.events.console.scene import hidden
+from tests.events.console.test_payouts import organizer
+from tests.events.pages.visitor import said
+from tests.events.payments.scene import Buyer, Scene
+
+ANN = "ann@example.com"
+
+
+async def paid(shop: Scene) -> tuple[Browser, Buyer, str]:
+    """An organizer at a browser, somebody who has paid, and the page of the payments."""
+    ada, browser = await organizer(shop.service)
+    account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
+    shop.processor.finish(account)
+    await shop.deliver()
+    await shop.service.hear()
+    ann = await shop.register(await shop.event(ada), ANN)
+    await ann.pay()
+    await shop.deliver()
+    return browser, ann, f"/console/events/{ann.event_id}/registrations/{ann.path.split('-')[1]}/payments"
+
+
+async def give(browser: Browser, page: str, amount: str, **fields: str) -> int:
+    shown = await browser.get(page)
+    form = {name: hidden(shown, name) for name in ("token", "once", "payment")}
+    return (await browser.http.post(page, data={**form, f"amount-{form['payment']}": amount, **fields})).status_code
+
+
+async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:
+    browser, ann, page = await paid(shop)
+    shown = said(await browser.get(page))
+    assert "€12 · Paid" in shown
+    assert "€0.60 of it is the fee" in shown
+    assert page in (await browser.get(page.removesuffix("/payments"))).text
+
+    assert await give(browser, page, "4,50") == 303
+    await shop.work()
+
+    assert "€4.50 back: by you." in said(await browser.get(page))
+    assert shop.moved("refund") == 450
+    assert await shop.counts(ann.event_id) == {"registered": 1}
+
+
+async def test_a_form_that_is_sent_twice_gives_back_once(shop: Scene) -> None:
+    browser, _, page = await paid(shop)
+    shown = await browser.get(page)
+    form = {name: hidden(shown, name) for name in ("token", "once", "payment")}
+    form[f"amount-{form['payment']}"] = "5"
+
+    answers = [(await browser.http.post(page, data=form)).status_code for _ in range(2)]
+    await shop.work()
+
+    assert answers == [303, 303]
+    assert shop.moved("refund") == 500
+
+
+@pytest.mark.parametrize("amount", ["", "0", "12.01", "-1", "1.234", "x", "9" * 30])
+async def test_an_amount_that_cannot_be_given_back_is_refused_beside_its_field(shop: Scene, amount: str) -> None:
+    browser, _, page = await paid(shop)
+
+    assert await give(browser, page, amount) == 422
+    await shop.work()
+    assert shop.moved("refund") == 0
+
+
+async def test_payments_of_anothers_event_are_not_there(shop: Scene) -> None:
+    ada, _, page = await paid(shop)
+    _, bob = await organizer(shop.service, "Bob Events")
+    shown = await ada.get(page)
+    form = {"once": hidden(shown, "once"), "payment": hidden(shown, "payment"), "amount-1": "1"}
+    own = await bob.get("/console/keys")
+
+    assert (await bob.get(page)).status_code == 404
+    assert (await bob.http.post(page, data={**form, "token": hidden(own, "token")})).status_code == 404
+    assert (
+        await ada.http.post(page, data={**form, "token": hidden(shown, "token"), "payment": "99"})
+    ).status_code == 404
+    await shop.work()
+    assert shop.moved("refund") == 0
+
+
+async def test_the_operation_refuses_what_is_anothers_and_what_is_not_there(shop: Scene) -> None:
+    _, ann, page = await paid(shop)
+    refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY)[REFUND]
+    [(owner,)] = await shop.service.run_sql("select organizer_id from events")
+    wanted = RefundPayment(event_id=ann.event_id, user_id=page.split("/")[-2], payment_id=1, amount=1)
+    nothing = RefundPayment(event_id=ann.event_id, user_id=wanted.user_id, payment_id=99, amount=1)
+
+    for caller, asked, code in ((api_key(9, 999), wanted, "forbidden"), (api_key(1, owner), nothing, "not_found")):
+        with pytest.raises(Problem) as refused:
+            await refund(caller, asked)
+        assert refused.value.type.code == code

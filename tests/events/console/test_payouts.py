@@ -1,0 +1,100 @@
+"""The page of payouts: an account is connected, and the rule for cancellations is changed; never those of others."""
+
+import re
+
+import httpx2
+import pytest
+
+from tests.accounts.browser import Browser
+from tests.events.console.scene import hidden
+from tests.events.pages.visitor import said
+from tests.events.payments.scene import Scene
+from tests.support import Client, Service
+
+PAYOUTS = "/console/payouts"
+PASSWORD = "correct horse battery"
+
+
+async def organizer(service: Service, name: str = "Ada Events") -> tuple[Client, Browser]:
+    email = f"{name.split(maxsplit=1)[0].lower()}@example.com"
+    client, browser = await service.organizer(name, email=email, password=PASSWORD), Browser(service)
+    assert (await browser.send("/sign-in", email=email, password=PASSWORD)).status_code == 303
+    return client, browser
+
+
+async def rules(service: Service) -> list[tuple[object, ...]]:
+    return await service.run_sql("select organizer_id, refund_days from payout_accounts order by organizer_id")
+
+
+async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
+    _, browser = await organizer(shop.service)
+    assert "Nobody can pay for your events yet" in said(await browser.get(PAYOUTS))
+
+    link = await browser.send(PAYOUTS, f"{PAYOUTS}/connect")
+
+    # Not a redirect: browsers let no form of ours lead to another site.
+    assert link.status_code == 200
+    [opened, shown] = re.findall(r'(?:content="0; url=|class="button" href=")([^"]+)"', link.text)
+    assert opened == shown
+    assert opened.startswith(shop.processor.address)
+    assert "still needs something from you" in said(await browser.get(PAYOUTS))
+    shop.processor.finish(shop.processor.things("account")[0]["id"])
+    await shop.deliver()
+    page = said(await browser.get(PAYOUTS))
+    assert "People can pay for your events" in page
+    assert "The platform keeps 5 % of each payment" in page
+
+
+async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    bob, _ = await organizer(shop.service, "Bob Events")
+    for each in (ada, bob):
+        await each.post("/api/stripe/onboarding_link")
+
+    done = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")
+
+    assert (done.status_code, done.headers["location"]) == (303, f"{PAYOUTS}?done=saved")
+    assert "The rule is saved." in said(await browser.get(done.headers["location"]))
+    assert await rules(shop.service) == [(ada.id, 14), (bob.id, 0)]
+    assert 'value="14"' in (await browser.get(PAYOUTS)).text
+
+
+@pytest.mark.parametrize("days", ["", "-1", "3651", "1.5", "many", "9" * 40])
+async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop: Scene, days: str) -> None:
+    ada, browser = await organizer(shop.service)
+    await ada.post("/api/stripe/onboarding_link")
+
+    refused = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days=days)
+
+    assert refused.status_code == 422
+    assert 'aria-invalid="true"' in refused.text
+    assert await rules(shop.service) == [(ada.id, 0)]
+
+
+async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
+    _, browser = await organizer(shop.service)
+    assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
+
+
+async def test_without_a_processor_the_page_says_so(service: Service) -> None:
+    _, browser = await organizer(service)
+
+    assert "takes no payments yet" in said(await browser.get(PAYOUTS))
+
+    shown = await browser.get("/console/keys")
+    for path, more in (("connect", {}), ("rule", {"refund_days": "1"})):
+        answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden(shown, "token"), **more})
+        assert answer.status_code == 503
+
+
+async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    await ada.post("/api/stripe/onboarding_link")
+
+    answers: list[httpx2.Response] = [
+        await browser.http.post(f"{PAYOUTS}/{path}", data={"token": "forged", "refund_days": "9"})
+        for path in ("connect", "rule")
+    ]
+
+    assert [each.status_code for each in answers] == [403, 403]
+    assert await rules(shop.service) == [(ada.id, 0)]

@@ -1,0 +1,177 @@
+"""A service with a payment processor, an organizer who is paid out, and people who pay.
+
+Nothing happens in the background: a test says when registrations are settled, when the service works with the
+processor (`work`), and when the messages of the processor arrive (`deliver`).
+"""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator
+from html import unescape
+from typing import Any
+
+import httpx2
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.events.payments import due, work
+from holdfast.events.payments.demo.processor import Processor
+from holdfast.events.payments.demo.webhooks import Endpoint
+from holdfast.events.settings import Settings
+from tests.events.pages.visitor import Visitor
+from tests.serving import listener, serving
+from tests.support import Client, Service, running
+
+SECRET = "whsec_of_the_tests"
+
+
+class Scene:
+    """The service, the processor, and who is there.
+
+    heard    the messages that the processor has sent and that were not delivered yet: signature and body
+    """
+
+    def __init__(self, service: Service, processor: Processor, heard: list[tuple[str, bytes]]) -> None:
+        self.service = service
+        self.processor = processor
+        self.heard = heard
+
+    async def organizer(self) -> Client:
+        """An organizer who has finished everything at the processor."""
+        organizer = await self.service.organizer()
+        answer = await organizer.post("/api/stripe/onboarding_link")
+        assert answer.status_code == 200, answer.text
+        link = answer.json()["data"]
+        self.processor.finish(link["stripe_account_id"])
+        await self.service.run_sql("update payout_accounts set due_at = now()")
+        await self.work()
+        await self.service.hear()
+        return organizer
+
+    async def event(self, organizer: Client, **fields: Any) -> int:
+        """An event for which a seat costs 12 euros, and of which the platform keeps 5 percent."""
+        wanted = {"currency": "EUR", "pricing_mode": "fixed", "price": 1200, "capacity": 1, **fields}
+        return (await organizer.create_event(**wanted))["id"]
+
+    async def register(self, event_id: int, email: str) -> "Buyer":
+        """Somebody who has sent the form; it is settled, and the page to pay is ready."""
+        visitor = Visitor(self.service)
+        buyer = Buyer(self, visitor, await visitor.register(event_id, email), event_id, email)
+        await self.service.settle()
+        await self.work()
+        return buyer
+
+    async def work(self) -> int:
+        """Do everything that is due with the processor. Returns how much that was."""
+        done = 0
+        while more := sum([await due.attend_all(self.service.database, line) for line in work.LINES]):
+            done += more
+        return done
+
+    async def deliver(self) -> list[int]:
+        """Deliver the messages of the processor, and do what they lead to. Returns how they were answered."""
+        statuses = await self.hear()
+        await self.work()
+        return statuses
+
+    async def hear(self) -> list[int]:
+        """Deliver the messages of the processor. Returns how they were answered."""
+        await self._sent()
+        statuses = [await self.tell(*each) for each in self.heard]
+        self.heard.clear()
+        return statuses
+
+    async def tell(self, signature: str, body: bytes) -> int:
+        """Send a message to the service. Returns the status of the answer."""
+        headers = {"Stripe-Signature": signature, "Content-Type": "application/json; charset=utf-8"}
+        return (await self.service.http.post("/stripe/webhook", content=body, headers=headers)).status_code
+
+    async def time_is_up(self) -> None:
+        """Let the time be over for which seats are held."""
+        await self.service.run_sql(
+            "update payments set ends_at = now() - interval '1 second', due_at = now()"
+            " where state in ('opening', 'open')"
+        )
+        await self.work()
+
+    async def counts(self, event_id: int) -> dict[str, int]:
+        """How many registrations of an event have each status."""
+        rows = await self.service.run_sql(
+            "select status::text, count(*) from registrations where event_id = %(id)s group by status", id=event_id
+        )
+        return dict(rows)  # pyright: ignore[reportArgumentType]
+
+    def moved(self, kind: str) -> int:
+        """The sum of what the processor's books say was moved, such as `charge`, `refund`."""
+        return sum(self.processor.books.moved(kind).values())
+
+    async def _sent(self) -> None:
+        from tests.support import eventually
+
+        async def is_sent() -> bool:
+            return not self.processor.webhooks.waiting()
+
+        await eventually(is_sent)
+
+
+class Buyer:
+    """Somebody who has registered for a paid event, at the page that shows how it went."""
+
+    def __init__(self, scene: Scene, visitor: Visitor, path: str, event_id: int, email: str) -> None:
+        self.scene = scene
+        self.visitor = visitor
+        self.path = path
+        self.event_id = event_id
+        self.email = email
+
+    async def page(self) -> httpx2.Response:
+        return await self.visitor.http.get(self.path)
+
+    async def state(self) -> str:
+        """How the registration stands, as the page says."""
+        found = re.search(r'data-state="(\w+)"', (await self.page()).text)
+        assert found
+        return found[1]
+
+    async def session(self) -> str:
+        """The id of the session behind the link to pay."""
+        rows = await self.scene.service.run_sql(
+            "select session_id from payments join users on users.id = user_id"
+            " where email = %(email)s and event_id = %(event_id)s order by payments.id desc limit 1",
+            email=self.email,
+            event_id=self.event_id,
+        )
+        return str(rows[0][0])
+
+    async def link(self) -> str | None:
+        """The link to pay that the page shows."""
+        found = re.search(r'<a class="button" href="([^"]+)" target="_top"', (await self.page()).text)
+        return unescape(found[1]) if found else None
+
+    async def pay(self) -> None:
+        """Pay at the processor. The service does not know of it yet."""
+        self.scene.processor.pay(await self.session())
+
+
+@contextlib.asynccontextmanager
+async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
+    """A service with a processor, for as long as the block lasts."""
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    heard: list[tuple[str, bytes]] = []
+
+    async def hear(request: Request) -> Response:
+        heard.append((request.headers["stripe-signature"], await request.body()))
+        return Response(status_code=204)
+
+    processor = Processor(address, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
+    processor.app.router.routes.insert(0, Route("/hook", hear, methods=["POST"]))
+    payable = settings.model_copy(
+        update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
+    )
+    try:
+        async with serving(processor.app, here), running(payable) as service:
+            yield Scene(service, processor, heard)
+    finally:
+        processor.close()

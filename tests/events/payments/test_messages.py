@@ -1,0 +1,99 @@
+"""Messages of the payment processor: taken if it signed them, and harmless if they come twice, late or in any order."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from holdfast.events.payments.signature import sign
+from tests.events.payments.scene import SECRET, Scene
+from tests.support import Service
+
+ANN = "ann@example.com"
+
+
+def signed(body: bytes, *, secret: str = SECRET, age: int = 0) -> str:
+    at = int(time.time()) - age
+    return f"t={at},v1={sign(secret, at, body)}"
+
+
+EVENT = json.dumps({"id": "evt_1", "type": "checkout.session.completed", "data": {"object": {"id": "cs_1"}}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (lambda: "", "missing"),
+        (lambda: "v1=00", "cannot be read"),
+        (lambda: "t=now,v1=00", "cannot be read"),
+        (lambda: f"t=1,t=2,v1={'0' * 64}", "cannot be read"),
+        (lambda: signed(EVENT, secret="whsec_of_another"), "not that of this endpoint"),
+        (lambda: signed(EVENT + b" "), "not that of this endpoint"),
+        (lambda: signed(EVENT, age=400), "more than five minutes ago"),
+        (lambda: signed(EVENT, age=-400), "more than five minutes ago"),
+    ],
+    ids=("none", "no time", "no number", "two times", "another secret", "another body", "old", "of the future"),
+)
+async def test_a_message_that_the_processor_did_not_sign_now_is_refused(
+    shop: Scene, header: Callable[[], str], why: str
+) -> None:
+    headers = {"Stripe-Signature": header(), "Content-Type": "application/json"}
+    answer = await shop.service.http.post("/stripe/webhook", content=EVENT, headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "signature_refused")
+    assert why in answer.json()["error"]
+    assert await shop.service.run_sql("select count(*) from processor_events") == [(0,)]
+
+
+async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene) -> None:
+    resources = shop.service.database.resources
+    both = resources.settings.model_copy(update={"stripe_webhook_secret": f"whsec_new,{SECRET}"})
+    shop.service.database.resources = replace(resources, settings=both)
+
+    assert await shop.tell(signed(EVENT), EVENT) == 204
+    assert await shop.tell(signed(EVENT, secret="whsec_new"), EVENT) == 204
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff"])
+async def test_a_signed_message_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
+    assert await shop.tell(signed(body), body) == 400
+
+
+async def test_a_message_about_something_unknown_is_taken_and_changes_nothing(shop: Scene) -> None:
+    assert await shop.tell(signed(EVENT), EVENT) == 204
+    assert await shop.tell(signed(EVENT), EVENT) == 204
+    assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
+
+
+async def test_without_a_secret_no_message_is_taken(service: Service) -> None:
+    headers = {"Stripe-Signature": signed(EVENT), "Content-Type": "application/json"}
+    answer = await service.http.post("/stripe/webhook", content=EVENT, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (503, "payments_not_configured")
+
+
+async def test_messages_twice_and_the_newest_first_seat_somebody_once(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), capacity=2)
+    shop.processor.webhooks.copies = 2
+    shop.processor.webhooks.newest_first = True
+    people = [await shop.register(event_id, email) for email in (ANN, "ben@example.com")]
+    for each in people:
+        await each.pay()
+
+    assert set(await shop.deliver()) == {204}
+    await shop.deliver()
+
+    assert await shop.counts(event_id) == {"registered": 2}
+    assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)
+
+
+async def test_without_messages_the_processor_is_asked_when_the_time_is_up(shop: Scene) -> None:
+    shop.processor.webhooks.hold = True
+    event_id = await shop.event(await shop.organizer())
+    ann = await shop.register(event_id, ANN)
+    await ann.pay()
+
+    await shop.time_is_up()
+
+    assert await shop.counts(event_id) == {"registered": 1}

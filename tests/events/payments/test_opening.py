@@ -1,0 +1,256 @@
+"""Pages to pay are opened in order of arrival, however long that takes. The time to pay begins when one is ready."""
+
+import asyncio
+import datetime as dt
+import time
+
+import pytest
+
+from holdfast.events.payments import checkout, due
+from holdfast.events.payments.demo.faults import Fault
+from tests.events.pages.visitor import Visitor, said
+from tests.events.payments.scene import Buyer, Scene
+from tests.support import eventually
+
+ANN, BEN = "ann@example.com", "ben@example.com"
+HOLD = dt.timedelta(minutes=15)
+
+
+async def held(shop: Scene, event_id: int, email: str = ANN) -> Buyer:
+    """Somebody whose seat is held, and whose page was not asked for yet."""
+    visitor = Visitor(shop.service)
+    buyer = Buyer(shop, visitor, await visitor.register(event_id, email), event_id, email)
+    await shop.service.settle()
+    return buyer
+
+
+async def pass_minutes(shop: Scene, minutes: int) -> None:
+    """Let the seats be held for so many minutes more, and what is to be done with the processor be due."""
+    await shop.service.run_sql(
+        """
+        with held as (update registrations set held_until = held_until - %(time)s where status = 'held')
+        update payments
+           set inserted_at = inserted_at - %(time)s, ends_at = ends_at - %(time)s, due_at = now(),
+               checkout = checkout || jsonb_build_object(
+                   'ends_at', to_jsonb((checkout ->> 'ends_at')::timestamptz - %(time)s))
+         where state in ('opening', 'open')
+        """,
+        time=dt.timedelta(minutes=minutes),
+    )
+
+
+async def time_left(shop: Scene) -> dt.timedelta:
+    """How long the only payment can still be made. The registration says the same."""
+    [(left, differs)] = await shop.service.run_sql(
+        "select ends_at - now(), ends_at is distinct from held_until"
+        " from payments join registrations using (event_id, user_id, arrival) where state in ('opening', 'open')"
+    )
+    assert not differs
+    assert isinstance(left, dt.timedelta)
+    return left
+
+
+def is_whole(left: dt.timedelta) -> bool:
+    return HOLD - dt.timedelta(minutes=1) < left <= HOLD
+
+
+@pytest.mark.parametrize("minutes", [10, 20, 50, 2000])
+async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_the_whole_time(
+    shop: Scene, minutes: int
+) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await held(shop, event_id)
+    waits = said(await ann.page())
+    assert "Your time to pay begins when it is ready" in waits
+    assert "until" not in waits
+
+    await pass_minutes(shop, minutes)
+    await shop.work()
+
+    assert is_whole(await time_left(shop))
+    assert "A seat is held for you until" in said(await ann.page())
+    await ann.pay()
+    await shop.deliver()
+    assert await ann.state() == "registered"
+
+
+async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
+    await held(shop, event_id)
+
+    async def is_called() -> bool:
+        return bool(shop.processor.things("checkout.session"))
+
+    calling = asyncio.create_task(due.attend_all(shop.service.database, checkout.OPENING))
+    await eventually(is_called)
+    await pass_minutes(shop, 20)
+    await calling
+    await shop.work()
+
+    assert is_whole(await time_left(shop))
+    assert len(shop.processor.things("checkout.session")) == 1
+
+
+@pytest.mark.parametrize("minutes", [20, 40, 90])
+async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_it_is_back(
+    shop: Scene, minutes: int
+) -> None:
+    """After 40 minutes it would not open the page that it was told of; after 90 minutes that page has ended."""
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("down", "/checkout/sessions"))
+    ann = await shop.register(event_id, ANN)
+
+    await pass_minutes(shop, minutes)
+    await shop.work()
+
+    assert is_whole(await time_left(shop))
+    [session] = shop.processor.things("checkout.session")
+    assert session["expires_at"] > time.time() + 30 * 60
+    await ann.pay()
+    await shop.deliver()
+    assert await ann.state() == "registered"
+
+
+async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
+    await shop.register(event_id, ANN)
+    ben = await held(shop, event_id, BEN)
+    shop.processor.plan(Fault("down", "/checkout/sessions$"))
+    await shop.time_is_up()
+    assert await ben.state() == "held"
+
+    await pass_minutes(shop, 30)
+    await shop.work()
+
+    assert dt.timedelta(hours=11.9) < await time_left(shop) <= dt.timedelta(hours=12)
+
+
+async def test_a_page_is_not_asked_for_when_the_registration_was_removed_before(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    ann = await held(shop, event_id)
+
+    await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
+    await shop.work()
+
+    assert shop.processor.things("checkout.session") == []
+    assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
+
+
+async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    ann = await held(shop, event_id)
+
+    await ada.delete(f"/api/events/{event_id}")
+    await shop.work()
+
+    assert shop.processor.things("checkout.session") == []
+    assert "The event is cancelled" in said(await ann.page())
+
+
+async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    shop.processor.plan(Fault("after", "/checkout/sessions"))
+    ann = await shop.register(event_id, ANN)
+
+    await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
+    await shop.work()
+
+    assert [each["status"] for each in shop.processor.things("checkout.session")] == ["expired"]
+    assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
+
+
+async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_same(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
+    await held(shop, event_id)
+
+    async def is_called() -> bool:
+        return bool(shop.processor.things("checkout.session"))
+
+    calling = asyncio.create_task(due.attend_all(shop.service.database, checkout.OPENING))
+    await eventually(is_called)
+    await pass_minutes(shop, 0)
+    await due.attend_all(shop.service.database, checkout.OPENING)
+    await calling
+
+    assert len(shop.processor.things("checkout.session")) == 1
+
+
+async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), capacity=6)
+    people = [f"p{number}@example.com" for number in range(6)]
+    for email in people:
+        await held(shop, event_id, email)
+    await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
+
+    await due.attend_all(shop.service.database, checkout.OPENING._replace(at_once=1))
+
+    assert [each["customer_email"] for each in shop.processor.things("checkout.session")] == people
+
+
+async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), capacity=5)
+    ann = await shop.register(event_id, ANN)
+    shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
+    for number in range(3):
+        await held(shop, event_id, f"p{number}@example.com")
+    lines = [each._replace(at_once=1) for each in (checkout.OPENING, checkout.FOLLOWING)]
+
+    async def is_seated() -> bool:
+        return await ann.state() == "registered"
+
+    working = asyncio.create_task(due.run(shop.service.database, lines))
+    try:
+        await ann.pay()
+        await shop.hear()
+        await eventually(is_seated)
+        assert await shop.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), capacity=2)
+    await held(shop, event_id)
+    await held(shop, event_id, BEN)
+    shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
+
+    async def are_open() -> bool:
+        return len(shop.processor.things("checkout.session")) == 2
+
+    began = time.monotonic()
+    working = asyncio.create_task(due.run(shop.service.database, [checkout.OPENING._replace(at_once=1)]))
+    try:
+
+        async def is_open() -> bool:
+            return bool(shop.processor.things("checkout.session"))
+
+        await eventually(is_open)
+        assert time.monotonic() - began >= 1
+        await eventually(are_open)
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])
+async def test_a_row_is_put_off_for_as_long_as_the_processor_wants(
+    shop: Scene, kind: str, least: int, most: int
+) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault(kind, "/checkout/sessions", seconds=40))  # pyright: ignore[reportArgumentType]
+    began = time.monotonic()
+
+    await shop.register(event_id, ANN)
+
+    [(pause, error)] = await shop.service.run_sql(
+        "select extract(epoch from due_at - now())::float8, error from payments"
+    )
+    assert least - (time.monotonic() - began) <= float(str(pause)) <= most
+    assert "Too many requests" in str(error)
+    assert await shop.counts(event_id) == {"held": 1}

@@ -1,0 +1,155 @@
+"""Paying for a seat: held, paid and kept; or not paid in time, and given to the next."""
+
+import re
+
+from tests.events.pages.visitor import Visitor, said
+from tests.events.payments.scene import Scene
+
+ANN, BEN, CEM = "ann@example.com", "ben@example.com", "cem@example.com"
+
+
+async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+
+    ann = await shop.register(event_id, ANN)
+    assert await ann.state() == "held"
+    page = said(await ann.page())
+    assert "Pay €12" in page
+    link = await ann.link()
+    assert link
+    assert link.startswith(shop.processor.address)
+    assert (await ada.get(f"/api/events/{event_id}")).json()["data"]["registration_count"] == 1
+    assert await shop.counts(event_id) == {"held": 1}
+
+    await ann.pay()
+    assert await shop.deliver()
+
+    assert await ann.state() == "registered"
+    assert "You have paid €12" in said(await ann.page())
+    [registration] = (await ada.get(f"/api/registrations?event_id={event_id}")).json()["data"]
+    assert (registration["status"], registration["amount_paid"]) == ("registered", 1200)
+    assert (shop.moved("charge"), shop.moved("application_fee"), shop.moved("refund")) == (1200, 60, 0)
+
+
+async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to_pay(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, waitinglist_capacity=5)
+    ann = await shop.register(event_id, ANN)
+    ben = await shop.register(event_id, BEN)
+    assert await ben.state() == "waitlisted"
+
+    await shop.time_is_up()
+
+    assert await ann.state() == "rejected"
+    page = await ann.page()
+    assert "not paid in time" in said(page)
+    [form] = re.findall(r'href="([^"]+)">To the registration form', page.text)
+    assert "Join the waiting list" in said(await ann.visitor.http.get(form))
+    assert await ben.state() == "held"
+    await shop.work()
+    await ben.pay()
+    await shop.deliver()
+    assert await ben.state() == "registered"
+    assert await shop.counts(event_id) == {"rejected": 1, "registered": 1}
+
+
+async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await shop.register(event_id, ANN)
+    await ann.pay()
+
+    await shop.time_is_up()
+
+    assert await ann.state() == "registered"
+
+
+async def test_a_held_seat_is_taken_for_everybody_else(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
+
+    people = [await shop.register(event_id, email) for email in (ANN, BEN)]
+
+    assert [await each.state() for each in people] == ["held", "waitlisted"]
+    assert "Every seat is taken" in said(await Visitor(shop.service).open(event_id))
+
+
+async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    ann = await shop.register(event_id, ANN)
+    handle = ann.path.split("-")[1]
+
+    assert (await ada.delete(f"/api/registrations/{event_id}/{handle}")).status_code == 204
+    await shop.work()
+
+    session = shop.processor.things("checkout.session")[0]
+    assert session["status"] == "expired"
+    assert await shop.counts(event_id) == {}
+
+
+async def test_who_paid_while_the_registration_was_removed_gets_the_money_back_once(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    ann = await shop.register(event_id, ANN)
+    handle = ann.path.split("-")[1]
+
+    await ann.pay()
+    await ada.delete(f"/api/registrations/{event_id}/{handle}")
+    await shop.work()
+    await shop.deliver()
+    await shop.deliver()
+
+    assert (shop.moved("charge"), shop.moved("refund"), shop.moved("application_fee_refund")) == (1200, 1200, 60)
+    assert shop.moved("transfer_reversal") == shop.moved("transfer")
+
+
+async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancelled(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, capacity=3)
+    people = [await shop.register(event_id, email) for email in (ANN, BEN, CEM)]
+    for each in people[:2]:
+        await each.pay()
+    await shop.deliver()
+
+    await ada.delete(f"/api/events/{event_id}")
+    await shop.work()
+    await shop.deliver()
+
+    assert (shop.moved("charge"), shop.moved("refund")) == (2400, 2400)
+    assert {each["status"] for each in shop.processor.things("checkout.session")} == {"complete", "expired"}
+
+
+async def test_a_seat_that_is_held_beyond_today_names_the_day(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await shop.register(event_id, ANN)
+    assert re.search(r"held for you until \d+:\d+", said(await ann.page()))
+
+    await shop.service.run_sql("update registrations set held_until = now() + interval '25 hours'")
+
+    assert re.search(r"held for you until \w+ \d+, \d{4}", said(await ann.page()))
+
+
+async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, capacity=3, waitinglist_capacity=5)
+    ann, _, _, dan = [await shop.register(event_id, email) for email in (ANN, BEN, CEM, "dan@example.com")]
+    await ann.pay()
+    await shop.deliver()
+
+    async def resize(capacity: int) -> int:
+        answer = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": capacity}})
+        return answer.status_code
+
+    assert await resize(2) == 422
+    assert await shop.counts(event_id) == {"registered": 1, "held": 2, "waitlisted": 1}
+    assert await dan.state() == "waitlisted"
+
+    # A hold that has ended is given to who waits, as before.
+    await shop.time_is_up()
+    assert await shop.counts(event_id) == {"registered": 1, "held": 1, "rejected": 2}
+    assert await resize(1) == 422
+    assert await resize(2) == 200
+    await dan.pay()
+    await shop.deliver()
+    assert [await ann.state(), await dan.state()] == ["registered", "registered"]
+    assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)

@@ -1,0 +1,229 @@
+"""Our payments beside the processor's books: what differs is named, and looked at again if that can mend it."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from holdfast.events.payments.demo.faults import Fault
+from holdfast.events.payments.reconciliation import MEANINGS, Report, reconcile, report
+from holdfast.kit.steps import Steps
+from tests.events.payments.scene import Buyer, Scene
+from tests.faults.processes import HOLDFAST
+from tests.forking import forks
+from tests.support import Service
+
+ANN = "ann@example.com"
+
+
+async def paid(shop: Scene, *, delivered: bool = True) -> Buyer:
+    ann = await shop.register(await shop.event(await shop.organizer()), ANN)
+    await ann.pay()
+    if delivered:
+        await shop.deliver()
+    return ann
+
+
+async def compared(shop: Scene) -> Report:
+    return await reconcile(Steps(shop.service.database))
+
+
+async def differs(shop: Scene) -> list[tuple[str, int | None, int | None]]:
+    """What differs, and the amounts here and there."""
+    return [(each.kind, each.ours, each.theirs) for each in (await compared(shop)).differences]
+
+
+async def test_books_that_agree_have_no_differences_also_after_refunds(shop: Scene) -> None:
+    ann = await paid(shop)
+    assert await differs(shop) == []
+
+    await shop.service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, 500, 'by_organizer' from payments"
+    )
+    assert await differs(shop) == [], "a refund that is still to be made is no difference"
+    await shop.work()
+
+    assert shop.moved("refund") == 500
+    assert await differs(shop) == []
+    assert (await compared(shop)).compared == 1
+    assert await ann.state() == "registered"
+
+
+async def test_a_page_that_nobody_has_paid_is_not_compared(shop: Scene) -> None:
+    await shop.register(await shop.event(await shop.organizer()), ANN)
+
+    assert (await compared(shop)).compared == 0
+
+
+async def test_a_payment_of_which_no_message_came_is_named_and_gets_its_seat(shop: Scene) -> None:
+    ann = await paid(shop, delivered=False)
+
+    [difference] = (await compared(shop)).differences
+    assert (difference.kind, difference.ours, difference.theirs, difference.currency) == (
+        "not_noted",
+        None,
+        1200,
+        "EUR",
+    )
+    assert "It is asked about now" in difference.meaning
+    await shop.work()
+
+    assert await ann.state() == "registered"
+    assert await differs(shop) == []
+
+
+async def test_a_payment_of_which_we_know_nothing_is_named(shop: Scene) -> None:
+    """As after a restored backup."""
+    await paid(shop)
+    await shop.service.run_sql("update payments set session_id = 'cs_another'")
+
+    [difference] = (await compared(shop)).differences
+
+    assert (difference.kind, difference.payment_id, difference.theirs) == ("unknown", None, 1200)
+    assert difference.intent_id == shop.processor.things("payment_intent")[0]["id"]
+
+
+async def test_another_amount_is_named(shop: Scene) -> None:
+    await paid(shop)
+    await shop.service.run_sql("update payments set amount = 1300")
+
+    assert await differs(shop) == [("other_amount", 1300, 1200)]
+
+
+async def test_another_currency_is_named(shop: Scene) -> None:
+    await paid(shop)
+    await shop.service.run_sql("update payments set currency = 'USD'")
+
+    assert await differs(shop) == [("other_amount", 1200, 1200)]
+
+
+async def test_money_that_was_given_back_elsewhere_is_named(shop: Scene) -> None:
+    await paid(shop)
+    [intent] = shop.processor.things("payment_intent")
+    shop.processor.ask("POST", "/v1/refunds", {"payment_intent": intent["id"], "amount": 300})
+
+    assert await differs(shop) == [("other_refunds", 0, 300)]
+
+
+async def test_a_refund_that_the_bank_returned_is_no_difference(shop: Scene) -> None:
+    await paid(shop)
+    shop.processor.leave_refunds_pending()
+    await shop.service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, 500, 'by_organizer' from payments"
+    )
+    await shop.work()
+    shop.processor.settle_refund(shop.processor.things("refund")[0]["id"], "expired_or_canceled_card")
+    await shop.deliver()
+
+    assert await differs(shop) == []
+
+
+async def test_a_payment_that_the_processor_does_not_have_is_named_after_some_minutes(shop: Scene) -> None:
+    await paid(shop)
+    await shop.service.run_sql("update payments set session_id = 'cs_nowhere', intent_id = 'pi_nowhere'")
+    assert [kind for kind, *_ in await differs(shop)] == ["unknown"]
+
+    await shop.service.run_sql("update payments set paid_at = now() - interval '6 minutes'")
+
+    assert await differs(shop) == [("unknown", None, 1200), ("not_taken", 1200, None)]
+
+
+def counted() -> float:
+    """How many payments with another amount were found so far."""
+    return REGISTRY.get_sample_value("holdfast_payment_differences_total", {"kind": "other_amount"}) or 0
+
+
+async def test_the_daily_comparison_counts_what_differs(shop: Scene) -> None:
+    await paid(shop)
+    await shop.service.run_sql("update payments set amount = 1300")
+    before = counted()
+
+    assert await report(Steps(shop.service.database)) == 1
+
+    assert counted() == before + 1
+
+
+async def test_without_a_processor_the_daily_comparison_does_nothing(service: Service) -> None:
+    assert await report(Steps(service.database)) == 0
+
+
+async def command(
+    shop: Scene, *words: str, database_url: str, tmp_path: Path, key: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command of operators, in a process of its own."""
+    environment = {
+        **os.environ,
+        "EVENTS_DATABASE_URL": database_url,
+        "EVENTS_SECRET_KEY": "a secret that only these tests use",
+        "HOLDFAST_DATA_DIR": str(tmp_path),
+        "STRIPE_SECRET_KEY": shop.processor.key if key is None else key,
+        "STRIPE_API_BASE": shop.processor.address,
+    }
+    asked = [HOLDFAST, "events", "payments", "reconcile", *words]
+    return await asyncio.to_thread(forks().run, asked, tmp_path, environment)
+
+
+async def test_the_command_says_that_nothing_differs_and_ends_with_0(
+    shop: Scene, database_url: str, tmp_path: Path
+) -> None:
+    await paid(shop)
+
+    done = await command(shop, database_url=database_url, tmp_path=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("Compared 1 payments of the processor since ")
+    assert done.stderr.endswith(": 0 differ.\n")
+
+
+async def test_the_command_has_a_line_for_each_difference_and_ends_with_1(
+    shop: Scene, database_url: str, tmp_path: Path
+) -> None:
+    await paid(shop, delivered=False)
+    [intent] = shop.processor.things("payment_intent")
+
+    done = await command(shop, "--days", "3", database_url=database_url, tmp_path=tmp_path)
+
+    assert done.returncode == 1
+    [(payment_id,)] = await shop.service.run_sql("select id from payments")
+    fields = ["not_noted", intent["id"], str(payment_id), "-", "1200", "EUR", MEANINGS["not_noted"]]
+    assert done.stdout == "\t".join(fields) + "\n"
+    assert done.stderr.endswith(": 1 differ.\n")
+
+
+@pytest.mark.parametrize("days", ["0", "366", "two"])
+async def test_the_command_refuses_days_that_make_no_sense(
+    shop: Scene, database_url: str, tmp_path: Path, days: str
+) -> None:
+    done = await command(shop, "--days", days, database_url=database_url, tmp_path=tmp_path)
+
+    assert done.returncode == 2
+    assert "--days" in done.stderr
+
+
+async def test_the_command_explains_itself(shop: Scene, database_url: str, tmp_path: Path) -> None:
+    explained = await command(shop, "--help", database_url=database_url, tmp_path=tmp_path)
+
+    assert explained.returncode == 0
+    assert "Ends with 1 if something differs" in " ".join(explained.stdout.split())
+
+
+async def test_the_command_says_that_the_processor_does_not_answer(
+    shop: Scene, database_url: str, tmp_path: Path
+) -> None:
+    shop.processor.plan(Fault("down", "/checkout/sessions", method="GET"))
+
+    done = await command(shop, database_url=database_url, tmp_path=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The payment processor did not answer" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_the_command_says_that_no_processor_is_set_up(shop: Scene, database_url: str, tmp_path: Path) -> None:
+    done = await command(shop, database_url=database_url, tmp_path=tmp_path, key="")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "STRIPE_SECRET_KEY" in done.stderr

@@ -1,0 +1,170 @@
+"""Money that goes back: by the organizer's rule, by hand, and also when the processor makes trouble."""
+
+import re
+
+import pytest
+
+from holdfast.events.payments.demo.faults import Fault
+from holdfast.events.payments.operations import LookAtPayments, Made, RefundPayment, look, refund
+from holdfast.kit.caller import Caller, api_key
+from holdfast.kit.problems import Problem
+from tests.events.pages.visitor import Visitor, said, value
+from tests.events.payments.scene import Buyer, Scene
+from tests.support import Client
+
+ANN = "ann@example.com"
+
+
+def handle(buyer: Buyer) -> str:
+    return buyer.path.split("-")[1]
+
+
+async def paid(shop: Scene, ada: Client) -> Buyer:
+    event_id = await shop.event(ada)
+    ann = await shop.register(event_id, ANN)
+    await ann.pay()
+    await shop.deliver()
+    return ann
+
+
+async def payment(shop: Scene, caller: Caller, ann: Buyer) -> Made:
+    asked = LookAtPayments(event_id=ann.event_id, user_id=handle(ann))
+    [found] = await shop.service.database.read(lambda reader: look(reader, caller, asked))
+    return found
+
+
+async def own_page(shop: Scene, ann: Buyer) -> str:
+    from holdfast.events.registrations.links import own_url
+
+    resources = shop.service.database.resources
+    [(arrival,)] = await shop.service.run_sql("select arrival from registrations")
+    url = own_url(resources.settings, resources.secret, ann.event_id, handle(ann), arrival)
+    return url.removeprefix(resources.settings.base_url)
+
+
+@pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])
+async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, back: int) -> None:
+    """The event is in 30 days."""
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
+    ann = await paid(shop, ada)
+    path = await own_page(shop, ann)
+    page = await ann.visitor.http.get(path)
+    assert ("you get €12 back" in said(page)) is bool(back)
+
+    done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await shop.work()
+
+    assert ("You get €12 back." if back else "You get nothing back:") in said(done)
+    assert await shop.counts(ann.event_id) == {}
+    assert shop.moved("refund") == back
+
+
+async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that_is_gone(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    visitor = Visitor(shop.service, language="de")
+    ann = Buyer(shop, visitor, await visitor.register(event_id, ANN), event_id, ANN)
+    await shop.service.settle()
+    await shop.work()
+    await ann.pay()
+    await shop.deliver()
+
+    await ada.delete(f"/api/registrations/{event_id}/{handle(ann)}")
+
+    rows = await shop.service.run_sql(
+        "select arguments ->> 'language', arguments ->> 'reason' from mails where kind = 'refund'"
+    )
+    assert rows == [("de", "seat_lost")]
+
+
+async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
+    ann = await paid(shop, await shop.organizer())
+    path = await own_page(shop, ann)
+    assert "Given back" not in said(await ann.visitor.http.get(path))
+
+    await shop.service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, 450, 'by_organizer' from payments"
+    )
+
+    assert "Paid €12 Given back €4.50" in said(await ann.visitor.http.get(path))
+
+
+async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    await shop.service.run_sql("update payout_accounts set refund_days = 3650")
+
+    assert "you get €12 back" in said(await ann.visitor.http.get(await own_page(shop, ann)))
+
+
+async def test_whom_the_organizer_removes_gets_everything_back(shop: Scene) -> None:
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = 3650")
+    ann = await paid(shop, ada)
+
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await shop.work()
+
+    assert (shop.moved("refund"), shop.moved("application_fee_refund")) == (1200, 60)
+
+
+async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    caller = api_key(1, ada.id)
+    made = await payment(shop, caller, ann)
+    assert (made.state, made.fee, made.refundable) == ("paid", 60, 1200)
+
+    async def give(amount: int) -> int:
+        wanted = RefundPayment(event_id=ann.event_id, user_id=handle(ann), payment_id=made.id, amount=amount)
+        return (await shop.service.database.transact(lambda tx: refund(tx, caller, wanted))).left
+
+    assert await give(500) == 700
+    with pytest.raises(Problem, match="amount"):
+        await give(701)
+    assert await give(700) == 0
+    await shop.work()
+
+    after = await payment(shop, caller, ann)
+    assert [(each.amount, each.state) for each in after.refunds] == [(500, "made"), (700, "made")]
+    assert (shop.moved("refund"), shop.moved("transfer_reversal")) == (1200, 1200)
+    assert await shop.counts(ann.event_id) == {"registered": 1}
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "remembered", "down"])
+async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: Scene, kind: str) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    shop.processor.plan(Fault(kind, "/refunds", times=7 if kind == "remembered" else 1))  # pyright: ignore[reportArgumentType]
+
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    for _ in range(14):
+        await shop.service.run_sql("update refunds set due_at = now() where state = 'wanted'")
+        await shop.work()
+
+    assert await shop.service.run_sql("select state::text, amount from refunds") == [("made", 1200)]
+    assert shop.moved("refund") == 1200
+
+
+async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    shop.processor.leave_refunds_pending()
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await shop.work()
+
+    shop.processor.settle_refund(shop.processor.things("refund")[0]["id"], "expired_or_canceled_card")
+    await shop.deliver()
+
+    [(state, error)] = await shop.service.run_sql("select state::text, error from refunds")
+    assert (state, bool(re.search("card", str(error)))) == ("refused", True)
+
+
+async def test_no_more_than_was_paid_can_be_stored_as_given_back(shop: Scene) -> None:
+    ann = await paid(shop, await shop.organizer())
+    assert ann
+    with pytest.raises(Exception, match="no_more_is_given_back_than_was_paid"):
+        await shop.service.run_sql(
+            "insert into refunds (payment_id, amount, reason) select id, 1201, 'by_organizer' from payments"
+        )

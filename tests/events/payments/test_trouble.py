@@ -1,0 +1,145 @@
+"""The processor makes trouble: a held seat is neither lost nor given twice, and nobody pays for nothing."""
+
+import pytest
+
+from holdfast.events.payments.demo.faults import Fault
+from tests.events.pages.visitor import said
+from tests.events.payments.scene import Scene
+from tests.events.payments.test_refunds import own_page
+
+ANN = "ann@example.com"
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "down"])
+async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(shop: Scene, kind: str) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault(kind, "/checkout/sessions"))  # pyright: ignore[reportArgumentType]
+    ann = await shop.register(event_id, ANN)
+    assert "is being made ready" in said(await ann.page())
+
+    await shop.service.run_sql("update payments set due_at = now()")
+    await shop.work()
+
+    assert len(shop.processor.things("checkout.session")) == 1
+    await ann.pay()
+    await shop.deliver()
+    assert await ann.state() == "registered"
+
+
+async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_ready(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("before", "/checkout/sessions"))
+    ann = await shop.register(event_id, ANN)
+    own = await own_page(shop, ann)
+    assert '<meta http-equiv="refresh" content="5">' in (await ann.visitor.http.get(own)).text
+
+    await shop.service.run_sql("update payments set due_at = now()")
+    await shop.work()
+
+    page = await ann.visitor.http.get(own)
+    assert ("Pay €12" in said(page), "http-equiv" in page.text) == (True, False)
+
+
+async def test_a_page_that_was_opened_without_an_answer_is_known_from_the_payment(shop: Scene) -> None:
+    """Stripe repeats an error of its own for the key of a call, also if it has acted."""
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("remembered", "/checkout/sessions"))
+    ann = await shop.register(event_id, ANN)
+    [session] = shop.processor.things("checkout.session")
+
+    shop.processor.pay(session["id"])
+    await shop.deliver()
+
+    assert await ann.state() == "registered"
+
+
+@pytest.mark.parametrize(("hours", "state"), [(2, "held"), (25, "rejected")])
+async def test_a_page_that_was_never_known_to_open_is_tried_again_after_its_end_for_a_day(
+    shop: Scene, hours: int, state: str
+) -> None:
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("remembered", "/checkout/sessions"))
+    ann = await shop.register(event_id, ANN)
+    await shop.time_is_up()
+    assert len(shop.processor.things("checkout.session")) == 1
+    assert await shop.counts(event_id) == {"held": 1}
+
+    # Five minutes more to pay than before: the clock of the test does not move, and the new page ends at another time.
+    await shop.service.run_sql(
+        "update payments set checkout = jsonb_set(checkout, '{ends_at}', '\"2020-01-01T00:00:00Z\"'), due_at = now(),"
+        " inserted_at = now() - %(hours)s * interval '1 hour', ends_at = now() + interval '20 minutes'"
+        " - %(hours)s * interval '1 hour'",
+        hours=hours,
+    )
+    await shop.work()
+
+    assert await ann.state() == state
+    assert bool(await ann.link()) is (state == "held")
+
+
+async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says_why(shop: Scene) -> None:
+    """The account that the money goes to is closed."""
+    event_id = await shop.event(await shop.organizer())
+    await shop.service.run_sql("update payout_accounts set account_id = 'acct_closed'")
+
+    ann = await shop.register(event_id, ANN)
+
+    assert await ann.state() == "rejected"
+    assert "could not be taken" in said(await ann.page())
+    [(error,)] = await shop.service.run_sql("select error from payments")
+    assert error
+
+
+async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    await shop.register(event_id, ANN)
+    shop.processor.plan(Fault("down", "/checkout", times=2))
+    shop.processor.plan(Fault("down", "/checkout", method="GET", times=2))
+
+    await shop.time_is_up()
+    assert await shop.counts(event_id) == {"held": 1}
+
+    shop.processor.heal()
+    await shop.time_is_up()
+    assert await shop.counts(event_id) == {"rejected": 1}
+
+
+async def test_a_page_that_ends_by_itself_gives_the_seat_away(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await shop.register(event_id, ANN)
+
+    shop.processor.clock.advance(2 * 3600)
+    await shop.deliver()
+
+    assert await ann.state() == "rejected"
+
+
+async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop: Scene) -> None:
+    """As after a restored backup: the service believes that the page had ended."""
+    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
+    ann = await shop.register(event_id, ANN)
+    await shop.register(event_id, "ben@example.com")
+    await shop.service.run_sql(
+        "with given as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null"
+        "                where status = 'held')"
+        " update payments set state = 'ended'"
+    )
+    await ann.pay()
+    await shop.deliver()
+
+    assert shop.moved("refund") == 1200
+    assert "goes back to you in full" in said(await ann.page())
+
+
+async def test_a_payment_that_comes_late_takes_a_seat_that_nobody_waits_for(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await shop.register(event_id, ANN)
+    await shop.service.run_sql(
+        "with given as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null)"
+        " update payments set state = 'ended'"
+    )
+    await ann.pay()
+    await shop.deliver()
+
+    assert await ann.state() == "registered"
+    assert shop.moved("refund") == 0

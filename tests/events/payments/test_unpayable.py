@@ -1,0 +1,98 @@
+"""What cannot be paid by card holds no seat; and what was paid otherwise than asked goes back."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.events.payments.demo.store import Thing
+from tests.events.pages.visitor import Visitor, said, state, value
+from tests.events.payments.scene import Scene
+from tests.support import Client
+
+ANN, BEN = "ann@example.com", "ben@example.com"
+
+
+async def payment_of(ada: Client, event_id: int) -> tuple[str, str, bool]:
+    """What an event says about paying: the status, its reason, whether people can register."""
+    event = (await ada.get(f"/api/events/{event_id}")).json()["data"]
+    ready = event["agent"]["hosted_registration_ready"]
+    return event["payment"]["status"], event["payment"]["status_reason"], ready
+
+
+async def price(ada: Client, event_id: int, amount: int) -> None:
+    answer = await ada.patch(f"/api/events/{event_id}", {"event": {"price": amount}})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_told_why(shop: Scene) -> None:
+    ada = await shop.organizer()
+    for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
+        event_id = await shop.event(ada, currency=currency, price=fair)
+        visitor = Visitor(shop.service)
+        token = value(await visitor.open(event_id), "token")
+        assert await payment_of(ada, event_id) == ("required", "organizer_processor_ready", True)
+
+        await price(ada, event_id, unfair)
+        refused = await visitor.post(event_id, token=token, email=ANN)
+
+        assert await payment_of(ada, event_id) == ("unavailable", "organizer_processor_ready", False)
+        assert (refused.status_code, state(refused)) == (422, "unpayable_price")
+        assert state(await visitor.open(event_id)) == "unpayable_price"
+        assert "cannot be paid by card" in said(refused)
+        assert await shop.counts(event_id) == {}
+
+        await price(ada, event_id, fair)
+        ann = await shop.register(event_id, ANN)
+        assert await ann.link()
+
+
+async def test_a_key_registers_people_at_a_price_that_cannot_be_paid_by_card(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, price=10)
+
+    await ada.register(event_id, email=ANN)
+    await shop.service.settle()
+
+    assert await shop.counts(event_id) == {"registered": 1}
+
+
+async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
+    """A session for another amount than was asked for, which has been paid."""
+    [account] = await shop.service.run_sql("select account_id from payout_accounts")
+    cost = {"currency": currency, "unit_amount": amount, "product_data": {"name": "Seat"}}
+    asked: dict[str, Any] = {
+        "mode": "payment",
+        "line_items": [{"quantity": 1, "price_data": cost}],
+        "payment_intent_data": {"application_fee_amount": 10, "transfer_data": {"destination": account[0]}},
+        "success_url": "https://events.example/done",
+    }
+    return shop.processor.pay(shop.processor.ask("POST", "/v1/checkout/sessions", asked)["id"])
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "shown"), [(700, "eur", "€7"), (1300, "eur", "€13"), (1200, "usd", "$12")]
+)
+async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_seat_goes_to_the_next(
+    shop: Scene, amount: int, currency: str, shown: str
+) -> None:
+    event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
+    ann, ben = [await shop.register(event_id, email) for email in (ANN, BEN)]
+    session = await another_session(shop, amount, currency)
+    await shop.service.run_sql(
+        "update payments set session_id = %(id)s, due_at = now() where state = 'open'", id=session["id"]
+    )
+
+    await shop.work()
+
+    assert await ann.state() == "rejected"
+    assert f"goes back to you in full: {shown}." in said(await ann.page())
+    assert await ben.state() == "held"
+    [charge] = shop.processor.things("charge")
+    assert (charge["amount"], charge["currency"], charge["amount_refunded"]) == (amount, currency, amount)
+    assert await shop.service.run_sql("select state::text, amount, error from refunds") == [("made", amount, None)]
+    mails = await shop.service.run_sql(
+        "select kind, arguments ->> 'reason', (arguments ->> 'amount')::int, arguments ->> 'currency' from mails"
+        " where recipient = %(email)s order by kind",
+        email=ANN,
+    )
+    assert mails == [("refund", "no_seat", amount, currency.upper()), ("refused", "payment_refused", None, None)]

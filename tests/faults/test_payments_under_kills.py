@@ -1,0 +1,167 @@
+"""People pay while processes are killed: in the end the processor's books and ours agree to the minor unit."""
+
+import asyncio
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from holdfast.events.payments.demo.processor import KEY, Processor
+from holdfast.events.payments.demo.webhooks import Endpoint
+from holdfast.events.payments.reconciliation import reconcile
+from holdfast.kit.steps import Steps
+from tests.events.pages.visitor import Visitor, value
+from tests.faults.processes import Process, serving
+from tests.serving import listener
+from tests.serving import serving as serving_here
+from tests.support import Client, Service, eventually, running, unlimited
+
+SOAK = "HOLDFAST_SOAK" in os.environ
+KILLS = 100 if SOAK else 3
+PEOPLE = 5_000 if SOAK else 90
+SECONDS = 3_000 if SOAK else 100
+SECRET = "whsec_of_the_tests"
+PRICE = 1200
+BASE_URL = "http://events.test"
+SEATS = 2 * PEOPLE // 3
+"""Who pays in time gets one of them; the others wait, or were too late."""
+
+
+async def test_who_paid_has_a_seat_or_the_money_and_nobody_else_has_a_seat(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    processor = Processor(address)
+    processor.webhooks.first_pause = 0.2
+    monkeypatch.setenv("STRIPE_SECRET_KEY", KEY)
+    monkeypatch.setenv("STRIPE_API_BASE", address)
+    monkeypatch.setenv("STRIPE_WEBHOOK_SECRET", SECRET)
+    settings = unlimited(database_url, tmp_path).model_copy(update={"stripe_key": KEY, "stripe_api": address})
+    async with serving_here(processor.app, here), running(settings) as service, asyncio.timeout(SECONDS):
+        ada = await service.organizer()
+        account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
+        processor.finish(account)
+        await ada.post("/api/stripe/onboarding_link")
+        fields = {"capacity": SEATS, "waitinglist_capacity": PEOPLE, "price": PRICE, "currency": "EUR"}
+        event = (await ada.create_event(pricing_mode="fixed", **fields))["id"]
+        with (
+            serving(database_url, tmp_path, 1, base_url=BASE_URL) as first,
+            serving(database_url, tmp_path, 1) as second,
+        ):
+            processor.webhooks.endpoints.append(Endpoint(f"{first[0].url}/stripe/webhook", SECRET))
+            _, removed, _ = await asyncio.gather(
+                register(service, event),
+                pay(processor, service, ada, event),
+                kill([*first, *second], service),
+            )
+            await eventually(lambda: in_order(service), seconds=300 if SOAK else 40)
+        rows = dict(await count(service))
+        compared = await reconcile(Steps(service.database))
+        [refunds] = await service.run_sql("select count(*), coalesce(sum(amount), 0)::bigint from refunds")
+
+    assert compared.differences == []
+    assert sum(rows.values()) == PEOPLE - removed
+    assert rows.keys() <= {"registered", "waitlisted", "rejected"}
+    assert rows["registered"] == SEATS
+    processor.check()
+    charges = processor.things("charge")
+    assert compared.compared == len(charges)
+    assert sum(each["amount"] - each["amount_refunded"] for each in charges) == PRICE * rows["registered"]
+    assert refunds[0] == removed
+    assert (len(processor.things("refund")), sum(processor.books.moved("refund").values())) == refunds
+    print(f"{KILLS} kills, {PEOPLE} people, {len(charges)} payments, {refunds[0]} refunds, {rows['registered']} seats")
+    processor.close()
+
+
+async def register(service: Service, event: int) -> None:
+    """Everybody sends the form."""
+    visitor = Visitor(service)
+    token = value(await visitor.open(event), "token")
+
+    async def send(number: int) -> None:
+        answer = await visitor.post(event, token=token, email=f"{number}@example.com")
+        assert answer.status_code == 303
+
+    for first in range(0, PEOPLE, 10):
+        await asyncio.gather(*map(send, range(first, first + 10)))
+
+
+async def pay(processor: Processor, service: Service, ada: Client, event: int) -> int:
+    """Pay most of the pages that are opened; for the others the time is up. Until nobody has to pay.
+
+    The organizer removes some who have paid, often before the service knows of it. Returns how many.
+    """
+    seen: set[str] = set()
+    removed = 0
+
+    async def nobody_is_left() -> bool:
+        nonlocal removed
+        newest = processor.ask("GET", "/v1/checkout/sessions", {"status": "open", "limit": 100})["data"]
+        for each in newest:
+            if each["id"] not in seen:
+                seen.add(each["id"])
+                if random.random() < 0.9:
+                    processor.pay(each["id"])
+                    removed += random.random() < 0.1 and await remove(service, ada, event, each["id"])
+        await service.run_sql(
+            "update payments set ends_at = now(), due_at = now() where state = 'open' and session_id = any(%(ids)s)"
+            " and ends_at > now()",
+            ids=[*seen],
+        )
+        # What a killed process had begun with would be due again after two minutes.
+        await service.run_sql(
+            "update payments set due_at = now()"
+            " where due_at between now() + interval '5 seconds' and now() + interval '115 seconds'"
+        )
+        left = {"pending", "held"} & {status for status, _ in await count(service)}
+        registered = sum(number for _, number in await count(service))
+        return registered == PEOPLE - removed and not left
+
+    await eventually(nobody_is_left, seconds=SECONDS)
+    return removed
+
+
+async def remove(service: Service, ada: Client, event: int, session_id: str) -> bool:
+    """Remove the registration that a session is for. Returns whether the service knew the session already."""
+    found = await service.run_sql(
+        "select public_id from payments join users on users.id = user_id where session_id = %(id)s", id=session_id
+    )
+    for (handle,) in found:
+        assert (await ada.delete(f"/api/registrations/{event}/{handle}")).status_code == 204
+    return bool(found)
+
+
+async def kill(processes: list[Process], service: Service) -> None:
+    """Kill one of the processes whenever some more sessions were opened."""
+    between = SEATS // (KILLS + 1)
+    for number in range(KILLS):
+        until = number * between + random.randint(1, between)
+
+        async def is_time(until: int = until) -> bool:
+            opened = await service.run_sql("select count(*) from payments where session_id is not null")
+            return int(str(opened[0][0])) >= until
+
+        await eventually(is_time, seconds=SECONDS)
+        process = random.choice(processes)
+        process.kill()
+        await asyncio.to_thread(process.start)
+
+
+async def in_order(service: Service) -> bool:
+    """Whether nothing is on its way any more. What a killed process had begun with is due again after two minutes."""
+    await service.run_sql("update payments set due_at = now() where due_at is not null")
+    await service.run_sql("update refunds set due_at = now() where state = 'wanted'")
+    [(waiting,)] = await service.run_sql(
+        "select (select count(*) from payments where state in ('opening', 'open'))"
+        " + (select count(*) from refunds where state = 'wanted')"
+    )
+    return waiting == 0
+
+
+async def count(service: Service) -> list[tuple[str, int]]:
+    return [
+        (str(status), int(number))
+        for status, number in await service.run_sql("select status::text, count(*) from registrations group by status")
+    ]

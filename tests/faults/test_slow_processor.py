@@ -1,0 +1,57 @@
+"""The payment processor takes very long to answer: nobody else waits for it, and no lock is held meanwhile."""
+
+import asyncio
+import time
+
+from holdfast.events.payments import due, work
+from holdfast.events.payments.demo.faults import Fault
+from holdfast.events.settings import Settings
+from tests.events.pages.visitor import Visitor
+from tests.events.payments.scene import paying
+from tests.support import eventually
+
+SECONDS = 12
+"""How long the processor takes."""
+
+
+async def test_while_the_processor_does_not_answer_everything_else_goes_on(settings: Settings) -> None:
+    async with paying(settings) as scene:
+        ada = await scene.organizer()
+        paid = await scene.event(ada, capacity=50)
+        free = (await ada.create_event(capacity=50))["id"]
+        scene.processor.plan(Fault("slow", "/checkout/sessions", times=50, seconds=SECONDS))
+        database = scene.service.database
+        await Visitor(scene.service).register(paid, "ann@example.com")
+        await scene.service.settle()
+
+        async def is_called() -> bool:
+            return bool(scene.processor.things("checkout.session"))
+
+        began = time.monotonic()
+        calling = asyncio.create_task(due.attend_all(database, work.LINES[0]))
+        try:
+            # The call is on its way: the session exists, and its answer does not come.
+            await eventually(is_called)
+
+            for event in (paid, free):
+                for number in range(10):
+                    await Visitor(scene.service).register(event, f"p{number}@example.com")
+                await scene.service.settle()
+            polls = [await ada.get(f"/api/registrations?event_id={event}") for event in (paid, free)]
+            held = [
+                pid
+                for (pid,) in await scene.service.run_sql(
+                    "select pid from pg_stat_activity where state like 'idle in transaction%%'"
+                    " and pid <> pg_backend_pid() and datname = current_database()"
+                )
+            ]
+
+            assert [each.status_code for each in polls] == [200, 200]
+            assert len(polls[1].json()["data"]) == 10
+            assert await scene.counts(paid) == {"held": 11}
+            assert held == []
+            assert not calling.done()
+            assert time.monotonic() - began < SECONDS
+        finally:
+            calling.cancel()
+            await asyncio.gather(calling, return_exceptions=True)
