@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from axe_playwright_python.async_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
-from playwright.async_api import BrowserContext, Page
+from playwright.async_api import BrowserContext
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -63,12 +62,6 @@ async def staged(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
         site = Starlette(routes=[Route("/pasted", pasted), Route("/fitted", fitted)])
         async with serving(running_already(service.app), pages), serving(site, others):
             yield Stage(service, ada, event, base_url, f"{other}/pasted", f"{other}/fitted")
-
-
-async def violations(page: Page) -> list[tuple[str, str]]:
-    """The rules of accessibility that a page breaks, each with the first place where it does."""
-    axe: Any = Axe()
-    return [(each["id"], each["nodes"][0]["html"]) for each in (await axe.run(page)).response["violations"]]
 
 
 class Watch:

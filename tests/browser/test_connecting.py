@@ -13,7 +13,8 @@ from playwright.async_api import Browser, expect
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import App, issued, registered, signed_in
-from tests.browser.registering import Watch, violations
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Watch
 from tests.certificates import Authority
 from tests.kit.mcp.wire import Agent
 from tests.outside import Server, redirects, says
@@ -106,16 +107,13 @@ async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, des
     assert [each for each in watch.failures if "favicon" not in each] == []
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "locale"), [("light", 320, "en-GB"), ("dark", 1100, "en-GB"), ("dark", 320, "de-DE")]
-)
+@looks
 async def test_its_pages_are_accessible_and_fit_small_screens(
-    chromium: Browser, desk: Desk, scheme: Any, width: int, locale: str
+    chromium: Browser, desk: Desk, scheme: Any, width: int, language: str
 ) -> None:
     name = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
     app = await desk.app(f"https://{'w' * 60}.example/done", client_name=name)
-    viewport: Any = {"width": width, "height": 700}
-    context = await chromium.new_context(color_scheme=scheme, viewport=viewport, locale=locale)
+    context = await looking(chromium, scheme, width, language)
     await context.add_cookies([await _signed_in(desk)])
     watch = Watch(context)
     page = await context.new_page()
@@ -123,7 +121,7 @@ async def test_its_pages_are_accessible_and_fit_small_screens(
     for address in (desk.page(app), desk.page(app).replace(app.id, "client_unknown")):
         await page.goto(address)
         assert await violations(page) == []
-        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await too_wide(page) == []
     assert watch.hosts == {urlsplit(desk.base_url).netloc}
     assert [each for each in watch.failures if "400" not in each] == []
 

@@ -9,7 +9,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, Watch, staged, violations
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Stage, Watch, staged
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import accepted, key_of
 
 EMAIL = "organizer@example.com"
 PASSWORD = "correct horse battery"
@@ -62,20 +65,47 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "language"),
-    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
-)
+async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Browser, stage: Stage) -> None:
+    event = await stage.ada.create_event()
+    context = await chromium.new_context(java_script_enabled=False)
+    watch = Watch(context)
+    page = await signed_in(context, stage)
+    await page.goto(f"{stage.base_url}/console/events/{event['id']}")
+    await page.get_by_role("navigation", name="This event").get_by_role("link", name="Mails").click()
+    await (
+        page.get_by_role("group", name="A seat", exact=True).get_by_role("textbox").fill("Bring a <b>pencil</b>.\nNow.")
+    )
+
+    await page.get_by_role("button", name="Preview: A seat").click()
+
+    mail = page.frame_locator("iframe[title$=English]")
+    await expect(mail.locator("blockquote")).to_have_text("Bring a <b>pencil</b>. Now.")
+    for language in ("English", "Deutsch"):
+        words = page.frame_locator(f"iframe[title$={language}]").locator("blockquote")
+        await expect(words).to_have_css("border-left-width", "3px")
+    assert await mail.locator("img").evaluate("(picture) => picture.naturalWidth") > 200
+    await mail.get_by_role("link", name="About the event").click()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("status")).to_have_text("Your paragraphs are saved.")
+    stored = await stage.service.run_sql("select kind, text from mail_paragraphs")
+    assert stored == [("seat", "Bring a <b>pencil</b>.\nNow.")]
+    assert len(context.pages) == 1
+    assert watch.hosts == {stage.base_url.split("/")[2]}
+
+
+@looks
 async def test_every_page_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
-    event = await stage.ada.create_event(title="W" * 90, pricing_mode="fixed", price=1500, address="Studio Street 1")
+    keys = [key_of(stage.ada.id, letter) for letter in "ab"]
+    await accepted(stage.service, *keys)
+    event = await stage.ada.create_event(
+        title="W" * 90, pricing_mode="fixed", price=1500, address="Studio Street 1", image_keys=keys
+    )
     await stage.ada.patch(f"/api/events/{event['id']}", {"event": {"price": 2000}})
     await stage.ada.register(event["id"], email="ann@example.com")
     await stage.service.settle()
-    context = await chromium.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 800}, locale="de-DE" if language == "de" else "en-US"
-    )
+    context = await looking(chromium, scheme, width, language)
     page = await signed_in(context, stage)
     home = f"{stage.base_url}/console"
     own = f"{home}/events/{event['id']}"
@@ -83,7 +113,7 @@ async def test_every_page_is_accessible_and_fits(
     async def look(name: str) -> None:
         if folder := os.environ.get("SHOTS"):
             await page.screenshot(path=f"{folder}/{name}-{width}-{scheme}.png", full_page=True)
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert await too_wide(page) == [], name
         assert await violations(page) == [], name
         assert await page.evaluate("document.documentElement.lang") == language
 
@@ -97,6 +127,18 @@ async def test_every_page_is_accessible_and_fits(
     }.items():
         await page.goto(address)
         await look(name)
+    # The last of them is the page of photos.
+    await page.locator("#files").set_input_files({"name": "W" * 60, "mimeType": "image/png", "buffer": b"x"})
+    await page.locator("#files").set_input_files({"name": "b.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    await expect(page.locator("#photos img")).to_have_count(3)
+    await look("refused photo")
+    await page.goto(f"{own}/mails")
+    await look("mails")
+    await page.locator("#promoted").fill("Bring a pencil.\n" + "W" * 90)
+    await page.locator("button[value=promoted]").click()
+    await expect(page.locator("iframe")).to_have_count(2)
+    await page.locator("summary").first.click()
+    await look("preview")
     await page.goto(f"{home}/events/new")
     await page.locator("form[novalidate] button").click()
     await expect(page.locator("[aria-invalid]").first).to_be_visible()

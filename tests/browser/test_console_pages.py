@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import VERIFIER, registered, signed_in
-from tests.browser.registering import Watch, violations
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Watch
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -28,9 +28,10 @@ class Office:
     queue: int
     app: str
 
-    async def enter(self, context: BrowserContext) -> None:
-        """Sign the organizer in."""
-        secret = await self.service.database.transact(lambda tx: sessions.begin(tx, self.ada.id, "link", "Chromium"))
+    async def enter(self, context: BrowserContext, account_id: int = 0) -> None:
+        """Sign the organizer in, or somebody else."""
+        id = account_id or self.ada.id
+        secret = await self.service.database.transact(lambda tx: sessions.begin(tx, id, "link", LONG))
         await context.add_cookies([{"name": "session", "value": secret, "url": self.base_url}])
 
 
@@ -38,7 +39,7 @@ class Office:
 async def office(settings: Settings) -> AsyncIterator[Office]:
     at = listener()
     base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
+    settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True, "stripe_key": "sk_test"})
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
         person = await signed_in(service, ada.id)
@@ -54,6 +55,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             "update mails set outcome = 'failed', ended_at = now(), error = %(error)s where recipient like 'bob@%%'",
             error="550 " + "w" * 100,
         )
+        await service.run_sql(PAID, event=event["id"])
         queue = await ada.create_queue(title=LONG, target_url=f"https://shop.example/{'w' * 90}", max_queue_size=500)
         for number in range(40):
             await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": f"visitor {number}"})
@@ -72,33 +74,55 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
         yield Office(service, base_url, ada, queue["id"], app.id)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "locale"),
-    [("light", 320, "de-DE"), ("dark", 320, "en-US"), ("light", 1280, "en-US"), ("dark", 1280, "de-DE")],
-)
+PAID = """
+    with account as (
+        insert into payout_accounts (organizer_id, account_id)
+        select organizer_id, 'acct_' || repeat('w', 40) from events where id = %(event)s),
+    registration as (
+        update registrations set amount_due = 120000, amount_paid = 120000
+         where event_id = %(event)s and user_id = (select id from users where email like 'ann@%%') returning *),
+    payment as (
+        insert into payments (event_id, user_id, arrival, amount, fee, currency, state, session_id, intent_id, paid_at,
+                              ends_at)
+        select event_id, user_id, arrival, 120000, 6000, 'EUR', 'paid', 'cs', 'pi_' || repeat('w', 40), now(), now()
+          from registration returning id)
+    insert into refunds (payment_id, amount, reason, state, error)
+    select id, 500, 'by_organizer', 'refused', repeat('w', 200) from payment
+"""
+
+
+@looks
 async def test_every_page_is_accessible_and_fits(
-    chromium: Browser, office: Office, scheme: Any, width: int, locale: str
+    chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
-    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, locale=locale)
+    context = await looking(chromium, scheme, width, language)
     await office.enter(context)
     watch = Watch(context)
     page = await context.new_page()
     [(key,)] = await office.service.run_sql("select id from api_keys order by id limit 1")
+    [(event, ann)] = await office.service.run_sql(
+        "select event_id, public_id from registrations join users on users.id = user_id where email like 'ann@%%'"
+    )
 
     for path in (
-        "keys",
-        f"keys/{key}/revoke",
-        "apps",
-        f"apps/disconnect?app={office.app}",
-        "queues",
-        "queues/new",
-        f"queues/{office.queue}",
-        f"queues/{office.queue}/edit",
-        f"queues/{office.queue}/delete",
-        "mails",
+        "console/keys",
+        f"console/keys/{key}/revoke",
+        "console/apps",
+        f"console/apps/disconnect?app={office.app}",
+        "console/queues",
+        "console/queues/new",
+        f"console/queues/{office.queue}",
+        f"console/queues/{office.queue}/edit",
+        f"console/queues/{office.queue}/delete",
+        "console/mails",
+        "console/payouts",
+        *(f"console/events/{event}/registrations/{ann}{more}" for more in ("", "/payments")),
+        f"console/events/{event}/payments",
+        "account",
+        "account/secure",
     ):
-        await page.goto(f"{office.base_url}/console/{path}")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        await page.goto(f"{office.base_url}/{path}")
+        assert await too_wide(page) == [], path
         assert await violations(page) == [], path
     await page.goto(f"{office.base_url}/console/keys")
     await page.get_by_role("button").last.click()
@@ -107,8 +131,22 @@ async def test_every_page_is_accessible_and_fits(
     await page.locator("#name").fill(LONG)
     await page.locator("#name").press("Enter")
     await expect(page.locator("#key")).to_contain_text("hf_")
-    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    assert await too_wide(page) == []
     assert await violations(page) == []
+    await page.goto(f"{office.base_url}/account/secure")
+    await page.locator("main button").click()
+    await expect(page.locator('[data-state="secured"]')).to_be_visible()
+    assert await violations(page) == []
+    [(ann,)] = await office.service.run_sql("select id from users where email like 'ann@%%'")
+    await office.enter(context, ann)
+    for state in ("asking", "sent"):
+        await page.goto(f"{office.base_url}/account/data")
+        await office.service.run_sql("update sessions set began_at = now() - interval '2 hours'")
+        if state == "sent":
+            await page.locator("main button").click()
+        await expect(page.locator(f'[data-state="{state}"]')).to_be_visible()
+        assert await too_wide(page) == []
+        assert await violations(page) == []
     assert watch.hosts == {office.base_url.partition("://")[2]}
 
 

@@ -8,7 +8,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, Watch, staged, violations
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Stage, Watch, staged
 from tests.events.console.organizing import signed_in
 from tests.events.people.scene import sign_up
 from tests.support import Client
@@ -129,16 +130,11 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
     assert watch.failures == []
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "language"),
-    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
-)
+@looks
 async def test_every_page_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
-    context = await chromium.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 800}, locale="de-DE" if language == "de" else "en-US"
-    )
+    context = await looking(chromium, scheme, width, language)
     ada = await entered(stage, context)
     event = await ada.create_event(
         title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"
@@ -154,7 +150,7 @@ async def test_every_page_is_accessible_and_fits(
 
     async def look(address: str) -> None:
         await page.goto(address)
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert await too_wide(page) == [], address
         assert await violations(page) == [], address
         assert await page.evaluate("document.documentElement.lang") == language
 

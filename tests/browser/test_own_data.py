@@ -10,7 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, Watch, staged, violations
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Stage, Watch, staged
 from tests.events.pages.own_data import sent
 from tests.events.pages.test_own_registration import own
 from tests.events.people.scene import over, sign_up, stored
@@ -59,10 +60,7 @@ async def test_the_data_is_downloaded_and_then_erased(
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "language"),
-    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
-)
+@looks
 async def test_every_page_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
@@ -72,16 +70,14 @@ async def test_every_page_is_accessible_and_fits(
     await stage.ada.register(paid["id"], email="ann@example.com")
     await sign_up(stage.service, stage.event, "ann")
     await over(stage.service, past)
-    context = await chromium.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 800}, locale="de-DE" if language == "de" else "en-US"
-    )
+    context = await looking(chromium, scheme, width, language)
     page = await context.new_page()
     buttons = page.locator("button")
     seen: list[str | None] = []
 
     async def look() -> None:
         seen.append(await page.locator("main").get_attribute("data-state"))
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, seen[-1]
+        assert await too_wide(page) == [], seen[-1]
         assert await violations(page) == [], seen[-1]
         assert await page.evaluate("document.documentElement.lang") == language
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.test_waiting_room import violations
+from tests.browser.looking import looking, looks, too_wide, violations
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -103,20 +103,17 @@ async def watched(context: BrowserContext, address: str) -> Watched:
     return found
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "language"),
-    [("light", 320, "en"), ("dark", 320, "de"), ("light", 1280, "de"), ("dark", 1280, "en")],
-)
+@looks
 async def test_every_page_is_accessible_fits_and_loads_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:
-    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    context = await looking(chromium, scheme, width, language)
     watch = await watched(context, town.address)
 
     for name, url in town.pages.items():
         await watch.page.goto(f"{url}?lang={language}")
         await expect(watch.page.locator("main")).to_be_visible()
-        assert await watch.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert await too_wide(watch.page) == [], name
         assert await violations(watch.page) == [], name
         assert await watch.page.evaluate("document.documentElement.lang") == language
 

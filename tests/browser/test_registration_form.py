@@ -9,7 +9,8 @@ from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
-from tests.browser.registering import DOCUMENT, Stage, Watch, staged, violations
+from tests.browser.looking import LOOKS, looking, too_wide, violations
+from tests.browser.registering import DOCUMENT, Stage, Watch, staged
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -135,10 +136,9 @@ async def test_the_form_on_the_page_of_the_event_leads_to_an_outcome_without_a_f
 class Look:
     """A visitor who looks at pages in one scheme, width and language."""
 
-    def __init__(self, stage: Stage, page: Page, width: int, lang: str) -> None:
+    def __init__(self, stage: Stage, page: Page, lang: str) -> None:
         self.stage = stage
         self.page = page
-        self.width = width
         self.lang = lang
 
     async def at(self, address: str, state: str) -> None:
@@ -149,7 +149,7 @@ class Look:
     async def fits(self, state: str) -> None:
         """Check the page: it is in this state, fits the screen, and is accessible."""
         await expect(self.page.locator(f"main[data-state={state}]")).to_be_visible()
-        assert await self.page.evaluate("document.documentElement.scrollWidth") <= self.width
+        assert await too_wide(self.page) == []
         assert (await violations(self.page)) == []
 
     async def send(self, email: str) -> None:
@@ -159,14 +159,14 @@ class Look:
         await self.page.locator("#email").press("Enter")
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=[("light", 320, "de"), ("dark", 1100, "en")], ids=str)
+@pytest_asyncio.fixture(loop_scope="session", params=LOOKS, ids=str)
 async def look(request: pytest.FixtureRequest, chromium: Browser, stage: Stage) -> AsyncIterator[Look]:
     scheme, width, lang = request.param
-    context = await chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 700})
+    context = await looking(chromium, scheme, width, lang)
     watch = Watch(context)
     event = {"title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": event})
-    yield Look(stage, await context.new_page(), width, lang)
+    yield Look(stage, await context.new_page(), lang)
     # Chromium reports the status of a refusal as an error of the page.
     assert [each for each in watch.failures if "the server responded with a status of 4" not in each] == []
     assert watch.hosts == {stage.base_url.split("/")[2]}

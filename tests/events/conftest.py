@@ -1,12 +1,40 @@
 """Fixtures of the tests of the events service."""
 
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
+from holdfast.events.settings import Settings
+from tests.databases import scratch_database
 from tests.events.scene import Scene
-from tests.support import running, scratch_database, unlimited
+from tests.support import running, unlimited
+
+if TYPE_CHECKING:  # its library takes long to load
+    from tests.events.payments.scene import Scene as Shop
+
+
+@pytest.fixture(scope="session")
+def processor_url() -> Iterator[str]:
+    """The address of a payment processor, for tests of something else; `tests/events/payments` has its own."""
+    program = [sys.executable, "-m", "holdfast.events.payments.demo", "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+        process.terminate()
+
+
+@pytest.fixture
+async def shop(settings: Settings) -> AsyncIterator["Shop"]:
+    """A service with a payment processor whose books are in order afterwards."""
+    from tests.events.payments.scene import paying
+
+    async with paying(settings) as scene:
+        yield scene
+        scene.processor.check()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -13,6 +13,7 @@ from psycopg.conninfo import make_conninfo
 from holdfast.events.product import EVENTS
 from holdfast.kit.command import fields
 from holdfast.kit.operation import Operation
+from tests.databases import scratch_database
 from tests.events.scene import (
     DEEP,
     HUGE,
@@ -20,7 +21,7 @@ from tests.events.scene import (
     in_one_loop,
     with_a_body,
 )
-from tests.support import running, scratch_database, unlimited
+from tests.support import running, unlimited
 
 
 def wrong_documents(wrapper: str | None) -> dict[str, bytes]:

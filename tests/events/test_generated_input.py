@@ -21,7 +21,8 @@ from schemathesis.specs.openapi import checks as openapi_checks
 
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.operation import Operation
-from tests.support import event_fields, queue_fields, scratch_database
+from tests.databases import scratch_database
+from tests.support import event_fields, queue_fields
 
 
 @dataclass
@@ -127,7 +128,7 @@ def test_what_is_generated_from_the_document_is_answered_as_documented(
     documented = served.document[operation.path][operation.method]
     expected = REFUSED if mode.is_negative else KEPT
 
-    @hypothesis.settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=UNHURRIED)
+    @hypothesis.settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=UNHURRIED)
     @hypothesis.given(case=documented.as_strategy(generation_mode=mode), about_what_exists=st.booleans())
     def answer(case: Any, about_what_exists: bool) -> None:
         if mode.is_positive and about_what_exists:

@@ -9,7 +9,8 @@ import pytest
 from holdfast.events.mails import announcements
 from holdfast.events.product import EVENTS
 from holdfast.kit.migrate import migrate, read
-from tests.support import running, scratch_database, unlimited
+from tests.databases import scratch_database
+from tests.support import running, unlimited
 
 PEOPLE = """
 insert into users (public_id, email, name, role, slug)

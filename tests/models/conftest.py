@@ -1,13 +1,10 @@
-"""The databases of both services, and a server that a test may crash."""
+"""Databases on a server that a test may crash."""
 
 import pytest
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit import embedded
-from tests.inventory.conftest import inventory_template, inventory_url
-
-__all__ = ["inventory_template", "inventory_url"]
 
 
 @pytest.fixture

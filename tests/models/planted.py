@@ -16,7 +16,9 @@ BUGS = sorted(HERE.glob("bugs/**/*.patch"))
 
 def copy_with(bug: Path | None, directory: Path) -> Path:
     """A copy of the source with a bug, or without one."""
-    shutil.copytree(ROOT / "src", directory / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    # With what is compiled already: Python compiles anew what a patch has changed, and nothing else. What is being
+    # compiled just now has another name, which does not stay.
+    shutil.copytree(ROOT / "src", directory / "src", ignore=shutil.ignore_patterns("*.pyc.*"))
     if bug:
         subprocess.run(["git", "apply", str(bug)], cwd=directory, check=True, timeout=60)
     return directory / "src"

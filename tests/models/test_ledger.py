@@ -12,7 +12,7 @@ from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, staged
 
-OPERATIONS = 350_000 if SOAK else 2_500
+OPERATIONS = 350_000 if SOAK else 1_500
 
 POOLS = st.integers(0, 3)
 AMOUNTS = st.integers(1, 9)

@@ -14,7 +14,7 @@ from tests.models.machine import SOAK, Machine, Stage, explore, staged
 from tests.models.queues import Answer, Queue, Terms
 from tests.support import Service, running, unlimited
 
-OPERATIONS = 300_000 if SOAK else 2_500
+OPERATIONS = 300_000 if SOAK else 1_500
 
 VISITORS = st.sampled_from("abcdef")
 RATES = st.sampled_from([2, 10, 30])

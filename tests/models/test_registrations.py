@@ -14,7 +14,7 @@ from tests.models.machine import SOAK, Machine, Stage, explore, staged
 from tests.models.registrations import Answer, Event, Registrations
 from tests.support import Service, running, unlimited
 
-OPERATIONS = 350_000 if SOAK else 2_500
+OPERATIONS = 350_000 if SOAK else 1_500
 
 EVENTS = st.integers(0, 1)
 PEOPLE = st.sampled_from("abcdef")

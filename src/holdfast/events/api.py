@@ -6,12 +6,15 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 from collections.abc import Sequence
 
 from holdfast.accounts.door import Door
+from holdfast.accounts.entrance import Entrance
 from holdfast.accounts.oauth import connections
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
 from holdfast.events import jobs
 from holdfast.events.console import routes as console_routes
+from holdfast.events.console.account import MORE
+from holdfast.events.console.check_in import FORGETTING
 from holdfast.events.console.frame import HOME, first
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
@@ -22,6 +25,8 @@ from holdfast.events.oauth.issuer import configured
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import routes as page_routes
 from holdfast.events.pages import shown
+from holdfast.events.payments import onboarding
+from holdfast.events.payments import routes as payment_routes
 from holdfast.events.photos import operations as photos
 from holdfast.events.photos import routes as photo_routes
 from holdfast.events.pricing import operations as pricing
@@ -74,6 +79,8 @@ OPERATIONS = (
     Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
+    Operation("create_onboarding_link", "POST  /api/stripe/onboarding_link", steps(onboarding.create_link), FETCHES, scope="manage_keys", limit="keys"),
+
     Operation("list_queues",          "GET    /api/queues", read(queues.list), READS, scope="read_events"),
     Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body="queue_event", status=201),
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
@@ -84,6 +91,19 @@ OPERATIONS = (
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True),
 )
 # fmt: on
+
+SIGN_IN = SignInOperations(UserDirectory())
+
+EVERY = (
+    *OPERATIONS,
+    *queue_routes.OPERATIONS,
+    *page_routes.OPERATIONS,
+    *payment_routes.OPERATIONS,
+    *SIGN_IN.all,
+    *connections.OPERATIONS,
+    *console_routes.OPERATIONS,
+)
+"""All operations that are run: those of the table, and those that pages alone ask for."""
 
 
 INSTRUCTIONS = """\
@@ -122,22 +142,12 @@ def service(database: Database) -> Service:
         refused=settings.limits_refused,
     )
     directory, secret = UserDirectory(), database.resources.secret
-    sign_in = SignInOperations(directory)
-    runner = Runner(
-        (
-            *OPERATIONS,
-            *queue_routes.OPERATIONS,
-            *page_routes.OPERATIONS,
-            *sign_in.all,
-            *connections.OPERATIONS,
-            *console_routes.OPERATIONS,
-        ),
-        database,
-        jobs.IDEMPOTENCY,
-    )
+    runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     sessions = Sessions(database, directory, settings.base_url)
-    door = Door(sessions, SITE, limits, secret, settings.base_url, first=first)
-    signing_in = SignInPages(sign_in, directory, runner, limits, door, secret, base_url=settings.base_url, home=HOME)
+    door = Door(Entrance(sessions), SITE, limits, secret, settings.base_url, first=first, scripts=FORGETTING)
+    signing_in = SignInPages(
+        SIGN_IN, directory, runner, limits, door, secret, base_url=settings.base_url, home=HOME, more=MORE
+    )
     kept = shown.kept(database, runner)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
@@ -162,18 +172,19 @@ def service(database: Database) -> Service:
             *page_routes.routes(database, runner, limits, kept),
             *signing_in.routes(),
             *own_server.routes(database, door, limits),
-            *console_routes.routes(door, runner, {each.name: runner[each] for each in OPERATIONS}),
+            *console_routes.routes(door, runner, {each.name: runner[each] for each in OPERATIONS}, settings, secret),
             *discovery.routes(described, documents, spec, settings),
-            *SITE.assets("icon.svg"),
+            *SITE.assets("icon.svg", *FORGETTING),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
+            *payment_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
         caches=[ring.forgetting, credentials.forgetting, kept.forgetting, sessions.forgetting],
         limits=limits,
         agents=for_agents,
         site=SITE,
-        loops=jobs.LOOPS,
+        loops=(*jobs.LOOPS, *(jobs.PAYING if database.resources.processor else ())),
         periodic=jobs.PERIODIC,
     )
 

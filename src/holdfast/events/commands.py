@@ -257,8 +257,8 @@ def erase_person(
 
 
 def _person(address: str) -> "Named":
+    from holdfast.accounts.signin.addresses import canonical
     from holdfast.events.people.model import Named
-    from holdfast.events.users.model import canonical
 
     return (
         Named(id=int(address))

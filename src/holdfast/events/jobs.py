@@ -7,6 +7,7 @@ from holdfast.events.images import retention as images
 from holdfast.events.images import sizes
 from holdfast.events.keys import retention as keys
 from holdfast.events.mails import announcements, sending
+from holdfast.events.payments import messages, reconciliation, work
 from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
 from holdfast.events.queues import release, release_tokens
@@ -19,6 +20,8 @@ from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 IDEMPOTENCY = Idempotency()
 
 LOOPS = (settlement.run, recurrence.run, release.run, announcements.run, sending.run, sizes.run)
+PAYING = (work.run,)
+"""Only with a payment processor."""
 
 PERIODIC = (
     Periodic("* * * * *", in_transaction(changes.tick)),
@@ -35,6 +38,8 @@ PERIODIC = (
     Periodic("19 * * * *", in_portions(tokens.forget_tokens)),
     Periodic("43 * * * *", in_portions(clients.forget_clients)),
     Periodic("*/10 * * * *", in_transaction(queue_retention.forget_visitors)),
+    Periodic("37 4 * * *", reconciliation.report),
     Periodic("31 4 1 * *", in_transaction(release_tokens.rotate_queue_keys)),
+    Periodic("53 4 * * *", in_portions(messages.forget)),
     Periodic("41 4 1 * *", in_transaction(trusted_auth.rotate_trusted_auth_keys)),
 )

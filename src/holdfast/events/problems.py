@@ -1,6 +1,7 @@
 """The codes of the events service beside those every service has; `docs/problems.md` lists them all."""
 
 from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, ProblemType
+from holdfast.kit.said import marked
 
 UPLOAD_REFUSED = ProblemType(
     "upload_refused",
@@ -35,6 +36,18 @@ PAYMENT_UNAVAILABLE = ProblemType(
     "The event has a price, and nobody can pay it here yet.",
     "Ask the organizer for a place; an API key of theirs registers people without a payment.",
     "event_id",
+)
+PAYMENTS_NOT_CONFIGURED = ProblemType(
+    "payments_not_configured",
+    503,
+    "This service takes no payments yet.",
+    "Ask the operator of the service to set STRIPE_SECRET_KEY; free events need no payments.",
+)
+SIGNATURE_REFUSED = ProblemType(
+    "signature_refused",
+    400,
+    "The signature of the message is not valid.",
+    "Set STRIPE_WEBHOOK_SECRET to the secret of this endpoint at the payment processor.",
 )
 REGISTRATION_PENDING = ProblemType(
     "registration_pending",
@@ -90,7 +103,7 @@ TOO_MANY_PHOTOS = ProblemType(
 TOO_MANY_UPLOADS = ProblemType(
     "too_many_uploads",
     422,
-    "Too many photos and uploads of yours are shown by no event.",
+    marked("Too many photos and uploads of yours are shown by no event."),
     "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
     "image_keys",
 )
@@ -102,12 +115,14 @@ ALL: tuple[ProblemType, ...] = (
     IDEMPOTENCY_KEY_REUSED,
     INVALID_TOKEN,
     PAYMENT_UNAVAILABLE,
+    PAYMENTS_NOT_CONFIGURED,
     QUEUE_ENDED,
     QUEUE_FULL,
     QUEUE_INACTIVE,
     QUOTA_EXCEEDED,
     REGISTRATION_PENDING,
     REGISTRATION_REJECTED,
+    SIGNATURE_REFUSED,
     TOO_MANY_PHOTOS,
     TOO_MANY_UPLOADS,
     UPLOAD_REFUSED,

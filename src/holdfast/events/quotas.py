@@ -8,6 +8,7 @@ from typing import LiteralString
 
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Tx
+from holdfast.kit.said import Grouped, Said, said
 
 
 async def lock(tx: Tx, organizer_id: int) -> None:
@@ -15,12 +16,13 @@ async def lock(tx: Tx, organizer_id: int) -> None:
     await tx.run("select from users where id = %(id)s for no key update", {"id": organizer_id})
 
 
-async def require_room(tx: Tx, organizer_id: int, quota: str, most: int, count: LiteralString) -> None:
+async def require_room(tx: Tx, organizer_id: int, quota: Said, most: int, count: LiteralString) -> None:
     """Raise `quota_exceeded` if an organizer already has as much as it may have.
 
-    quota    what is counted, as callers read it
+    quota    what is counted, as people read it
     count    the statement that counts it, given `%(organizer_id)s`
     """
     await lock(tx, organizer_id)
     if await tx.value(count, {"organizer_id": organizer_id}) >= most:
-        raise QUOTA_EXCEEDED(f"An organizer may have at most {most:,} {quota}.", quota=quota, limit=most)
+        message = said("An organizer may have at most %(most)s %(quota)s.", most=Grouped(most), quota=quota)
+        raise QUOTA_EXCEEDED(message, quota=str(quota), limit=most)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
+from holdfast.events.processor.processor import Processor
 from holdfast.events.settings import Settings
 from holdfast.events.storage.store import NotInstalled, Store
 from holdfast.kit import database, resources, steps
 from holdfast.kit.mailer import mailer_of
 from holdfast.kit.outbound import Outbound
-from holdfast.kit.secrets import Signer
+from holdfast.kit.secrets import Secret, Signer
 
 
 @dataclass(frozen=True)
@@ -18,18 +20,28 @@ class Resources(resources.Resources[Settings]):
     outbound    the HTTP client for URLs that users give
     documents   the HTTP client for metadata documents of OAuth clients
     photos      the store of photos and uploads
+    processor   takes payments; None if there is none
     """
 
     outbound: Outbound
     documents: Outbound
     photos: Store
+    processor: Processor | None
+
+    def require_processor(self) -> Processor:
+        """Raises `payments_not_configured`."""
+        if self.processor is None:
+            raise PAYMENTS_NOT_CONFIGURED()
+        return self.processor
 
 
 def build(settings: Settings) -> Resources:
     """Build the resources from the settings. Raises `NotInstalled`."""
     secret = resources.secret_of(settings)
     photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
-    return Resources(settings, secret, mailer_of(settings), Outbound(), Outbound(seconds=5), photos)
+    return Resources(
+        settings, secret, mailer_of(settings), Outbound(), Outbound(seconds=5), photos, _processor(settings, secret)
+    )
 
 
 def _bucket(settings: Settings) -> Store:
@@ -46,6 +58,15 @@ def _bucket(settings: Settings) -> Store:
         settings.s3_access_key_id,
         settings.s3_secret_access_key,
     )
+
+
+def _processor(settings: Settings, secret: Secret) -> Processor | None:
+    if not settings.stripe_key:
+        return None
+    from holdfast.events.processor.stripe_api import Stripe  # its library takes long to load
+
+    namespace = secret.signer("payment processor", 16).sign("namespace")
+    return Stripe(settings.stripe_key, namespace, settings.stripe_api, settings.stripe_country)
 
 
 def _directory(settings: Settings, signer: Signer) -> Store:

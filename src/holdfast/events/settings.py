@@ -3,12 +3,12 @@
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
-from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
 from holdfast.accounts.oauth.settings import OAuthSettings
+from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit import settings as kit
 
 
-class Settings(OAuthSettings):
+class Settings(OAuthSettings, SignInSettings):
     """Read from the environment once, at start."""
 
     service = "events"
@@ -24,6 +24,39 @@ class Settings(OAuthSettings):
     old_secret_key: str = Field("", validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
     platform_fee_percent: int = Field(
         5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
+    )
+    stripe_key: str = Field(
+        "",
+        validation_alias="STRIPE_SECRET_KEY",
+        description="Secret key of the platform's Stripe account; empty: paid events can be paid nowhere.",
+    )
+    stripe_webhook_secret: str = Field(
+        "",
+        validation_alias="STRIPE_WEBHOOK_SECRET",
+        description="Secret of the webhook endpoint `/stripe/webhook`; two with a comma between them while one "
+        "replaces the other. Without it the service asks Stripe from time to time.",
+    )
+    stripe_api: str = Field(
+        "", validation_alias="STRIPE_API_BASE", description="Another address of Stripe's API; empty is Stripe's own."
+    )
+    stripe_country: str = Field(
+        "",
+        validation_alias="STRIPE_ACCOUNT_COUNTRY",
+        description="Country of organizers' new Stripe accounts, as two letters; empty is that of the platform.",
+    )
+    hold_minutes: int = Field(
+        15,
+        ge=5,
+        le=1380,
+        validation_alias="PAYMENT_HOLD_MINUTES",
+        description="Minutes for which a seat is held until it is paid.",
+    )
+    claim_hours: int = Field(
+        12,
+        ge=1,
+        le=23,
+        validation_alias="PAYMENT_CLAIM_HOURS",
+        description="Hours for which a seat is held for somebody who moves up from the waiting list of a paid event.",
     )
     registrations_per_minute: int = Field(
         600,
@@ -122,19 +155,6 @@ class Settings(OAuthSettings):
         description="Links to registrations and data that were never made, per client address and minute; more are "
         "refused.",
     )
-    sign_ins_per_hour: int = Field(
-        100,
-        ge=1,
-        validation_alias="SIGN_IN_RATE_LIMIT",
-        description="Links to sign in and tries of a password per client address and hour.",
-    )
-    sign_ins_per_address: int = Field(
-        10,
-        ge=1,
-        validation_alias="SIGN_IN_ADDRESS_RATE_LIMIT",
-        description="Links to sign in that an e-mail address is sent per hour, and as many tries of its password; the "
-        "browsers in which its owner has signed in before have as many of their own.",
-    )
     queue_interval: int = Field(
         60,
         ge=1,
@@ -169,11 +189,19 @@ class Settings(OAuthSettings):
     )
 
     @property
+    def takes_payments(self) -> bool:
+        return bool(self.stripe_key)
+
+    @property
+    def stripe_webhook_secrets(self) -> list[str]:
+        return [each for each in self.stripe_webhook_secret.split(",") if each]
+
+    @property
     def media_url(self) -> str:
         """The public base address of photos."""
         return self.cdn_base_url.rstrip("/") or f"{self.base_url}/media"
 
-    @field_validator("cdn_base_url", "s3_endpoint_url")
+    @field_validator("cdn_base_url", "s3_endpoint_url", "stripe_api")
     @classmethod
     def _are_base_addresses(cls, url: str) -> str:
         return kit.base_address(url)
@@ -192,8 +220,7 @@ class Settings(OAuthSettings):
             "forms of an event": RateLimitItemPerMinute(self.forms_per_event),
             "wrong links": RateLimitItemPerMinute(self.wrong_links_per_minute),
             **self.oauth_limits,
-            OF_A_CLIENT: RateLimitItemPerHour(self.sign_ins_per_hour),
-            OF_AN_ADDRESS: RateLimitItemPerHour(self.sign_ins_per_address),
+            **self.sign_in_limits,
         }
 
     @property

@@ -5,10 +5,17 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from holdfast.events.payments.demo.processor import KEY
 from holdfast.events.settings import Settings
 from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import furnished
 from tests.support import Client, Service, running
+
+
+@pytest.fixture
+def settings(settings: Settings, processor_url: str) -> Settings:
+    """With a payment processor, so that every tool can be called."""
+    return settings.model_copy(update={"stripe_key": KEY, "stripe_api": processor_url})
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "set_primary_photo": {"event_id": 1, "key": SECOND},
     "remove_event_photo": {"event_id": 1, "key": SECOND},
     "presign_upload": {"content_type": "image/png", "content_length": 1000},
+    "create_onboarding_link": {},
     "list_registrations": {},
     "create_registration": {"event_id": 2, "email": "ben@example.com"},
     "get_registration": {"event_id": 1, "user_id": ANN},

@@ -4,8 +4,9 @@ What is refused has changed nothing, and nothing is ever a failure.
 """
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
+from holdfast.events.payments.demo.processor import KEY
+from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnished
 from tests.events.photos.steps import key_of
 from tests.events.scene import KINDS, LEAKS
 from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
-from tests.support import running, scratch_database, unlimited
+from tests.support import running, unlimited
 
 # What is cancelled, or has no photos left, is of little use to other tools.
 LAST = ("remove_event_photo", "cancel_event")
@@ -98,7 +101,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     data = tmp_path_factory.mktemp("data")
     with scratch_database(template_url, "generated_arguments") as url:
 
@@ -112,11 +115,21 @@ def served(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
         key = asyncio.run(furnish())
         with (
+            processor_in_settings(processor_url),
             serving(url, data, 1, "--no-background") as (process,),
             httpx2.Client(base_url=process.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http,
             psycopg.connect(url, autocommit=True) as connection,
         ):
             yield Served(http, connection, data)
+
+
+@contextlib.contextmanager
+def processor_in_settings(url: str) -> Generator[None]:
+    """Processes that start meanwhile have a payment processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STRIPE_SECRET_KEY", KEY)
+        patch.setenv("STRIPE_API_BASE", url)
+        yield
 
 
 def generated(count: int) -> settings:
@@ -146,7 +159,7 @@ def refused(answer: dict[str, Any]) -> dict[str, Any]:
 def test_what_fits_the_schema_is_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
     about = served.tools[tool]
 
-    @generated(100)
+    @generated(50)
     @given(from_schema(about["inputSchema"], known))
     def answered(arguments: dict[str, Any]) -> None:
         answer = served.call(tool, arguments)
@@ -164,7 +177,7 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
     schema = served.tools[tool]["inputSchema"]
     names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
 
-    @generated(60)
+    @generated(30)
     @given(from_schema(schema, known), names, ANYTHING)
     def named(arguments: dict[str, Any], name: str, value: Any) -> None:
         spoilt = {**arguments, name: value}

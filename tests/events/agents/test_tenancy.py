@@ -12,12 +12,13 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
+from tests.databases import scratch_database
 from tests.events.agents.samples import TOOLS, agent, both_eras, everything
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, shown
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.scene import in_one_loop
 from tests.kit.mcp.wire import told
-from tests.support import running, scratch_database, unlimited
+from tests.support import running, unlimited
 
 CREDENTIALS = ["with a key", "with an access token"]
 

@@ -156,6 +156,8 @@ class Scene:
                 ("validation_failed", [{**UPLOAD, "key": key} for key in keys]),
                 ("validation_failed", [{**UPLOAD, "organizer_id": id} for id in either]),
             ],
+            # It names nobody.
+            "create_onboarding_link": [],
             "create_registration": [
                 *(("forbidden", [{"event_id": id, **guest} for guest in guests]) for id in ada.events),
                 ("not_found", [{**nothing, **guest} for guest in guests]),

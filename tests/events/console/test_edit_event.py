@@ -91,9 +91,11 @@ async def test_another_time_zone_keeps_the_time_on_the_clock(service: Service) -
 
 async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await signed_in(service)
-    event = await ada.create_event()
+    event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")
     path, fields = await opened(browser, event)
-    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent", "capacity": 40}})
+    changes = {"title": "Title of an agent", "capacity": 40, "recurrence_frequency": "weeks"}
+    changes |= {"datetime": "2036-07-13T17:30:00Z", "timezone": "America/New_York"}
+    await ada.patch(f"/api/events/{event['id']}", {"event": changes})
     before = await rows(service)
 
     refused = await browser.http.post(path, data={**fields, "title": "My title", "location_name": "Studio"})
@@ -103,7 +105,14 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
     again = fields_of(refused)
     assert (again["title"], again["capacity"], again["location_name"]) == ("My title", "10", "Studio")
     differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL)
-    assert dict(differing) == {"title": "Title of an agent", "capacity": "40", "location_name": "empty"}
+    assert dict(differing) == {
+        "title": "Title of an agent",
+        "capacity": "40",
+        "location_name": "empty",
+        "recurrence_frequency": "every so many weeks",
+        "timezone": "America/New York",
+        "datetime": "July 13, 2036, 1:30\u202fPM EDT",
+    }
 
     done = await browser.http.post(path, data={**again, "capacity": "40"})
 
@@ -120,6 +129,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         ({"capacity": ""}, "is required"),
         ({"price": "30"}, "must lie between the lowest and the highest price"),
         ({"price": "1.234,00"}, "must be an amount such as 12.50"),
+        ({"min_price": "0.49"}, "must be at least 0.50 EUR, so that it can be paid by card"),
         ({"min_price": ""}, "is needed for a price that moves"),
         ({"max_price": "5"}, "must be above the lowest price"),
         ({"datetime": "never"}, "must be a date and a time"),

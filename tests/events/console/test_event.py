@@ -2,8 +2,15 @@
 
 import re
 
+import pytest
+
 from tests.events.console.event_scene import elsewhere, signed_in
+from tests.events.console.test_payouts import organizer
+from tests.events.pages.visitor import said as text
+from tests.events.payments.scene import Scene
 from tests.support import Service
+
+PRICES = (("fixed", 1500), ("free", 0))
 
 
 async def test_it_says_how_the_event_stands(service: Service) -> None:
@@ -33,6 +40,33 @@ async def test_the_price_is_a_picture_with_words(service: Service) -> None:
     assert re.search("€15 first, €15 at the lowest, €20.50 at the highest, €20.50 now.", page.text)
 
 
+async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(
+        pricing_mode="dynamic", price=1500, min_price=1000, max_price=3000, currency="EUR", timezone="Europe/Berlin"
+    )
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"price": 2050}})
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    changes = re.findall(
+        r'<li><time datetime="[^"]+">[^<]+</time> <strong>([^<]+)</strong> <span[^>]*>([^<]+)', page.text
+    )
+    assert changes[-1] == ("€15", "the first price")
+    assert "changed by hand" in {reason for _, reason in changes}
+
+
+async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
+    assert 'href="/console/payouts">To your payouts' in (await browser.get(f"/console/events/{paid['id']}")).text
+    assert "To your payouts" not in (await browser.get(f"/console/events/{free['id']}")).text
+
+    await shop.service.run_sql("update users set payouts_ready = true")
+
+    assert "To your payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
+
+
 async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> None:
     _, browser = await signed_in(service)
     other = await elsewhere(service)
@@ -49,3 +83,23 @@ async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> Non
     for path in ("new", f"{event['id']}", f"{event['id']}/edit", f"{event['id']}/cancel"):
         answer = await service.http.get(f"/console/events/{path}", headers={"Accept": "text/html"})
         assert answer.headers["location"] == f"/sign-in?return_to=%2Fconsole%2Fevents%2F{path.replace('/', '%2F')}"
+
+
+@pytest.mark.parametrize(
+    ("currency", "price", "told"),
+    [
+        ("EUR", 49, "its price, €0.49, cannot be paid by card. It must be at least €0.50. Change the price"),
+        ("KWD", 1234, "its price, KWD 1.234, cannot be paid by card. It must end in 0. Change the price"),
+        ("EUR", 50, None),
+    ],
+)
+async def test_a_price_that_nobody_can_pay_is_told_with_what_would_do(
+    service: Service, currency: str, price: int, told: str | None
+) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(pricing_mode="fixed", price=price, currency=currency)
+
+    page = text(await browser.get(f"/console/events/{event['id']}")).replace("\xa0", " ")
+
+    assert (told or "") in page
+    assert ("cannot be paid by card" in page) is bool(told)

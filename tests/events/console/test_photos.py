@@ -4,6 +4,9 @@ from typing import Any
 
 from tests.accounts.browser import token
 from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.events.photos.pictures import frames, picture
+from tests.events.photos.site import site_of
+from tests.events.photos.steps import photo
 from tests.support import Client, Service
 
 LETTERS = "ab"
@@ -38,6 +41,19 @@ async def test_a_photo_is_put_first_and_another_one_removed(service: Service) ->
 
     removed = await browser.send(path, do="remove", key=second)
     assert (removed.status_code, await shown(service, event)) == (303, [first])
+
+
+async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}/photos"
+    async with site_of(service) as site:
+        done = await browser.send(path, do="add", url=site.has("/poster.png", picture("image/png"), "image/png"))
+
+    assert (done.status_code, done.headers["location"]) == (303, path)
+    [key] = await shown(service, event)
+    assert frames(await photo(service, f"/media/{key}")) == frames(picture("image/png"))
+    assert key in (await browser.get(path)).text
 
 
 async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(service: Service) -> None:

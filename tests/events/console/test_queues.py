@@ -199,7 +199,10 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
         ({"target_url": "javascript:alert(1)"}, "must be an http or https address"),
         ({"max_queue_size": "-1"}, "1"),
         ({"starts_at": "tomorrow"}, "must be a time"),
-        ({"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"}, "must be later than starts_at"),
+        (
+            {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"},
+            "must be later than “Nobody",
+        ),
         ({"description": "a\x00b"}, "NUL"),
     ],
 )
@@ -226,6 +229,16 @@ async def test_a_title_is_shown_as_text_only(service: Service) -> None:
         assert "&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.parametrize(("seconds", "label"), [(60, "per minute"), (10, "every 10 seconds")])
+async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
+    settings: Settings, seconds: int, label: str
+) -> None:
+    async with running(settings.model_copy(update={"queue_interval": seconds})) as service:
+        at = await desk(service)
+
+        assert f"How many are let in {label}</label>" in await at.page("/console/queues/new")
+
+
 async def test_an_organizer_with_all_its_queues_is_told_to_delete_one(settings: Settings) -> None:
     async with running(settings.model_copy(update={"queues_per_organizer": 1})) as service:
         at = await desk(service)
@@ -248,4 +261,5 @@ async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
     assert "Sale 20" not in first
     assert "/console/queues?offset=20" in first
     assert "Sale 20" in second
-    assert "offset=" not in second
+    assert "More queues" in first
+    assert "More queues" not in second

@@ -178,3 +178,12 @@ async def test_the_list_is_in_german_too(service: Service) -> None:
 
     assert "1 von 10 Plätzen " in text
     assert "ann@example.com Ann Example Platz ·" in text
+
+
+async def test_the_list_in_another_language_is_searched_and_filtered_alike(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    shown = await browser.get(f"/console/events/{event['id']}/registrations?state=waitlisted&q=a%26b%22&lang=en")
+
+    assert '<a href="?state=waitlisted&amp;q=a%26b%22&amp;lang=de" hreflang="de"' in shown.text

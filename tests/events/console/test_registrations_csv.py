@@ -37,6 +37,7 @@ async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Se
     assert ann == [
         *("ann@example.com", "", "Seat", "", "", "10.00", "EUR", at.strftime("%Y-%m-%dT%H:%M:%SZ")),
         await handle_of(service, "ann@example.com"),
+        "",
     ]
     assert bob[2:4] == ["Waiting list", "1"]
     assert cleo[2:4] == ["Pending", ""]

@@ -106,3 +106,16 @@ async def test_it_is_asked_once(service: Service) -> None:
 
     assert again.headers["location"] == "/console"
     assert (await ada.get("/api/events")).status_code == 200
+
+
+async def test_in_another_language_one_still_goes_where_one_wanted_to_go(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    led = (await ann.get("/console/keys?a=%22%3E")).headers["location"]
+    kept = 'href="?return_to=%2Fconsole%2Fkeys%3Fa%3D%2522%253E&amp;lang=de"'
+
+    shown = await ann.get(led)
+    refused = await ann.send(led, "/console/start", name="Ann", return_to="/console/keys?a=%22%3E")
+
+    assert kept in shown.text
+    assert (refused.status_code, kept in refused.text) == (422, True)

@@ -4,6 +4,8 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,6 +17,30 @@ from tests.support import Service
 
 TAKING_A_BODY = [each for each in OPERATIONS if each.takes_body]
 IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt"}
+
+
+class Page(HTMLParser):
+    """A page of HTML: its text, and every address in it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("href", "src", "action", "srcset", "data"):
+                self.addresses.append(str(value))
+            if name == "id":
+                self.ids.append(str(value))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
 
 async def page(service: Service) -> str:
@@ -30,6 +56,24 @@ def test_the_example_of_every_body_is_accepted(operation: Operation) -> None:
 
 def test_there_are_no_examples_of_other_bodies() -> None:
     assert {*BODIES} == {each.name for each in TAKING_A_BODY}
+
+
+async def test_the_page_for_people_names_every_operation_and_refers_to_no_other_host(service: Service) -> None:
+    response = await service.http.get("/docs")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    page = Page(response.text)
+
+    for operation in OPERATIONS:
+        assert operation.name in page.ids
+        assert operation.path in page.text
+        assert operation.summary in page.text
+    assert {"script", "img", "iframe", "object"}.isdisjoint(page.tags)
+    assert page.addresses
+    for address in page.addresses:
+        assert urlsplit(address).netloc == ""
+        assert not address.startswith("#") or address[1:] in page.ids
+    assert not re.search(r"url\(|@import", response.text)
 
 
 async def test_every_operation_stands_under_its_noun_with_its_example(service: Service) -> None:

@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.kit import lookups
+from tests.accounts.browser import Browser
 from tests.events.oauth.scene import Scene, refused
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import Client, eventually, running
@@ -91,6 +92,17 @@ async def test_the_password_that_was_set_before_ends_too(scene: Scene) -> None:
     await scene.organizer(sub="ben", email="ben@example.com")
 
     assert await scene.service.run_sql("select password_hash from users where id = %(id)s", id=ben.id) == [(None,)]
+
+
+async def test_whoever_is_signed_in_with_that_password_is_signed_out(scene: Scene) -> None:
+    await scene.service.organizer(email="ben@example.com", password="correct horse battery")
+    thief = Browser(scene.service)
+    await thief.send("/sign-in", email="ben@example.com", password="correct horse battery")
+    assert await thief.is_signed_in()
+
+    await scene.organizer(sub="ben", email="ben@example.com")
+
+    assert not await thief.is_signed_in()
 
 
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email": None}, {"email": "else@example.com"}])

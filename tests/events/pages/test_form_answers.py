@@ -89,9 +89,9 @@ async def test_an_event_with_a_price_stores_nothing(service: Service, framed: bo
     )
     refused = await visitor.post(event["id"], token=token, email="ann@example.com")
 
-    assert state(page) == "paid"
+    assert state(page) == "unpayable"
     assert "cannot be paid here yet" in said(page)
-    assert (refused.status_code, state(refused)) == (422, "paid")
+    assert (refused.status_code, state(refused)) == (422, "unpayable")
     assert await count(service) == 0
     assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(0,)]
     assert state(await visitor.open(free["id"])) == "open"

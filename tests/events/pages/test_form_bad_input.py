@@ -7,9 +7,10 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from tests.databases import scratch_database
 from tests.events.pages.visitor import Visitor, said, state, value
 from tests.events.scene import LEAKS
-from tests.support import Service, running, scratch_database, unlimited
+from tests.support import Service, running, unlimited
 
 SCRIPT = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066\u200f"

@@ -84,7 +84,7 @@ async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Servi
         for suffix in ("", "/export", "/erase"):
             answer = await scanner.http.request(method, link + suffix)
             assert answer.status_code == (303 if suffix else 200)
-            assert "ann" not in answer.text
+            assert "ann@" not in answer.text
 
     await ann.open()
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.registrations import SEARCH, adding_path, list_path
 from holdfast.events.paths import id_of
@@ -12,7 +13,6 @@ from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL
 from holdfast.events.registrations.model import Accepted, AcceptRegistration
 from holdfast.events.registrations.search import Part, SearchRegistrations
 from holdfast.events.registrations.sign_up import is_address
-from holdfast.events.users.model import canonical
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.problems import Problem
 from holdfast.kit.runner import Run, Runner

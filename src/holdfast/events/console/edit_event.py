@@ -11,16 +11,16 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.event import PATH
-from holdfast.events.console.event_form import TIMEZONES, asked, in_words, shown, typed, version
+from holdfast.events.console.event_form import CHOICES, LABELS, asked, in_words, shown, typed, version
 from holdfast.events.console.event_operations import EDIT, LOOK, Edited, EditEvent, Seen
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.paths import id_of
 from holdfast.kit.command import Errors, check
 from holdfast.kit.handler import Reply, Request
-from holdfast.kit.pages.language import language_of
-from holdfast.kit.problems import Problem, invalid
+from holdfast.kit.problems import Problem
 from holdfast.kit.runner import Runner
+from holdfast.kit.said import said
 
 DEFAULTS = {
     **dict.fromkeys(("title", "body", "datetime", "capacity"), None),
@@ -49,8 +49,7 @@ class EditEventPage:
         if fields is None:
             return self._form(session, request, seen.event, shown(seen.event), {})
         values = {name: text for name, text in typed(fields).items() if name not in FIXED}
-        language = language_of(request)
-        raw, unread = asked(values, language, seen.event.currency)
+        raw, unread = asked(values, seen.event)
         try:
             changes = _changes(seen.event, values, raw, unread)
             command = EditEvent(event_id=event_id, version=fields.get("version", ""), changes=changes)
@@ -58,9 +57,9 @@ class EditEventPage:
         except Problem as problem:
             if problem.status != 422:
                 raise
-            told: Errors = problem.extra["errors"]
+            told = problem.errors
             kept = {name: told[name] for name in unread.keys() & told.keys()}
-            errors = in_words(told, raw, seen.event.pricing_mode, language) | kept
+            errors = in_words(told, raw, seen.event.pricing_mode) | kept
             by_others = fields.get("version") != version(seen.event)
             return self._form(
                 session, request, seen.event, values, errors, 409 if by_others else 422, by_others=by_others
@@ -95,7 +94,8 @@ class EditEventPage:
             else [],
             by_others=by_others,
             is_new=False,
-            timezones=TIMEZONES,
+            labels=LABELS,
+            choices=CHOICES,
         )
 
 
@@ -117,11 +117,5 @@ def _changes(event: EventRow, values: Mapping[str, str], raw: Mapping[str, Any],
         elif DEFAULTS[name] is not None:
             fields[name] = DEFAULTS[name]
         else:
-            errors[name] = ["is required"]
-    try:
-        command = check(UpdateEvent, fields)
-    except Problem as problem:
-        raise invalid({**problem.extra["errors"], **errors}) from problem
-    if errors:
-        raise invalid(errors)
-    return command
+            errors[name] = [said("is required")]
+    return check(UpdateEvent, fields, unread=errors)

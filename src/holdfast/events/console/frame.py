@@ -1,53 +1,35 @@
-"""What the pages of the console share: who may open them, their frame, and the operations that they call.
-
-A page calls the operations of the API, as the person who is signed in. So it can do what the API can, and no more.
-"""
+"""What the pages of the console share: who may open them, and the places in its navigation."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from starlette.routing import Route
-
-from holdfast.accounts.door import Answer, Door
+from holdfast.accounts import console
+from holdfast.accounts.console import HOME
 from holdfast.accounts.sessions import Session
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Reply, Request
-from holdfast.kit.pages.language import language_of
-from holdfast.kit.pages.site import redirect
-from holdfast.kit.runner import Run
+from holdfast.kit.said import marked
 
-HOME = "/console"
+__all__ = ["BEFORE", "HOME", "START", "Console", "first", "organizer"]
+
 START = "/console/start"
 BEFORE = "/console/before"
 
-PLACES = {HOME, "/console/queues", "/console/keys", "/console/apps", "/console/mails", "/account"}
-"""The paths in the navigation; the names are in `console.html`."""
+PLACES = {
+    HOME: marked("Events"),
+    "/console/queues": marked("Queues"),
+    "/console/keys": marked("Keys"),
+    "/console/apps": marked("Apps"),
+    "/console/mails": marked("Mails"),
+    "/console/payouts": marked("Payouts"),
+    "/account": marked("Account"),
+}
+"""The names in the navigation, by their paths."""
 
 
-class Console:
-    """The frame of the console.
+class Console(console.Console):
+    """The frame of the console."""
 
-    run     the operations of the API, by name
-    door    lets those in who are signed in
-    """
-
-    def __init__(self, door: Door, run: Mapping[str, Run]) -> None:
-        self.door = door
-        self.run = run
-
-    def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """The route of a page for organizers. `answer` answers GET, and the methods."""
-        return self.door.route(path, f"console_{name}", answer, *methods, limit=limit)
-
-    def page(
-        self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
-    ) -> Reply:
-        """A page of the console. `here`: the place in the navigation."""
-        return self.door.page(session, request, f"console/{template}", status, here=here, places=PLACES, **values)
-
-    def to(self, request: Request, path: str) -> Reply:
-        """A redirect to another page, in the language of this one."""
-        return redirect(language_of(request).at(path))
+    def places(self, session: Session) -> Mapping[str, str]:
+        return PLACES
 
 
 def organizer(session: Session) -> Caller:

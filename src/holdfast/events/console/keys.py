@@ -6,9 +6,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console import once
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.own import named, on_own
 from holdfast.events.keys import operations
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -16,7 +14,10 @@ from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.modes import read
 from holdfast.kit.operation import Operation
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem
+from holdfast.kit.pages import once
+from holdfast.kit.pages.own import named, on_own
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
+from holdfast.kit.problems import NOT_FOUND
 from holdfast.kit.runner import Runner
 
 KEYS = "/console/keys"
@@ -31,9 +32,8 @@ class KeysPages:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._list, self._create, self._revoke = (
-            console.run[name] for name in ("list_api_keys", "create_api_key", "revoke_api_key")
-        )
+        self._list, self._create = console.run["list_api_keys"], console.run["create_api_key"]
+        self._revoke = on_own(console.run["revoke_api_key"])
         self._uses = runner[USES]
 
     def routes(self) -> list[BaseRoute]:
@@ -45,22 +45,19 @@ class KeysPages:
 
     async def list(self, session: Session, request: Request) -> Reply:
         """List the keys, with a form for another one."""
-        return await self._listed(session, request, {}, {})
+        return await self._listed(session, request, {})
 
     async def create(self, session: Session, request: Request) -> Reply:
         """Make a key, and show it this once."""
         if request.method != "POST":
             return self._console.to(request, KEYS)
         fields = await self._console.door.read(session, request)
-        try:
-            command = check(CreateKey, {"name": fields.get("name") or None})
-            made = await once.run(self._create, organizer(session), command, fields, ApiKey)
-        except Problem as problem:
-            if problem.type is QUOTA_EXCEEDED:
-                return await self._listed(session, request, fields, {}, problem.status, is_full=True)
-            if problem.type is not VALIDATION_FAILED:
-                raise
-            return await self._listed(session, request, fields, problem.extra["errors"], 422)
+        values = {"name": fields.get("name") or None}
+        made = await tried(
+            lambda: once.run(self._create, organizer(session), check(CreateKey, values), fields, ApiKey), QUOTA_EXCEEDED
+        )
+        if isinstance(made, Refusal):
+            return await self._listed(session, request, fields, made)
         return self._page(session, request, "key_made.html", made=made)
 
     async def revoke(self, session: Session, request: Request) -> Reply:
@@ -68,7 +65,7 @@ class KeysPages:
         command = named(RevokeKey, request)
         if request.method == "POST":
             await self._console.door.read(session, request)
-            await on_own(self._revoke, organizer(session), command)
+            await self._revoke(organizer(session), command)
             return self._console.to(request, KEYS)
         for key in await self._keys(session):
             if key.id == command.id:
@@ -83,10 +80,7 @@ class KeysPages:
         session: Session,
         request: Request,
         values: Mapping[str, str],
-        errors: Mapping[str, Sequence[str]],
-        status: int = 200,
-        *,
-        is_full: bool = False,
+        refusal: Refusal = NOT_REFUSED,
     ) -> Reply:
         keys = await self._keys(session)
         uses: Sequence[KeyUse] = await self._uses(organizer(session), ListKeys())
@@ -94,12 +88,12 @@ class KeysPages:
             session,
             request,
             "keys.html",
-            status,
+            refusal.status,
             keys=keys,
             used={each.id: each.used_at for each in uses},
             values=values,
-            errors=errors,
-            is_full=is_full,
+            errors=refusal.errors,
+            is_full=refusal.code == QUOTA_EXCEEDED.code,
             once=once.new(),
         )
 

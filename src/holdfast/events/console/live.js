@@ -36,8 +36,8 @@ async function refresh() {
   const began = performance.now();
   try {
     const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
-    if (answer.type === "opaqueredirect") {
-      location.reload(); // signed out meanwhile: the same request again, and the browser follows
+    if (answer.type === "opaqueredirect" || answer.status === 404) {
+      location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
       return;
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);

@@ -1,23 +1,24 @@
 """The pages of queues: the list, a new one, and one with its picture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console import once, queue_form
+from holdfast.events.console import queue_form
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.own import named, on_own
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import picture
 from holdfast.events.queues.model import DeleteQueue, GetQueue, Queue, UpdateQueue
 from holdfast.events.queues.picture import Picture
-from holdfast.events.site import SITE
 from holdfast.kit.handler import Reply, Request, read_query
 from holdfast.kit.modes import read
 from holdfast.kit.operation import Operation
+from holdfast.kit.pages import once
+from holdfast.kit.pages.own import named, on_own
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
 from holdfast.kit.pagination import OffsetPage, Page
-from holdfast.kit.problems import BAD_REQUEST, VALIDATION_FAILED, Problem
+from holdfast.kit.problems import BAD_REQUEST
 from holdfast.kit.runner import Runner
 
 QUEUES = "/console/queues"
@@ -29,12 +30,14 @@ OPERATIONS = (LOOK,)
 
 
 class QueuesPages:
-    """Answers requests for the organizer's queues."""
+    """Answers requests for the organizer's queues. `interval`: the seconds in which a queue lets in its rate."""
 
-    def __init__(self, console: Console, runner: Runner) -> None:
+    def __init__(self, console: Console, runner: Runner, interval: int) -> None:
         self._console = console
+        self._interval = interval
         self._list, self._get, self._create, self._update, self._delete = (
-            console.run[name] for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
+            on_own(console.run[name])
+            for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
         self._look = runner[LOOK]
 
@@ -46,7 +49,6 @@ class QueuesPages:
             self._console.route(one, "queue", self.show, "POST"),
             self._console.route(f"{one}/edit", "edit_queue", self.edit, "POST"),
             self._console.route(f"{one}/delete", "delete_queue", self.delete, "POST"),
-            *SITE.assets("console/queue.js"),
         ]
 
     async def list(self, session: Session, request: Request) -> Reply:
@@ -61,16 +63,13 @@ class QueuesPages:
         """Make a queue."""
         if request.method != "POST":
             values = {"release_rate": "60", "token_ttl_minutes": "10"}
-            return self._form(session, request, values, {})
+            return self._form(session, request, values)
         fields = await self._console.door.read(session, request)
-        try:
-            made = await once.run(self._create, organizer(session), queue_form.fresh(fields), fields, Queue)
-        except Problem as problem:
-            if problem.type is QUOTA_EXCEEDED:
-                return self._form(session, request, fields, {}, problem.status, is_full=True)
-            if problem.type is not VALIDATION_FAILED:
-                raise
-            return self._form(session, request, fields, problem.extra["errors"], 422)
+        made = await tried(
+            lambda: once.run(self._create, organizer(session), queue_form.fresh(fields), fields, Queue), QUOTA_EXCEEDED
+        )
+        if isinstance(made, Refusal):
+            return self._form(session, request, fields, made)
         return self._console.to(request, f"{QUEUES}/{made.id}")
 
     async def show(self, session: Session, request: Request) -> Reply:
@@ -81,25 +80,22 @@ class QueuesPages:
             if does not in {"pause", "resume"}:
                 raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
             change = UpdateQueue(queue_id=command.queue_id, active=does == "resume")
-            await on_own(self._update, organizer(session), change)
+            await self._update(organizer(session), change)
             return self._console.to(request, f"{QUEUES}/{command.queue_id}")
-        queue: Queue = await on_own(self._get, organizer(session), command)
+        queue: Queue = await self._get(organizer(session), command)
         seen: Picture = await self._look(organizer(session), command)
         return self._console.page(session, request, "queue.html", here=QUEUES, queue=queue, seen=seen)
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Change a queue."""
         command = named(GetQueue, request)
-        queue: Queue = await on_own(self._get, organizer(session), command)
+        queue: Queue = await self._get(organizer(session), command)
         if request.method != "POST":
-            return self._form(session, request, queue_form.shown(queue), {}, queue=queue)
+            return self._form(session, request, queue_form.shown(queue), queue=queue)
         fields = await self._console.door.read(session, request)
-        try:
-            await on_own(self._update, organizer(session), queue_form.changed(fields, queue))
-        except Problem as problem:
-            if problem.type is not VALIDATION_FAILED:
-                raise
-            return self._form(session, request, fields, problem.extra["errors"], 422, queue=queue)
+        done = await tried(lambda: self._update(organizer(session), queue_form.changed(fields, queue)), QUOTA_EXCEEDED)
+        if isinstance(done, Refusal):
+            return self._form(session, request, fields, done, queue=queue)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
 
     async def delete(self, session: Session, request: Request) -> Reply:
@@ -107,9 +103,9 @@ class QueuesPages:
         command = named(DeleteQueue, request)
         if request.method == "POST":
             await self._console.door.read(session, request)
-            await on_own(self._delete, organizer(session), command)
+            await self._delete(organizer(session), command)
             return self._console.to(request, QUEUES)
-        queue: Queue = await on_own(self._get, organizer(session), GetQueue(queue_id=command.queue_id))
+        queue: Queue = await self._get(organizer(session), GetQueue(queue_id=command.queue_id))
         return self._console.page(session, request, "queue_delete.html", here=QUEUES, queue=queue)
 
     def _form(
@@ -117,21 +113,21 @@ class QueuesPages:
         session: Session,
         request: Request,
         values: Mapping[str, str],
-        errors: Mapping[str, Sequence[str]],
-        status: int = 200,
+        refusal: Refusal = NOT_REFUSED,
         *,
         queue: Queue | None = None,
-        is_full: bool = False,
     ) -> Reply:
         return self._console.page(
             session,
             request,
             "queue_form.html",
-            status,
+            refusal.status,
             here=QUEUES,
             queue=queue,
             values=values,
-            errors=errors,
-            is_full=is_full,
+            errors=refusal.errors,
+            labels=queue_form.LABELS,
+            interval=self._interval,
+            is_full=refusal.code == QUOTA_EXCEEDED.code,
             once=once.new(),
         )

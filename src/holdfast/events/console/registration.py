@@ -8,8 +8,8 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.registrations import SEARCH, list_path
 from holdfast.events.paths import id_of
-from holdfast.events.pricing.currencies import digits
 from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
 from holdfast.events.registrations.search import Part, SearchRegistrations
 from holdfast.kit.command import check

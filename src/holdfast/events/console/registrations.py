@@ -12,7 +12,6 @@ from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.paths import id_of
 from holdfast.events.registrations import search
 from holdfast.events.registrations.search import Part, SearchRegistrations
-from holdfast.events.site import SITE
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request, read_query
 from holdfast.kit.modes import read
@@ -44,10 +43,7 @@ class RegistrationsPage:
         self._search: Run = runner[SEARCH]
 
     def routes(self) -> list[BaseRoute]:
-        return [
-            self._console.route(list_path("{event_id}"), "registrations", self.list),
-            *SITE.assets("console/live.js"),
-        ]
+        return [self._console.route(list_path("{event_id}"), "registrations", self.list)]
 
     async def list(self, session: Session, request: Request) -> Reply:
         """List registrations, the newest first; those who wait in their order."""

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.registrations import SEARCH, list_path, searched
-from holdfast.events.pricing.currencies import digits
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.search import MOST, Head, Part, SearchRegistrations, Shown
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
@@ -62,7 +62,7 @@ def _columns(language: Language) -> Sequence[str]:
     _ = SITE.texts(language).gettext
     return (
         *(_("E-mail address"), _("Name"), _("State"), _("Place on the waiting list"), _("Reason")),
-        *(_("Amount paid"), _("Currency"), _("Received (UTC)"), _("Id")),
+        *(_("Amount paid"), _("Currency"), _("Received (UTC)"), _("Id"), _("In since (UTC)")),
     )
 
 
@@ -70,6 +70,7 @@ def _row(event: Head, registration: Shown, language: Language) -> Sequence[Any]:
     _ = SITE.texts(language).gettext
     states = {
         "registered": _("Seat"),
+        "held": _("Seat, not paid yet"),
         "waitlisted": _("Waiting list"),
         "pending": _("Pending"),
         "rejected": _("No place"),
@@ -84,4 +85,5 @@ def _row(event: Head, registration: Shown, language: Language) -> Sequence[Any]:
         event.currency,
         registration.received_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         registration.user_id,
+        registration.entered_at and registration.entered_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )

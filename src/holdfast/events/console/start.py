@@ -1,10 +1,10 @@
 """The first pages of an account: whose are the keys that were made before, and becoming an organizer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.door import local
+from holdfast.accounts.entrance import local, returning
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import BEFORE, HOME, START, Console
 from holdfast.events.organizers import accounts
@@ -14,7 +14,7 @@ from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request, read_query
 from holdfast.kit.modes import read, single
 from holdfast.kit.operation import Operation
-from holdfast.kit.problems import VALIDATION_FAILED, Problem
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
 from holdfast.kit.runner import Runner
 
 BECOME = Operation("become_organizer", None, single(accounts.become))
@@ -56,26 +56,29 @@ class StartPages:
         if session.account.tenant_id is not None:
             return self._console.to(request, HOME)
         if request.method != "POST":
-            return self._form(session, request, {"return_to": _return_to(request)}, {})
+            return self._form(session, request, {"return_to": _return_to(request)})
         fields = await self._console.door.read(session, request)
-        try:
-            named = {name: fields.get(name) or None for name in ("name", "slug")}
-            await self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id}))
-        except Problem as problem:
-            if problem.type is not VALIDATION_FAILED:
-                raise
-            return self._form(session, request, fields, problem.extra["errors"], 422)
+        named = {name: fields.get(name) or None for name in ("name", "slug")}
+        done = await tried(
+            lambda: self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id}))
+        )
+        if isinstance(done, Refusal):
+            return self._form(session, request, fields, done)
         return self._console.to(request, local(fields.get("return_to", "")) or HOME)
 
     def _form(
-        self,
-        session: Session,
-        request: Request,
-        values: Mapping[str, str],
-        errors: Mapping[str, Sequence[str]],
-        status: int = 200,
+        self, session: Session, request: Request, values: Mapping[str, str], refusal: Refusal = NOT_REFUSED
     ) -> Reply:
-        return self._console.door.page(session, request, "console/start.html", status, values=values, errors=errors)
+        query = returning(local(values.get("return_to", ""))).encode()
+        return self._console.door.page(
+            session,
+            request,
+            "console/start.html",
+            refusal.status,
+            query=query,
+            values=values,
+            errors=refusal.errors,
+        )
 
 
 def _return_to(request: Request) -> str:

@@ -10,11 +10,12 @@ from holdfast.events.events.zones import unknown_zone
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated, urls
 from holdfast.events.paths import event_path
-from holdfast.events.pricing.currencies import CURRENCIES
 from holdfast.events.pricing.model import Currency, PricingMode, misfits
 from holdfast.events.pricing.payment import Payment, payment
+from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
+from holdfast.kit.said import said
 
 Status = Literal["active", "expired", "full", "cancelled"]
 CHANGED: LiteralString = "events"
@@ -94,7 +95,7 @@ class CreateEvent(Command):
 
     @rule("currency")
     def _currency_is_supported(self) -> str | None:
-        return None if self.currency in CURRENCIES else "is not a currency the payment processor supports"
+        return None if self.currency in CURRENCIES else said("is not a currency the payment processor supports")
 
     @rule("price", "pricing_mode", "min_price", "max_price")
     def _price_fits(self) -> str | None:
@@ -163,7 +164,7 @@ class Agent(Struct):
     payment: Payment
     deliverables: Deliverables
     hosted_registration_ready: Annotated[
-        bool, Meta(description="False when nobody can register, or payouts are not set up for a paid event.")
+        bool, Meta(description="False when nobody can register, or nobody can pay for a paid event.")
     ]
     agent_payment_required: Literal[False] = False
     hosted_registration: Literal[True] = True
@@ -256,7 +257,9 @@ def present(row: EventRow, settings: Settings) -> Event:
         'width="100%" height="640" style="border:0" loading="lazy"></iframe>'
     )
     image_urls = urls(row.image_keys, settings)
-    pays = payment(row.pricing_mode, row.payouts_ready, settings.platform_fee_percent)
+    ready = row.payouts_ready and settings.takes_payments
+    can_pay = is_payable(row.current_price or 0, row.currency)
+    pays = payment(row.pricing_mode, ready, settings.platform_fee_percent, is_payable=can_pay)
     return Event(
         id=row.id,
         status=row.status,

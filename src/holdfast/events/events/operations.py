@@ -17,6 +17,7 @@ from holdfast.events.images import acceptance
 from holdfast.events.organizers.operations import owner
 from holdfast.events.pricing.changes import begin, reprice
 from holdfast.events.pricing.model import Reason, misfits
+from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
@@ -25,6 +26,7 @@ from holdfast.kit.caller import Caller
 from holdfast.kit.command import Errors, given
 from holdfast.kit.pagination import OffsetPage, Page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.said import said
 
 EDITABLE = (
     *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
@@ -54,7 +56,7 @@ async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once.
 
-    The answer has what to publish: `public_url`, `embed_url`, `embed_code`. `pricing_mode` and `currency` never change.
+    The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
     """
     await acceptance.accept(steps, caller, command.image_keys)
     return await steps.conclude(lambda tx: publish(tx, caller, command))
@@ -66,10 +68,10 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
     if unknown := await acceptance.unknown(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
     most = tx.resources.settings.events_per_organizer
-    await require_room(tx, organizer_id, "events that are neither cancelled nor over", most, sql.COUNT_OPEN)
+    await require_room(tx, organizer_id, said("events that are neither cancelled nor over"), most, sql.COUNT_OPEN)
     await _require_room_for_text(tx, organizer_id)
-    current_price = None if command.pricing_mode == "free" else command.price
-    stored = {**msgspec.structs.asdict(command), "current_price": current_price}
+    first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
+    stored = {**msgspec.structs.asdict(command), "current_price": first}
     id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
@@ -116,7 +118,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
 async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
     """Cancel an event, for good. Its data is kept; it leaves public listings and takes no more registrations.
 
-    Registrations that still wait to be settled are rejected. Cancelling twice changes nothing.
+    Registrations that still wait to be settled are rejected.
     """
     row = await lock(tx, caller, command.event_id)
     await sql.cancel_event(tx, row.id)
@@ -135,12 +137,12 @@ async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
 
 show_photos = sql.update_image_keys
 
-_UNKNOWN_ORGANIZER = "no organizer has this id"
+_UNKNOWN_ORGANIZER = said("no organizer has this id")
 
 
 async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
     most = tx.resources.settings.text_per_organizer
-    await require_room(tx, organizer_id, "bytes of text in all its events", most, sql.TEXT)
+    await require_room(tx, organizer_id, said("bytes of text in all its events"), most, sql.TEXT)
 
 
 def _text(event: EventRow) -> int:
@@ -158,13 +160,15 @@ def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow
 
 def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) -> Errors:
     """Why an update is not acceptable, by field; empty when it is."""
-    errors = {
-        name: ["cannot change; cancel the event and create a new one"]
+    errors: Errors = {
+        name: [said("cannot change; cancel the event and create a new one")]
         for name, value in given(command, *FIXED).items()
         if value != getattr(before, name)
     }
     if after.capacity < before.registered_count:
-        errors["capacity"] = [f"must be at least the number of seats taken, {before.registered_count}"]
+        errors["capacity"] = [
+            said("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
+        ]
     return errors | misfits(after.pricing_mode, after.price, after.min_price, after.max_price)
 
 

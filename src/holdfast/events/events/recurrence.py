@@ -18,6 +18,7 @@ from msgspec import Struct
 from holdfast.events.events.model import Frequency
 from holdfast.events.events.zones import zone
 from holdfast.events.pricing.changes import begin
+from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx
 
 BATCH = 100
@@ -120,13 +121,13 @@ async def mark_continued(tx: Tx, ids: list[int], now: dt.datetime) -> None:
 async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.datetime) -> list[int]:
     """Copy events, given by id, to their new dates. Returns the ids of the new events."""
     rows = await tx.tuples(
-        """
+        f"""
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
                             cancellation_hours, follows_id, inserted_at)
         select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
-               price, min_price, max_price, case when pricing_mode <> 'free' then price end, recurrence_frequency,
+               price, min_price, max_price, {FIRST_PRICE}, recurrence_frequency,
                recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
                cancellation_hours, events.id, %(now)s
           from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz) join events using (id)

@@ -8,6 +8,8 @@ import datetime as dt
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
+from holdfast.kit.said import said
+
 ZONES = frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
 """The IANA names of all time zones, old ones included. `Factory` is the clock of a machine that has none yet."""
 
@@ -19,4 +21,6 @@ def zone(name: str | None) -> dt.tzinfo:
 
 def unknown_zone(name: str | None) -> str | None:
     """An error message if a name is not exactly that of a time zone, else None."""
-    return None if name is None or name in ZONES else "must be the IANA name of a time zone, such as Europe/Berlin"
+    if name is None or name in ZONES:
+        return None
+    return said("must be the IANA name of a time zone, such as Europe/Berlin")

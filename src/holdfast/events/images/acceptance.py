@@ -17,6 +17,7 @@ from holdfast.events.storage.store import Store
 from holdfast.kit.caller import Caller
 from holdfast.kit.outbound import Refused
 from holdfast.kit.problems import invalid
+from holdfast.kit.said import said, told
 
 UNDECLARED = {"application/octet-stream", "binary/octet-stream"}
 
@@ -35,7 +36,7 @@ async def accept(steps: Steps, caller: Caller, keys: Sequence[str], field: str =
         try:
             photo = await _uploaded(store, row)
         except Unfit as reason:
-            refused.append(f"{row.key} {reason}")
+            refused.append(said("%(key)s %(reason)s", key=row.key, reason=told(reason)))
         else:
             await store.write(row.key, photo.content, photo.content_type)
             taken.append(row.key)
@@ -49,9 +50,11 @@ async def _uploaded(store: Store, row: PhotoRow) -> Photo:
     """The photo in an upload. Raises `Unfit`."""
     async with store.open(upload_name(row.key)) as upload:
         if upload is None:
-            raise Unfit("has not been uploaded yet")
+            raise Unfit(said("has not been uploaded yet"))
         if upload.size != row.content_length:
-            raise Unfit(f"was presigned for {row.content_length} bytes and has {upload.size}")
+            raise Unfit(
+                said("was presigned for %(wanted)s bytes and has %(size)s", wanted=row.content_length, size=upload.size)
+            )
         content = await upload.read()
     return await sandbox.look_at(content, row.content_type)
 
@@ -63,14 +66,23 @@ async def download(steps: Steps, organizer_id: int, url: str) -> str:
     """
     try:
         fetched = await steps.resources.outbound.get(url, limit=LARGEST, accept=", ".join(EXTENSIONS))
-        photo = await sandbox.look_at(fetched.content, _declared(fetched.content_type))
+        key = await store(steps, organizer_id, fetched.content, _declared(fetched.content_type))
     except (Refused, Unfit) as reason:
-        raise invalid({"url": [str(reason)]}) from reason
+        raise invalid({"url": [told(reason)]}) from reason
+    await steps.transact(lambda tx: sizes.accept(tx, [key]))
+    return key
+
+
+async def store(steps: Steps, organizer_id: int, content: bytes, declared: str = "") -> str:
+    """Store a file as a photo of an organizer, which is still to be accepted. Returns the key of the photo.
+
+    Raises `Unfit`, `quota_exceeded` and `too_many_uploads`.
+    """
+    photo = await sandbox.look_at(content, declared)
     key = new_key(organizer_id, photo.content_type)
-    row = PhotoRow(key, organizer_id, photo.content_type, len(fetched.content))
+    row = PhotoRow(key, organizer_id, photo.content_type, len(content))
     await steps.transact(lambda tx: expect(tx, row, upload=False))
     await steps.resources.photos.write(key, photo.content, photo.content_type)
-    await steps.transact(lambda tx: sizes.accept(tx, [key]))
     return key
 
 
@@ -84,7 +96,7 @@ def _declared(content_type: str) -> str:
 async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
     """Store the row of a photo whose file is not there yet. Raises `quota_exceeded` and `too_many_uploads`."""
     if row.organizer_id is not None:
-        await require_room(tx, row.organizer_id, "photos", tx.resources.settings.photos_per_organizer, sql.COUNT)
+        await require_room(tx, row.organizer_id, said("photos"), tx.resources.settings.photos_per_organizer, sql.COUNT)
     if not await sql.insert_photo(tx, row, upload=upload):
         raise TOO_MANY_UPLOADS()
 
@@ -96,4 +108,8 @@ async def unknown(tx: Tx, caller: Caller, organizer_id: int, keys: Sequence[str]
     """
     owners = await sql.lock_accepted(tx, keys) if keys else {}
     allowed = {organizer_id, None} if caller.is_admin else {organizer_id}
-    return [f"no uploaded photo has the key {key}" for key in keys if key not in owners or owners[key] not in allowed]
+    return [
+        said("no uploaded photo has the key %(key)s", key=key)
+        for key in keys
+        if key not in owners or owners[key] not in allowed
+    ]

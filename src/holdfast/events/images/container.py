@@ -8,6 +8,8 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 
+from holdfast.kit.said import marked
+
 MOST_PIXELS = 40_000_000
 
 
@@ -15,7 +17,7 @@ class Unfit(Exception):
     """A file that cannot be a photo; the message says why, as the end of a sentence about the file."""
 
 
-TOO_LARGE = f"has more than {MOST_PIXELS // 1_000_000} million pixels"
+TOO_LARGE = marked("has more than 40 million pixels")
 
 
 class Reader:
@@ -37,7 +39,7 @@ class Reader:
     def take(self, length: int) -> bytes:
         taken = self._content[self._at : self._at + length]
         if length < 0 or len(taken) < length:
-            raise Unfit("breaks off before its end")
+            raise Unfit(marked("breaks off before its end"))
         self._at += length
         return taken
 
@@ -67,9 +69,9 @@ def stripped(content: bytes) -> tuple[str, bytes]:
                     pass
                 file.skip_padding()
             if file.left:
-                raise Unfit("goes on after the end of the image; export it as a plain image")
+                raise Unfit(marked("goes on after the end of the image; export it as a plain image"))
             return content_type, kept
-    raise Unfit("is no JPEG, PNG, WebP or GIF image")
+    raise Unfit(marked("is no JPEG, PNG, WebP or GIF image"))
 
 
 def _jpeg(file: Reader) -> Iterator[bytes]:
@@ -79,7 +81,7 @@ def _jpeg(file: Reader) -> Iterator[bytes]:
         while kind == 0xFF:
             kind = file.take(1)[0]
         if mark != 0xFF or kind in NOT_SEGMENTS:
-            raise Unfit("is damaged")
+            raise Unfit(marked("is damaged"))
         if kind == END_OF_IMAGE:
             yield b"\xff\xd9"
             return
@@ -121,7 +123,7 @@ def _png(file: Reader) -> Iterator[bytes]:
         kind = file.take(4)
         content = file.take(length)
         if file.take(4) != _crc(kind, content):
-            raise Unfit("is damaged")
+            raise Unfit(marked("is damaged"))
         if kind == b"eXIf":
             content = _only_orientation(content)
         if kind in PNG_KEPT or (kind == b"eXIf" and content):
@@ -153,7 +155,7 @@ def _gif(file: Reader) -> Iterator[bytes]:
             elif label == b"\xff" and content.startswith(REPEATS):
                 yield kind + label + content[:16] + b"\0"
         else:
-            raise Unfit("is damaged")
+            raise Unfit(marked("is damaged"))
 
 
 REPEATS = b"\x0bNETSCAPE2.0\x03\x01"

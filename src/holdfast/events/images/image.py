@@ -10,11 +10,12 @@ import sys
 import warnings
 
 from holdfast.events.images.container import MOST_PIXELS, TOO_LARGE, Unfit, stripped
+from holdfast.kit.said import marked
 
 MOST_MOVING_PIXELS = 200_000_000
 """The most pixels in all frames of an animation after the first; they take some seconds to decode."""
 
-TOO_LONG = f"moves too much: its frames have more than {MOST_MOVING_PIXELS // 1_000_000} million pixels together"
+TOO_LONG = marked("moves too much: its frames have more than 200 million pixels together")
 
 UNFIT = 65
 """The exit status with which a file is refused."""
@@ -52,7 +53,7 @@ def _decode(content: bytes, format: str) -> None:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unfit(TOO_LARGE) from error
     except Exception as error:  # a decoder may raise any exception for a damaged file
-        raise Unfit("is damaged") from error
+        raise Unfit(marked("is damaged")) from error
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from holdfast.events.images.scaling import SLOTS
 from holdfast.events.settings import Settings
+from holdfast.kit.said import said
 
 ContentType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
 
@@ -75,8 +76,11 @@ class Picture(NamedTuple):
 
 def repeated(keys: Sequence[str]) -> str | None:
     """An error message if a key is given twice, else None."""
-    again = [place for place, key in enumerate(keys) if key in keys[:place]]
-    return f"image_keys[{again[0]}] is the same as image_keys[{keys.index(keys[again[0]])}]" if again else None
+    for place, key in enumerate(keys):
+        if key in keys[:place]:
+            names = {"again": f"image_keys[{place}]", "first": f"image_keys[{keys.index(key)}]"}
+            return said("%(again)s is the same as %(first)s", **names)
+    return None
 
 
 def new_key(organizer_id: int | None, content_type: str) -> str:

@@ -19,6 +19,7 @@ from holdfast.events.images import image, scaling
 from holdfast.events.images.container import Unfit
 from holdfast.events.images.scaling import Scaled, widths_of
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.said import said
 
 SECONDS = 30
 """Seconds one file may take, also on a busy machine. The limit on processor time is lower: see `image.py`."""
@@ -57,7 +58,7 @@ async def look_at(content: bytes, declared: str = "") -> Photo:
     looked_at.add_done_callback(_present.discard)
     photo = await asyncio.wrap_future(looked_at)
     if declared not in ("", photo.content_type):
-        raise Unfit(f"is {photo.content_type}, not {declared[:100]}")
+        raise Unfit(said("is %(found)s, not %(declared)s", found=photo.content_type, declared=declared[:100]))
     return photo
 
 
@@ -70,7 +71,7 @@ def _look_at(content: bytes) -> Photo:
     try:
         content_type, _, kept = _run(PROGRAM, content).partition(b"\n")
     except TimeoutError as error:
-        raise Unfit("takes too long to decode") from error
+        raise Unfit(said("takes too long to decode")) from error
     return Photo(content_type.decode(), kept)
 
 
@@ -107,13 +108,13 @@ def _run(program: Sequence[str], content: bytes) -> bytes:
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"the decoder took longer than {SECONDS} seconds") from error
         found.seek(0)
-        said = found.read()
+        output = found.read()
     if ran.returncode == image.UNFIT:
-        raise Unfit(said.decode())
+        raise Unfit(said(output.decode()))
     if ran.returncode < 0:
         # A signal killed the process, because of its limits or because of the file.
         log.warning("a file took its decoder down", signal=-ran.returncode, size=len(content))
-        raise Unfit("takes too much to decode")
+        raise Unfit(said("takes too much to decode"))
     if ran.returncode:
         raise RuntimeError(f"the decoder ended with status {ran.returncode}: {ran.stderr.decode(errors='replace')}")
-    return said
+    return output

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from holdfast.events.images.container import MOST_PIXELS, Unfit
 from holdfast.events.images.image import UNFIT, confine
+from holdfast.kit.said import marked
 
 SLOTS = (480, 960, 1920)
 """The widths of sizes. A photo narrower than the widest slots gets one size of its own width instead of them."""
@@ -46,7 +47,7 @@ def scaled(content: bytes) -> Scaled:
         with warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning):
             return _scaled(content)
     except Exception as error:  # a decoder may raise any exception for a damaged file
-        raise Unfit("cannot be scaled") from error
+        raise Unfit(marked("cannot be scaled")) from error
 
 
 def _scaled(content: bytes) -> Scaled:

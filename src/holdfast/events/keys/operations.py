@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from holdfast.accounts import sessions
+from holdfast.accounts.oauth import grants
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -10,6 +12,7 @@ from holdfast.events.resources import Reader, Tx
 from holdfast.kit import keys
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.said import said
 
 find_callers = sql.find_callers
 
@@ -35,10 +38,8 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
     organizer_id = await _owner(tx, caller, command.user_id)
     most = tx.resources.settings.keys_per_organizer
-    await require_room(tx, organizer_id, "active API keys", most, sql.COUNT)
-    # Asked again under the lock: a key that ended a moment ago must not leave another one behind.
-    if caller.principal == "api_key" and not await sql.is_active(tx, caller.id):
-        raise INVALID_API_KEY()
+    await require_room(tx, organizer_id, said("active API keys"), most, sql.COUNT)
+    await _require_good(tx, caller)
     return await mint(tx, organizer_id, command.name)
 
 
@@ -49,9 +50,9 @@ async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
             raise FORBIDDEN("An organizer key creates keys for its own organizer only.")
         return caller.tenant_id
     if user_id is None:
-        raise invalid({"user_id": ["is required with an admin key"]})
+        raise invalid({"user_id": [said("is required with an admin key")]})
     if not await sql.is_organizer(tx, user_id):
-        raise invalid({"user_id": ["no organizer has this id"]})
+        raise invalid({"user_id": [said("no organizer has this id")]})
     return user_id
 
 
@@ -70,11 +71,27 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     await tx.notify(keys.CHANNEL, row.hash.hex())
 
 
-async def end_all(tx: Tx, organizer_id: int) -> int:
-    """End every key of an organizer, because the owner of its address was verified. Returns how many there were."""
-    ended = await sql.end_keys(tx, organizer_id)
+async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
+    """End every key of an organizer. Returns how many there were.
+
+    owner_verified    whether that is because the owner of its address was verified, which users of the keys are told
+    """
+    ended = await sql.end_keys(tx, organizer_id, owner_verified=owner_verified)
     await tx.notify(keys.CHANNEL)
     return ended
+
+
+async def _require_good(tx: Tx, caller: Caller) -> None:
+    """Asked again under the lock: a key, a session or an app that ended a moment ago must not leave a key behind."""
+    match caller.principal:
+        case "api_key" if not await sql.is_active(tx, caller.id):
+            raise INVALID_API_KEY()
+        case "person" if not await sessions.goes_on(tx, caller.id):
+            raise FORBIDDEN("You are signed out.", hint="Sign in again.")
+        case "access_token" if caller.id and not await grants.goes_on(tx, caller.id):
+            raise FORBIDDEN("The app is disconnected.", hint="Connect it again.")
+        case _:
+            pass
 
 
 async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:

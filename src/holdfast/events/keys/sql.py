@@ -88,16 +88,16 @@ async def is_active(reader: Reader, id: int) -> bool:
     return bool(await reader.value("select active from api_keys where id = %(id)s", {"id": id}))
 
 
-async def end_keys(tx: Tx, user_id: int) -> int:
-    """End every key of an organizer, because the owner of its address was verified. Returns how many there were."""
+async def end_keys(tx: Tx, user_id: int, *, owner_verified: bool) -> int:
+    """End every key of an organizer. Returns how many there were."""
     return await tx.value(
         """
         with ended as (
-            update api_keys set active = false, revoked_at = now(), owner_verified = true
+            update api_keys set active = false, revoked_at = now(), owner_verified = %(owner_verified)s
              where user_id = %(user_id)s and active returning 1)
         select count(*) from ended
         """,
-        {"user_id": user_id},
+        {"user_id": user_id, "owner_verified": owner_verified},
     )
 
 

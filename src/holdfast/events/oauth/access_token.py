@@ -11,9 +11,9 @@ from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jws import JWSRegistry
 from msgspec import UNSET, Struct
 
+from holdfast.accounts.signin.addresses import Email, canonical
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
-from holdfast.events.users.model import Email, canonical
 from holdfast.kit.signing import InvalidToken
 
 LEEWAY = 30

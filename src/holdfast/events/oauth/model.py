@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from holdfast.events.users.model import A_SLUG, Role
 from holdfast.kit.command import Command
-from holdfast.kit.pages.language import marked
+from holdfast.kit.said import marked
 
 SCOPES = {
     "read_events": marked("Reading events, prices, registrations and the people in them."),

@@ -2,9 +2,9 @@
 
 import structlog
 
-from holdfast.events.keys.operations import end_all
 from holdfast.events.oauth import sql
 from holdfast.events.oauth.model import Account, LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject, fingerprint
+from holdfast.events.organizers.accounts import end_access
 from holdfast.events.resources import Tx
 from holdfast.kit import keys
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem, invalid
@@ -17,14 +17,13 @@ log = structlog.get_logger()
 async def link_by_email(tx: Tx, issuer: str, subject: str, email: str) -> int:
     """Link a subject to the organizer with an address that the issuer verified. Returns the organizer's id.
 
-    A new link ends the keys and the password of the organizer, since whoever registered the address may not own it. An
-    existing link is kept. Raises `forbidden` if the address belongs to no organizer, if the organizer already has a
-    subject of the issuer, or if the subject was unlinked before.
+    A new link ends what let others act for the organizer: keys, password, sessions, connected apps. Whoever registered
+    the address may not own it. An existing link is kept. Raises `forbidden` if the address belongs to no organizer, if
+    the organizer already has a subject of the issuer, or if the subject was unlinked before.
     """
     account = await sql.find_account(tx, email)
     if account and account.is_organizer and await sql.link_by_email(tx, issuer, subject, account.id, email):
-        await sql.forget_password(tx, account.id)
-        ended = await end_all(tx, account.id)
+        ended = await end_access(tx, account.id)
         log.warning("keys ended by the first link of a verified address", organizer=account.slug, keys=ended)
     hash = fingerprint(issuer, subject)
     linked = await sql.find_linked(tx, hash)

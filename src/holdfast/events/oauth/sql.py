@@ -61,10 +61,6 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: 
     return bool(linked)
 
 
-async def forget_password(tx: Tx, user_id: int) -> None:
-    await tx.run("update users set password_hash = null where id = %(id)s", {"id": user_id})
-
-
 async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -> None:
     """Link a subject to an organizer. If it is linked to another one already, that changes only with `move`."""
     await tx.run(

@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from holdfast.accounts.signin.addresses import Email
 from holdfast.events.keys.model import ApiKey
-from holdfast.events.users.model import A_SLUG, Email
+from holdfast.events.users.model import A_SLUG
 from holdfast.kit.command import Command, NotBlank, rule
+from holdfast.kit.said import said
 
 RESERVED_SLUGS = frozenset(
     """
@@ -43,7 +45,7 @@ class RegisterOrganizer(Command):
 
     @rule("slug")
     def _slug_is_free_to_take(self) -> str | None:
-        return "is reserved" if self.slug in RESERVED_SLUGS else None
+        return said("is reserved") if self.slug in RESERVED_SLUGS else None
 
 
 class Organizer(Struct):

@@ -1,15 +1,17 @@
 """What can be done with organizers."""
 
 from holdfast.accounts import passwords
+from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import User, canonical, new_public_ids
+from holdfast.events.users.model import User, new_public_ids
 from holdfast.kit.caller import Caller
 from holdfast.kit.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.said import said
 
 HEADER = "X-API-Key"
 
@@ -24,8 +26,8 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     password_hash = None if command.password is None else await passwords.hashed(command.password)
     email = canonical(command.email)
     email_taken, slug_taken = await sql.taken(tx, email, command.slug)
-    errors = {"email": ["is already taken"]} if email_taken else {}
-    errors |= {"slug": ["is already taken"]} if slug_taken else {}
+    errors = {"email": [said("is already taken")]} if email_taken else {}
+    errors |= {"slug": [said("is already taken")]} if slug_taken else {}
     if errors:
         raise invalid(errors)
     public_id = new_public_ids(1)[0]
@@ -45,7 +47,7 @@ def owner(caller: Caller, organizer_id: int | None) -> int:
     """The owner of something new: the organizer of the key, or with an admin key the organizer that is named."""
     if caller.tenant_id is None:
         if organizer_id is None:
-            raise invalid({"organizer_id": ["is required with an admin key"]})
+            raise invalid({"organizer_id": [said("is required with an admin key")]})
         return organizer_id
     if organizer_id not in (None, caller.tenant_id):
         raise FORBIDDEN("An organizer key works for its own organizer only.")

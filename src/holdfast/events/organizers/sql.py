@@ -50,17 +50,16 @@ async def has_password(reader: Reader, user_id: int) -> bool:
     return bool(await reader.value("select password_hash is not null from users where id = %(id)s", {"id": user_id}))
 
 
-async def prove(tx: Tx, user_id: int, *, keep: bool) -> bool:
+async def prove(tx: Tx, user_id: int) -> bool:
     """Note that the owner has said whose the keys and the password are. False if that was noted before."""
     proved = await tx.value(
-        """
-        update users set proved_at = now(), password_hash = case when %(keep)s then password_hash end
-         where id = %(id)s and proved_at is null
-        returning true
-        """,
-        {"id": user_id, "keep": keep},
+        "update users set proved_at = now() where id = %(id)s and proved_at is null returning true", {"id": user_id}
     )
     return bool(proved)
+
+
+async def forget_password(tx: Tx, user_id: int) -> None:
+    await tx.run("update users set password_hash = null where id = %(id)s", {"id": user_id})
 
 
 async def find_id(reader: Reader, slug: str) -> int | None:

@@ -19,7 +19,7 @@ from holdfast.events.pages.price_line import draw
 from holdfast.events.pages.shown import Shown
 from holdfast.events.pages.structured import structured
 from holdfast.events.paths import event_path, id_of, organizer_path
-from holdfast.events.pricing.currencies import digits
+from holdfast.events.processor.currencies import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
@@ -84,7 +84,7 @@ class EventPage:
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
             "moved": moved,
-            "form": form_of(event, self._secret, language),
+            "form": form_of(event, self._settings, self._secret, language),
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,

@@ -9,12 +9,14 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations.sign_up import LONGEST_NAME, SignUp, has_link, is_address, written
+from holdfast.events.settings import Settings
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
 from holdfast.kit.secrets import Secret
 
-State = Literal["open", "waiting_list", "full", "cancelled", "expired", "paid"]
+State = Literal["open", "waiting_list", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
 Wrong = Literal["missing", "malformed", "long", "link"]
 Notice = Literal["old", "unseen", "moved", "crowded", "busy"]
 
@@ -37,6 +39,12 @@ class Open(Protocol):
     @property
     def pricing_mode(self) -> Literal["free", "fixed", "dynamic"]: ...
     @property
+    def payouts_ready(self) -> bool: ...
+    @property
+    def current_price(self) -> int | None: ...
+    @property
+    def currency(self) -> str: ...
+    @property
     def takes_registrations(self) -> bool: ...
 
 
@@ -48,6 +56,8 @@ class Form(Struct):
     values         what was typed before, by the names of the fields
     errors         what is wrong with it, by the names of the fields
     notice         why the form is shown again
+    is_paid        whether the seat has to be paid
+    hold_minutes   for how long it is held then
     retry_after    seconds to wait before it is sent again
     """
 
@@ -59,11 +69,14 @@ class Form(Struct):
     values: Mapping[str, str]
     errors: Mapping[str, Wrong | None]
     notice: Notice | None
+    is_paid: bool
+    hold_minutes: int
     retry_after: int | None
 
 
 def form_of(
     event: Open,
+    settings: Settings,
     secret: Secret,
     language: Language,
     *,
@@ -76,23 +89,27 @@ def form_of(
     """The form of an event, to be included in a page as `form`."""
     return Form(
         event.id,
-        state_of(event),
+        state_of(event, takes_payments=settings.takes_payments),
         language.at(f"/events/{event.id}/{'embed' if framed else 'registrations'}"),
         tokens(secret).issue(purpose(event.id)),
         framed,
         {name: (values or {}).get(name, "")[:LONGEST_KEPT] for name in FIELDS},
         {name: (errors or {}).get(name) for name in FIELDS},
         notice,
+        event.pricing_mode != "free",
+        settings.hold_minutes,
         retry_after,
     )
 
 
-def state_of(event: Open) -> State:
+def state_of(event: Open, *, takes_payments: bool) -> State:
     """Whether people can register, and else why not."""
     if event.status in ("cancelled", "expired"):
         return event.status
-    if event.pricing_mode != "free":
-        return "paid"
+    if event.pricing_mode != "free" and not (event.payouts_ready and takes_payments):
+        return "unpayable"
+    if event.pricing_mode != "free" and not is_payable(event.current_price or 0, event.currency):
+        return "unpayable_price"
     if event.status == "active":
         return "open"
     return "waiting_list" if event.takes_registrations else "full"

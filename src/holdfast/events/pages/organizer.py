@@ -9,7 +9,7 @@ from holdfast.events.pages.event import origin
 from holdfast.events.pages.markdown import one_line
 from holdfast.events.pages.model import Card, Organizer, ReadOrganizer
 from holdfast.events.paths import organizer_path
-from holdfast.events.pricing.currencies import digits
+from holdfast.events.processor.currencies import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller

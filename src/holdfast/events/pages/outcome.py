@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked
 from holdfast.events.paths import event_path
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.links import OUTCOME
 from holdfast.events.registrations.own import LookAtOwn, Own
 from holdfast.events.resources import Database
@@ -34,7 +35,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     return [
         route("/registrations/{link}/outcome", framed=False),
         route("/registrations/{link}/outcome/embed", framed=True),
-        *SITE.assets("pages/outcome.js"),
+        *SITE.assets("pages/outcome.js", "pages/countdown.js"),
     ]
 
 
@@ -58,7 +59,7 @@ class OutcomePage:
             if problem.type is not NOT_FOUND:
                 raise
             return linked.gone(language, framed=self._framed)
-        if own.age > SHOWN_SECONDS:
+        if own.age > SHOWN_SECONDS and own.status != "held":
             return linked.gone(language, framed=self._framed)
         return SITE.page(
             "pages/outcome.html",
@@ -66,7 +67,9 @@ class OutcomePage:
             framed=self._framed,
             own=own,
             zone=own.timezone or "UTC",
-            refresh=seconds_to_look_again(own.age) if own.status == "pending" else None,
+            digits=digits(own.currency),
+            refresh=seconds_to_look_again(own),
+            form_path=language.at(f"/events/{own.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(own.organizer_slug, own.event_id)),
         )
 
@@ -74,7 +77,16 @@ class OutcomePage:
         return SITE.refuse(problem, request, framed=self._framed)
 
 
-def seconds_to_look_again(age: int) -> int:
-    """Seconds after which the page looks again: more for a longer wait, and varied so that not all look together."""
-    least, most = next(((least, most) for until, least, most in ((5, 1, 1), (60, 2, 4)) if age < until), (5, 10))
+def seconds_to_look_again(own: Own) -> int | None:
+    """Seconds after which the page looks again: more for a longer wait, and varied so that not all look together.
+
+    None if nothing changes any more that the page shows.
+    """
+    if own.status == "held":
+        least, most = (4, 8) if own.payment_url else (1, 2)
+    elif own.status == "pending":
+        waits = ((5, 1, 1), (60, 2, 4))
+        least, most = next(((least, most) for until, least, most in waits if own.age < until), (5, 10))
+    else:
+        return None
     return random.randint(least, most)  # noqa: S311 - no secret

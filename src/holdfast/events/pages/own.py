@@ -12,8 +12,9 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import linked
 from holdfast.events.paths import event_path, organizer_path
+from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import links, own
-from holdfast.events.registrations.code import code
+from holdfast.events.registrations.code import code, spoken
 from holdfast.events.registrations.links import OWN, Link
 from holdfast.events.registrations.own import Cancelled, CancelOwn, LookAtOwn, Own, StopMails
 from holdfast.events.resources import Database
@@ -116,12 +117,14 @@ class OwnPages:
         except Problem as problem:
             return _gone(problem, language)
         path = self._path(link)
+        has_code = found.status == "registered"
         return SITE.page(
             "pages/own.html",
             status,
             language=language,
             notice=notice,
-            qr=qr(links.own_url(self._settings, self._secret, *link)) if found.status == "registered" else None,
+            qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
+            typed=spoken(links.write(self._secret, OWN, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
@@ -134,6 +137,7 @@ class OwnPages:
         return {
             "own": found,
             "zone": found.timezone or "UTC",
+            "digits": digits(found.currency),
             "organizer_path": language.at(organizer_path(found.organizer_slug)),
             "event_path": language.at(event_path(found.organizer_slug, found.event_id)),
             "form_path": language.at(f"/events/{found.event_id}/registrations"),

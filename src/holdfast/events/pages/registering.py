@@ -158,5 +158,5 @@ class FormPage:
             event=event,
             zone=event.timezone or "UTC",
             address=language.at(event_path(event.organizer_slug, event.id)),
-            form=form.form_of(event, self._secret, language, framed=self._framed, **shown),
+            form=form.form_of(event, self._settings, self._secret, language, framed=self._framed, **shown),
         )

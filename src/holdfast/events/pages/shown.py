@@ -38,7 +38,10 @@ class Opening(Struct, frozen=True):
     status: Status
     pricing_mode: PricingMode
     takes_registrations: bool
+    payouts_ready: bool
     organizer_slug: str
+    current_price: int | None
+    currency: str
 
 
 class Shown(Struct, frozen=True):
@@ -98,7 +101,7 @@ async def find_shown(reader: Reader, event_ids: Sequence[int]) -> list[Shown]:
                                       from photos where key = any(events.image_keys)) end),
                events.id, events.title, events.datetime, events.timezone, {STATUS}, events.pricing_mode,
                events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
-               organizers.slug
+               organizers.payouts_ready, organizers.slug, events.current_price, events.currency
           from shown
           join events on events.id = shown.id
           join users as organizers on organizers.id = events.organizer_id

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.pages.markdown import one_line
-from holdfast.events.pricing.currencies import digits
+from holdfast.events.processor.currencies import digits
 from holdfast.kit.pages.language import clocked
 
 SCHEMA = "https://schema.org"

@@ -65,17 +65,36 @@ class ExportedRegistration(Struct):
     timezone: str | None
     event_cancelled_at: dt.datetime | None
     organizer: str
-    status: Literal["pending", "registered", "waitlisted", "rejected"]
+    status: Literal["pending", "held", "registered", "waitlisted", "rejected"]
     reason: str | None
     received_at: dt.datetime
     settled_at: dt.datetime | None
     promoted_at: dt.datetime | None
+    entered_at: dt.datetime | None
     name: str | None
     language: str | None
     mails_wanted: bool
     amount_paid: Annotated[int, Meta(description="In minor units of the currency.")]
+    amount_due: int | None
+    held_until: dt.datetime | None
     currency: str
     details_sent_again_at: dt.datetime | None
+
+
+class ExportedPayment(Struct):
+    """A payment of the person, or a try to make one. Amounts are in minor units of the currency.
+
+    reference    what the payment processor calls it
+    """
+
+    event_id: int
+    state: Literal["opening", "open", "paid", "ended", "refused"]
+    amount: int
+    refunded: int
+    currency: str
+    reference: str | None
+    inserted_at: dt.datetime
+    paid_at: dt.datetime | None
 
 
 class ExportedMail(Struct):
@@ -96,6 +115,7 @@ class Export(Struct):
     exported_at: dt.datetime
     account: ExportedAccount | None
     registrations: list[ExportedRegistration]
+    payments: list[ExportedPayment]
     mails: list[ExportedMail]
     sessions: list[ExportedSession]
     sign_in_links: list[Asked]
@@ -108,7 +128,7 @@ class Given(Struct):
     title: str
     datetime: dt.datetime
     timezone: str | None
-    status: Literal["pending", "registered", "waitlisted", "rejected"]
+    status: Literal["pending", "held", "registered", "waitlisted", "rejected"]
     amount_paid: int
     currency: str
     is_to_come: bool

@@ -43,6 +43,7 @@ async def export(reader: Reader, named: Named) -> Export:
         exported_at=await sql.now(reader),
         account=_account(account) if account else None,
         registrations=await sql.list_registrations(reader, account.id) if account else [],
+        payments=await sql.list_payments(reader, account.id) if account else [],
         mails=[_mail(each) for each in mails],
         sessions=[
             ExportedSession(each.way, each.browser, each.began_at, each.seen_at)

@@ -8,8 +8,9 @@ changes nothing, since programs that check mails follow their links.
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from holdfast.accounts import sessions
 from holdfast.events.people import operations, sql
 from holdfast.events.people.links import DataLink
 from holdfast.events.people.model import Erasure, Export, Named, refused
@@ -24,6 +25,20 @@ class SendDataLink(OwnCommand):
     """Asks to send a link to the person of a registration. `language`: of the mail."""
 
     language: str
+
+
+class OpenData(Command):
+    """Asks for a link to the data of whoever is signed in. `language`: of the mail."""
+
+    account_id: int
+    session_id: int
+    language: str
+
+
+class Opened(Struct):
+    """The link; None: it was sent by mail."""
+
+    link: DataLink | None
 
 
 class OfPerson(Command):
@@ -61,6 +76,23 @@ class EraseOwn(WithLink):
 async def send(tx: Tx, caller: Caller, command: SendDataLink) -> None:
     """Send a link to the address of whoever is registered, unless one was sent in the last hour."""
     await sql.send_link(tx, command.event_id, command.user_id, command.arrival, command.language)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def open(tx: Tx, caller: Caller, command: OpenData) -> Opened:
+    """Return a link to the data of somebody who has just signed in by mail; send it to all others who are signed in.
+
+    At most one mail an hour is sent. A session lasts for weeks, and a browser may be left to somebody else meanwhile.
+    """
+    account = await sql.find(tx, Named(id=command.account_id))
+    if account is None:
+        raise NOT_FOUND("This account was erased.")
+    if account.role != "user":
+        raise refused(account)
+    if await sessions.is_fresh(tx, command.session_id):
+        return Opened(await sql.make_link(tx, account.id))
+    await sql.send_own_link(tx, account.id, command.language)
+    return Opened(None)
 
 
 async def unused(reader: Reader, sent: Sequence[DataLink]) -> set[DataLink]:

@@ -7,7 +7,7 @@ from typing import LiteralString
 import msgspec
 
 from holdfast.events.people.links import DataLink
-from holdfast.events.people.model import Account, ExportedRegistration, Given, Named
+from holdfast.events.people.model import Account, ExportedPayment, ExportedRegistration, Given, Named
 from holdfast.events.resources import Reader, Tx
 
 ISSUED: LiteralString = "(extract(epoch from data_link_at) * 1000000)::bigint"
@@ -56,12 +56,27 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
         """
         select event_id, events.title as event, events.datetime, events.timezone,
                events.cancelled_at as event_cancelled_at, coalesce(organizers.name, organizers.slug) as organizer,
-               status::text, reason, received_at, settled_at, promoted_at, registrations.name, language,
-               notify as mails_wanted, amount_paid, currency, details_at as details_sent_again_at
+               status::text, reason, received_at, settled_at, promoted_at,
+               (select stored_at from check_in_scans as scans
+                 where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
+               as entered_at, registrations.name, language,
+               notify as mails_wanted, amount_paid, amount_due, held_until, currency,
+               details_at as details_sent_again_at
           from registrations
           join events on events.id = event_id
           join users as organizers on organizers.id = organizer_id
          where user_id = %(user_id)s order by received_at, arrival
+        """,
+        {"user_id": user_id},
+    )
+
+
+async def list_payments(reader: Reader, user_id: int) -> list[ExportedPayment]:
+    return await reader.rows(
+        ExportedPayment,
+        """
+        select event_id, state::text, amount, refunded, currency, intent_id as reference, inserted_at, paid_at
+          from payments where user_id = %(user_id)s order by id
         """,
         {"user_id": user_id},
     )
@@ -100,6 +115,7 @@ async def delete_registrations(tx: Tx, user_id: int, event_ids: Sequence[int]) -
 
 async def erase_account(tx: Tx, user_id: int, public_id: str) -> None:
     """Remove the address and the name, and replace the public id: links and handles that others keep lead nowhere."""
+    await tx.run("update payments set checkout = null where user_id = %(user_id)s", {"user_id": user_id})
     await tx.run(
         """
         update users set email = null, name = null, password_hash = null, public_id = %(public_id)s,
@@ -111,22 +127,45 @@ async def erase_account(tx: Tx, user_id: int, public_id: str) -> None:
 
 
 async def send_link(tx: Tx, event_id: int, user_id: str, arrival: int, language: str) -> None:
-    """Put a mail with a new link into the outbox for the person of a registration, at most one an hour."""
-    await tx.run(
-        f"""
+    """Send a new link to the person of a registration, at most one an hour."""
+    statement = _sending("""
+        select id from users join registrations on registrations.user_id = id
+         where public_id = %(user_id)s and event_id = %(event_id)s and arrival = %(arrival)s
+    """)
+    await tx.run(statement, {"event_id": event_id, "user_id": user_id, "arrival": arrival, "language": language})
+
+
+async def send_own_link(tx: Tx, id: int, language: str) -> None:
+    """Send a new link to the person with an account, at most one an hour."""
+    await tx.run(_sending("%(id)s::bigint"), {"id": id, "language": language})
+
+
+def _sending(person: LiteralString) -> LiteralString:
+    """The statement that puts a mail with a new link into the outbox. `person`: the id of the account."""
+    return f"""
         with due as (
-            update users set data_link_at = now(), data_link_holder = null from registrations
-             where users.public_id = %(user_id)s and registrations.event_id = %(event_id)s
-               and registrations.user_id = users.id and arrival = %(arrival)s
-               and (data_link_at is null or data_link_at < now() - interval '1 hour')
+            update users set data_link_at = now(), data_link_holder = null
+             where id = ({person}) and (data_link_at is null or data_link_at < now() - interval '1 hour')
          returning public_id, email, {ISSUED} as issued)
-        insert into mails (kind, thread, recipient, arguments)
+        -- Somebody waits for this mail: it goes before those that are waiting already.
+        insert into mails (kind, thread, recipient, arguments, due_at)
         select 'own_data', 'person ' || public_id, email,
-               jsonb_build_object('user_id', public_id, 'issued', issued, 'language', %(language)s::text)
+               jsonb_build_object('user_id', public_id, 'issued', issued, 'language', %(language)s::text),
+               now() - interval '1 hour'
           from due
+    """
+
+
+async def make_link(tx: Tx, id: int) -> DataLink:
+    """A new link to the data of a person. From now on no other works."""
+    [link] = await tx.tuples(
+        f"""
+        update users set data_link_at = now(), data_link_holder = null where id = %(id)s
+        returning public_id, {ISSUED} as issued
         """,
-        {"event_id": event_id, "user_id": user_id, "arrival": arrival, "language": language},
+        {"id": id},
     )
+    return DataLink(*link)
 
 
 async def use_link(tx: Tx, named: Named) -> None:

@@ -9,6 +9,7 @@ from holdfast.events.ids import EventId
 from holdfast.events.images.model import LARGEST, ContentType, Key, urls
 from holdfast.events.settings import Settings
 from holdfast.kit.command import Command, rule
+from holdfast.kit.said import said
 
 
 class AddPhoto(Command):
@@ -21,7 +22,7 @@ class AddPhoto(Command):
 
     @rule("url", "key")
     def _exactly_one_source(self) -> str | None:
-        return "give exactly one of url and key" if (self.url is None) == (self.key is None) else None
+        return said("give exactly one of url and key") if (self.url is None) == (self.key is None) else None
 
 
 class SetPrimaryPhoto(Command):

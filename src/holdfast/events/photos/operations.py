@@ -20,6 +20,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_PHOTOS, TOO_MANY_U
 from holdfast.events.resources import Concluded, Steps, Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.said import said
 
 
 @refuses(TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
@@ -46,8 +47,7 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
 async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[AddedPhoto]:
     """Add a photo to an event: from a public address, which the service downloads, or from an upload.
 
-    At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. What a camera noted in it, such as the place, is
-    removed. The first photo of an event is primary.
+    At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. The first photo of an event is primary.
     """
     event = await steps.read(lambda reader: events.find(reader, caller, command.event_id))
     _has_room(event)
@@ -69,7 +69,7 @@ async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> Event
     """Make one of an event's photos its primary one: it moves to the front."""
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
-        raise invalid({"key": ["is not one of the event's image_keys"]})
+        raise invalid({"key": [said("is not one of the event's image_keys")]})
     return await _show(tx, event, [command.key, *_without(event, command.key)])
 
 
@@ -103,7 +103,7 @@ async def _show(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
 
 def _has_room(event: EventRow) -> None:
     if len(event.image_keys) >= MOST:
-        raise TOO_MANY_PHOTOS(f"Event {event.id} has {MOST} photos already.")
+        raise TOO_MANY_PHOTOS(said("Event %(id)s has %(most)s photos already.", id=event.id, most=MOST))
 
 
 def _without(event: EventRow, key: str) -> list[str]:

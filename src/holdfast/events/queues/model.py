@@ -10,6 +10,7 @@ from holdfast.events.ids import QueueId
 from holdfast.events.settings import Settings
 from holdfast.kit.addresses import is_web_address
 from holdfast.kit.command import Command, Id, NotBlank, Timestamp, rule
+from holdfast.kit.said import FieldName, said
 
 LONGEST_TTL = 43_200
 """Minutes a release token may be valid: 30 days."""
@@ -42,7 +43,7 @@ VisitorId = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^(?!\.{1,2}$(?!\n))",
-        extra={"noun": "any text but . and .."},
+        extra={"noun": said("any text but . and ..")},
         description="Your name for the visitor, any text but `.` and `..`, which no address can hold.",
     ),
 ]
@@ -247,8 +248,8 @@ class UsedToken(Struct):
     use_count: int
 
 
-OUT_OF_ORDER = "must be later than starts_at"
-NO_ADDRESS = "must be an http or https address with a host, without user or password"
+OUT_OF_ORDER = said("must be later than %(field)s", field=FieldName("starts_at"))
+NO_ADDRESS = said("must be an http or https address with a host, without user or password")
 
 
 def in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:

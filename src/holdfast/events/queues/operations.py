@@ -37,6 +37,7 @@ from holdfast.kit.command import given
 from holdfast.kit.modes import Batch, Call
 from holdfast.kit.pagination import OffsetPage, Page
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.said import said
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
@@ -66,10 +67,10 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     turn they are sent on to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
-    await require_room(tx, organizer_id, "queues", tx.resources.settings.queues_per_organizer, sql.COUNT)
+    await require_room(tx, organizer_id, said("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
     if id is None:
-        raise invalid({"organizer_id": ["no organizer has this id"]})
+        raise invalid({"organizer_id": [said("no organizer has this id")]})
     await tx.notify(joining.CHANNEL)
     return await _shown(tx, id)
 
@@ -91,7 +92,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
-    """Delete a queue, for good. Nobody is released any more, and its tokens are no longer valid."""
+    """Delete a queue, for good. Nobody is released any more; its tokens end."""
     row = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     await sql.delete_queue(tx, row.id)
     await tx.notify(joining.CHANNEL)

@@ -24,6 +24,7 @@ class Request(Struct):
 
     tenant_id    the organizer whose key asks; None: an admin's key, or the public form
     email        the address in its canonical form
+    pays         whether the person pays the current price, if there is one
     place        which one of the batch it is; `accept` sets it
     fresh_id     the public id of the account, if it is a new one; `accept` sets it
     """
@@ -33,6 +34,7 @@ class Request(Struct):
     user_id: str | None = None
     email: str | None = None
     amount_paid: int | None = None
+    pays: bool = False
     name: str | None = None
     language: str | None = None
     notify: bool = True
@@ -82,7 +84,7 @@ ACCEPT: LiteralString = """
                    and events.waitlisted_count >= events.waitinglist_capacity as is_full
           from json_to_recordset(%(requests)s::json)
                as request (place integer, tenant_id bigint, event_id bigint, user_id text, email text, fresh_id text,
-                         amount_paid bigint, name text, language text, notify boolean)
+                         amount_paid bigint, pays boolean, name text, language text, notify boolean)
           left join lateral (select * from events where id = request.event_id limit 1) as events on true
           left join lateral (select id, public_id from users where users.email = request.email
                              union all
@@ -122,7 +124,8 @@ ACCEPT: LiteralString = """
         select request.place, request.event_id, request.organizer_id,
                coalesce(request.person_id, created.id) as user_id,
                coalesce(request.public_id, created.public_id) as public_id,
-               coalesce(request.amount_paid, request.current_price, 0) as amount_paid, request.known,
+               coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
+               case when request.pays then request.current_price end as amount_due, request.known,
                request.name, request.language, request.notify,
                case when request.problem is not null then request.problem
                     when known <> 'rejected' then null
@@ -139,8 +142,8 @@ ACCEPT: LiteralString = """
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
-          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, name, language, notify, known,
-                       place from checked
+          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, amount_due, name, language,
+                       notify, known, place from checked
                  where problem is null and (known is null or known = 'rejected')
                  order by event_id, user_id, place) as first
          order by place),
@@ -148,15 +151,16 @@ ACCEPT: LiteralString = """
     renewed as (
         update registrations
            set status = 'pending', arrival = stamped.arrival, received_at = stamped.received_at,
-               amount_paid = stamped.amount_paid, name = stamped.name, language = stamped.language,
-               notify = stamped.notify, settled_at = null, reason = null
+               amount_paid = stamped.amount_paid, amount_due = stamped.amount_due, name = stamped.name,
+               language = stamped.language, notify = stamped.notify, settled_at = null, reason = null
           from stamped
          where registrations.event_id = stamped.event_id and registrations.user_id = stamped.user_id
            and stamped.known = 'rejected' and registrations.status = 'rejected'),
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
-        insert into registrations (event_id, user_id, arrival, received_at, amount_paid, name, language, notify)
-        select event_id, user_id, arrival, received_at, amount_paid, name, language, notify from stamped
+        insert into registrations (event_id, user_id, arrival, received_at, amount_paid, amount_due, name, language,
+                                   notify)
+        select event_id, user_id, arrival, received_at, amount_paid, amount_due, name, language, notify from stamped
          where known is null
          order by event_id, user_id
             on conflict do nothing)

@@ -53,6 +53,12 @@ def write(secret: Secret, kind: Kind, link: Link) -> str:
     return f"{text}-{secret.signer(kind, DIGITS).sign(text)}"
 
 
+def every(secret: Secret, kind: Kind, link: Link) -> list[str]:
+    """Every text of a link that is valid: while the secret of the service is exchanged, the old one's too."""
+    text = f"{link.event_id}-{link.user_id}-{link.arrival}"
+    return [f"{text}-{signature}" for signature in secret.signer(kind, DIGITS).every(text)]
+
+
 def read(secret: Secret, kind: Kind, text: str) -> Link | None:
     """The link in a text, or None if this service did not write the text as a link of this kind."""
     parts = _LINK.fullmatch(text)

@@ -1,13 +1,17 @@
 """Registrations: who asked for a seat, when, and what came of it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from holdfast.accounts.signin.addresses import Email
 from holdfast.events.ids import EventId
-from holdfast.events.users.model import Email, EmailShown, Name, PublicId
+from holdfast.events.users.model import KNOWN, EmailShown, Name, PublicId
 from holdfast.kit.command import Command, Minor, rule
 from holdfast.kit.pagination import OffsetPage
+
+NAME: LiteralString = f"coalesce(registrations.name, case when {KNOWN} then users.name end)"
+"""The name of the person in a row of `registrations` and `users`, as the organizer in the column `seen_by` knows it."""
 
 Status = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[
@@ -92,7 +96,7 @@ class Found(Struct):
     organizer_id: int
     event_id: int
     user_id: str
-    status: Literal["pending", "registered", "waitlisted", "rejected"] | None
+    status: Literal["pending", "held", "registered", "waitlisted", "rejected"] | None
     amount_paid: int | None
     received_at: str | None
     reason: str | None

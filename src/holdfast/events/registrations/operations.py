@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 
+from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.problems import (
     EVENT_CANCELLED,
@@ -26,7 +27,6 @@ from holdfast.events.registrations.model import (
 )
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.settings import Settings
-from holdfast.events.users.model import canonical
 from holdfast.kit.batch import Locked
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch
@@ -62,8 +62,8 @@ async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Pa
 async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registration | Problem]:
     """Read one registration: this is what to poll after registering.
 
-    It is there once it is registered or waitlisted; else it is refused: `registration_pending` while it waits to be
-    settled, `registration_rejected` when there was no place, `not_found` when it was never asked for.
+    Until it is registered or waitlisted it is refused: `registration_pending` while it waits to be settled, or a held
+    seat to be paid; `registration_rejected` when there was no place.
     """
     found = await sql.find_registrations(reader, [_asked(call.caller, call.command) for call in batch.calls])
     return [_answer(call.caller, call.command, each) for call, each in zip(batch.calls, found, strict=True)]
@@ -73,9 +73,8 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | Locked]:
     """Register a person for an event, by public id or by e-mail.
 
-    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registrations are settled strictly in
-    order of arrival: seats first, then the waiting list. Registering the same person again changes nothing, unless
-    there was no place: then it is a new try.
+    Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registering the same person again
+    changes nothing, unless there was no place: then it is a new try.
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
@@ -89,8 +88,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first who waits there. Nobody can be registered beyond
-    capacity: raise `capacity` first.
+    Putting someone on the waiting list gives the seat to the first who waits there.
     """
     before = await _settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
@@ -119,7 +117,7 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id)
-    if isinstance(answer, Registration) and answer.status == "registered":
+    if found and found.status in ("registered", "held"):
         await seating.pass_on(tx, [command.event_id])
 
 
@@ -150,6 +148,8 @@ def _answer(caller: Caller, command: Named, found: Found | None) -> Registration
         return NOT_FOUND(f"{command.user_id} is not registered for event {command.event_id}.")
     if found.status == "pending":
         return REGISTRATION_PENDING(retry_after=1)
+    if found.status == "held":
+        return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
     if found.status == "rejected":
         return REGISTRATION_REJECTED(reason=found.reason)
     assert found.amount_paid is not None

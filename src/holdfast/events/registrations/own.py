@@ -19,7 +19,7 @@ from holdfast.kit.command import Command, Id
 from holdfast.kit.modes import Batch
 from holdfast.kit.problems import NOT_FOUND, Problem, refuses
 
-Standing = Literal["pending", "registered", "waitlisted", "rejected"]
+Standing = Literal["pending", "held", "registered", "waitlisted", "rejected"]
 
 
 class OwnCommand(Command):
@@ -45,10 +45,15 @@ class StopMails(OwnCommand):
 class Own(Struct, frozen=True):
     """A registration and its event, as the person may see them.
 
-    age         seconds since it was received
-    position    the place on the waiting list: 1 is the first; 0 without one
-    waiting     how many are on the waiting list
-    now         the time of the database
+    age             seconds since it was received
+    position        the place on the waiting list: 1 is the first; 0 without one
+    waiting         how many are on the waiting list
+    amount_due      what has to be paid for the seat, in minor units; None: nothing
+    held_until      until when the seat is held
+    payment_url     where it can be paid; None: not, or not yet
+    refunded        what goes back, or went back, of what was paid
+    refundable      what goes back if it is cancelled now
+    now             the time of the database
     """
 
     event_id: int
@@ -57,6 +62,13 @@ class Own(Struct, frozen=True):
     status: Standing
     reason: str | None
     notify: bool
+    amount_due: int | None
+    amount_paid: int
+    currency: str
+    held_until: dt.datetime | None
+    payment_url: str | None
+    refunded: int
+    refundable: int
     promoted_at: dt.datetime | None
     age: int
     position: int
@@ -105,10 +117,24 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwn) -> Cancelled:
         raise NOT_FOUND("There is no such registration any more.")
     if not own.can_be_cancelled:
         return Cancelled(own, done=False)
+    if own.amount_due and not own.refundable:
+        await keep_payment(tx, own)
     await sql.delete_registration(tx, own.event_id, own.user_id)
-    if own.status == "registered":
+    if own.status in ("registered", "held"):
         await seating.pass_on(tx, [own.event_id])
     return Cancelled(own, done=True)
+
+
+async def keep_payment(tx: Tx, own: Own) -> None:
+    """Leave what was paid with the organizer: by the rule for cancellations it is too late to get it back."""
+    await tx.run(
+        """
+        update payments set kept = amount - refunded from users
+         where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+           and arrival = %(arrival)s and state = 'paid'
+        """,
+        {"event_id": own.event_id, "user_id": own.user_id, "arrival": own.arrival},
+    )
 
 
 async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
@@ -137,7 +163,12 @@ OWN: LiteralString = """
          where registrations.arrival = own.arrival
         window line as (partition by registrations.event_id, status order by received_at, registrations.arrival))
     select found.event_id, found.public_id as user_id, found.arrival, found.status::text, found.reason, found.notify,
-           found.promoted_at, extract(epoch from clock_timestamp() - found.received_at)::integer as age,
+           found.amount_due, found.amount_paid, coalesce(payment.currency, events.currency) as currency,
+           found.held_until, payment.url as payment_url,
+           coalesce(payment.refunded, 0) as refunded,
+           case when events.datetime - payment.refund_days * interval '1 day' > now()
+                then payment.paid - payment.refunded else 0 end as refundable, found.promoted_at,
+           extract(epoch from clock_timestamp() - found.received_at)::integer as age,
            (sum(people_between.number)
                 over (partition by found.event_id, found.status order by found.received_at, found.arrival))::bigint
            as position,
@@ -152,6 +183,11 @@ OWN: LiteralString = """
                             and (others.received_at, others.arrival) <= (found.received_at, found.arrival))
            as people_between
      cross join lateral (select * from events where id = found.event_id limit 1) as events
+      left join lateral (select case when state = 'open' then url end as url, refunded, refund_days, currency,
+                                case when state = 'paid' then amount - kept else 0 end as paid from payments
+                          where found.amount_due is not null and event_id = found.event_id
+                            and user_id = found.user_id and arrival = found.arrival
+                          order by id desc limit 1) as payment on true
      cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizers
 """
 

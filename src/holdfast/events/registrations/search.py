@@ -10,16 +10,17 @@ from typing import Annotated, Literal, LiteralString
 import msgspec
 from msgspec import Meta, Struct
 
+from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.ids import EventId
+from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
-from holdfast.events.registrations.sql import NAME
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import PublicId, canonical
+from holdfast.events.users.model import PublicId
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
 
-State = Literal["registered", "waitlisted", "pending", "rejected"]
+State = Literal["registered", "held", "waitlisted", "pending", "rejected"]
 MOST = 5_000
 """The most registrations of one part."""
 
@@ -43,7 +44,10 @@ class SearchRegistrations(Command):
 
 
 class Head(Struct, frozen=True):
-    """The event that the registrations are for. `is_open`: whether it takes registrations, full or not."""
+    """The event that the registrations are for. `is_open`: whether it takes registrations, full or not.
+
+    has_entries    whether somebody is in
+    """
 
     id: int
     organizer_id: int
@@ -58,6 +62,7 @@ class Head(Struct, frozen=True):
     waitlisted_count: int
     cancelled_at: dt.datetime | None
     is_open: bool
+    has_entries: bool
 
     @property
     def has_free_seat(self) -> bool:
@@ -73,6 +78,7 @@ class Shown(Struct, frozen=True):
 
     email    None of somebody whose data was erased
     place    on the waiting list: 1 is the first; 0 without one
+    entered_at    when the scan of the entrance was stored; None of those who are not in
     """
 
     user_id: str
@@ -81,10 +87,13 @@ class Shown(Struct, frozen=True):
     status: State
     reason: str | None
     amount_paid: int
+    amount_due: int | None
+    held_until: dt.datetime | None
     notify: bool
     received_at: dt.datetime
     arrival: int
     place: int
+    entered_at: dt.datetime | None
 
     @property
     def key(self) -> str:
@@ -118,7 +127,8 @@ async def search(reader: Reader, caller: Caller, command: SearchRegistrations) -
 
 HEAD: LiteralString = """
     select id, organizer_id, title, datetime, timezone, currency, pricing_mode, capacity, waitinglist_capacity,
-           registered_count, waitlisted_count, cancelled_at, cancelled_at is null and datetime > now() as is_open
+           registered_count, waitlisted_count, cancelled_at, cancelled_at is null and datetime > now() as is_open,
+           exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
       from events where id = %(id)s
 """
 
@@ -127,6 +137,7 @@ CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(low
 STATES: Mapping[State | None, LiteralString] = {
     None: "",
     "registered": "and registrations.status = 'registered'",
+    "held": "and registrations.status = 'held'",
     "waitlisted": "and registrations.status = 'waitlisted'",
     "pending": "and registrations.status = 'pending'",
     "rejected": "and registrations.status = 'rejected'",
@@ -134,7 +145,9 @@ STATES: Mapping[State | None, LiteralString] = {
 
 FOUND: LiteralString = f"""
     select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
-           registrations.amount_paid, registrations.notify, registrations.received_at, registrations.arrival
+           registrations.amount_paid, registrations.amount_due, registrations.held_until, registrations.notify,
+           registrations.received_at, registrations.arrival,
+           registrations.user_id as account_id
       from registrations
      cross join (select %(seen_by)s::bigint as seen_by) as reader
       join users on users.id = registrations.user_id
@@ -143,9 +156,11 @@ FOUND: LiteralString = f"""
 
 PLACED: LiteralString = """
     -- Each of those who wait counts only the people between the one before it in this part and itself.
-    select user_id, email, name, status, reason, amount_paid, notify, received_at, arrival,
+    select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
            case when status = 'waitlisted' then (sum(people_between.number)
-                over (partition by status order by received_at, arrival))::bigint else 0 end as place
+                over (partition by status order by received_at, arrival))::bigint else 0 end as place,
+           (select stored_at from check_in_scans
+             where event_id = %(event_id)s and check_in_scans.user_id = account_id and is_entry) as entered_at
       from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
               from found window line as (partition by status order by received_at, arrival)) as found

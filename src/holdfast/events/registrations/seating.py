@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import sql
+from holdfast.events.registrations.opening import open_payments
 from holdfast.events.resources import Tx
 
 
@@ -16,7 +17,8 @@ async def pass_on(tx: Tx, event_ids: Sequence[int], *, except_user: str | None =
 async def promote(tx: Tx, event_ids: Sequence[int], *, except_user: str | None = None) -> None:
     """Give every free seat of active events to their waiting lists, in order of arrival.
 
-    The caller has locked the events. `except_user` is the public id of a person who was just put on the list, and who
-    gets no seat.
+    Who has to pay gets a seat that is held. The caller has locked the events. `except_user` is the public id of a
+    person who was just put on the list, and who gets no seat.
     """
-    await sql.promote(tx, event_ids, except_user)
+    if await sql.promote(tx, event_ids, except_user):
+        await open_payments(tx, event_ids)

@@ -23,6 +23,7 @@ from psycopg.errors import LockNotAvailable
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import intake, sql
+from holdfast.events.registrations.opening import open_payments
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.notifications import notified
 from holdfast.kit.waiters import Waiters
@@ -118,7 +119,9 @@ async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> S
 
 async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> Settled:
     settled = await give_places(tx, events, cut, limit)
-    if "registered" in settled.outcomes:
+    if "held" in settled.outcomes:
+        await open_payments(tx, events)
+    if {"registered", "held"} & settled.outcomes.keys():
         await reprice(tx, events, "registration")
     return settled
 
@@ -190,13 +193,15 @@ async def lock_events(tx: Tx, cut: str, limit: int, but: Collection[int] = ()) -
 async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> Settled:
     """Settle the oldest registrations of locked events, by one statement: seats, then the waiting list, then no place.
 
+    A seat that has to be paid is held.
     Behind a registration that others have locked, nobody of the same event is settled.
     """
     rows = await tx.tuples(
         """
         -- A row that was never locked has no xmax: only the others are asked for, which costs a lock each.
         with pending as materialized (
-            select event_id, user_id, received_at, arrival, xmax <> '0'::xid as was_locked from registrations
+            select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
+              from registrations
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
         free as materialized (
@@ -205,7 +210,7 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
                                   where was_locked and event_id = pending.event_id and user_id = pending.user_id
                                   limit 1 for no key update skip locked) as mine),
         oldest as (
-            select event_id, user_id, row_number() over line as place,
+            select event_id, user_id, amount_due, row_number() over line as place,
                    bool_and(not was_locked or (event_id, user_id) in (select event_id, user_id from free)) over line
                    as is_next
               from pending
@@ -213,7 +218,8 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
         outcome as (
             select oldest.event_id, oldest.user_id,
                    (case when cancelled_at is not null then 'rejected'
-                         when place <= seats then 'registered'
+                         when place <= seats and amount_due is null then 'registered'
+                         when place <= seats then 'held'
                          when place <= seats + waiting_places then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when cancelled_at is not null then 'event_cancelled'
@@ -226,7 +232,8 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
              where is_next),
         settled as (
             update registrations
-               set status = outcome.status, reason = outcome.reason, settled_at = now()
+               set status = outcome.status, reason = outcome.reason, settled_at = now(),
+                   held_until = case when outcome.status = 'held' then now() + %(hold)s * interval '1 minute' end
               from outcome
              where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
          returning registrations.status)
@@ -234,7 +241,7 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
         union all
         select null, 0, event_id from oldest where not is_next group by event_id
         """,
-        {"event_ids": list(event_ids), "cut": cut, "limit": limit},
+        {"event_ids": list(event_ids), "cut": cut, "limit": limit, "hold": tx.resources.settings.hold_minutes},
     )
     return Settled(
         {status: count for status, count, _ in rows if status}, [event_id for status, _, event_id in rows if not status]

@@ -13,12 +13,13 @@ import msgspec
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 from msgspec import Meta, Struct
 
+from holdfast.accounts.signin.addresses import Email, canonical
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE
+from holdfast.events.processor.currencies import is_payable
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.operations import refusal
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import Email, canonical
 from holdfast.kit.batch import Locked
 from holdfast.kit.command import Command, Id
 from holdfast.kit.mail import NoAddress, envelope_address
@@ -88,13 +89,11 @@ def has_link(name: str) -> bool:
 @refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE)
 async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignedUp | Problem | Locked]:
     """Store the registrations of people who filled in a form. Registering somebody again changes nothing."""
-    paid = await find_paid(tx, sorted({call.command.event_id for call in batch.calls}))
-    wanted = [call.command for call in batch.calls if call.command.event_id not in paid]
+    unpayable = await find_unpayable(tx, sorted({call.command.event_id for call in batch.calls}))
+    wanted = [call.command for call in batch.calls if call.command.event_id not in unpayable]
     stored = iter(await _store(tx, wanted, waits=batch.waits) if wanted else ())
     return [
-        PAYMENT_UNAVAILABLE(f"Event {call.command.event_id} has a price.")
-        if call.command.event_id in paid
-        else next(stored)
+        PAYMENT_UNAVAILABLE(unpayable[call.command.event_id]) if call.command.event_id in unpayable else next(stored)
         for call in batch.calls
     ]
 
@@ -102,7 +101,13 @@ async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignedUp | Problem |
 async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[SignedUp | Problem | Locked]:
     requests = [
         intake.Request(
-            None, each.event_id, email=canonical(each.email), amount_paid=0, name=each.name, language=each.language
+            None,
+            each.event_id,
+            email=canonical(each.email),
+            amount_paid=0,
+            pays=True,
+            name=each.name,
+            language=each.language,
         )
         for each in commands
     ]
@@ -123,12 +128,24 @@ def _signed_up(event_id: int, user_id: str | None, arrival: int | None, is_new: 
     return SignedUp(Link(event_id, user_id, arrival), bool(is_new))
 
 
-async def find_paid(reader: Reader, event_ids: Sequence[int]) -> set[int]:
-    """Those of the events that have a price."""
+async def find_unpayable(reader: Reader, event_ids: Sequence[int]) -> dict[int, str]:
+    """Those of the events that have a price which nobody can pay, with why: their organizer cannot be paid out, or the
+    processor does not charge the price. So no seat is held that can never be paid."""
     rows = await reader.tuples(
-        "select id from events where id = any(%(ids)s) and pricing_mode <> 'free'", {"ids": event_ids}
+        """
+        select events.id, payouts_ready and %(takes_payments)s, current_price, currency
+          from events join users as organizers on organizers.id = organizer_id
+         where events.id = any(%(ids)s) and pricing_mode <> 'free'
+        """,
+        {"ids": event_ids, "takes_payments": reader.resources.settings.takes_payments},
     )
-    return {id for (id,) in rows}
+    return {
+        id: f"Event {id} has a price, which cannot be paid yet."
+        if not is_ready
+        else f"Event {id} has a price, {price} {currency} in minor units, which cannot be paid by card."
+        for id, is_ready, price, currency in rows
+        if not (is_ready and is_payable(price, currency))
+    }
 
 
 class Person(Struct):

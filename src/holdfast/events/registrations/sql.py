@@ -6,11 +6,10 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.registrations.model import Found, Registration
+from holdfast.events.registrations.model import NAME, Found, Registration
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import EMAIL, KNOWN
+from holdfast.events.users.model import EMAIL
 
-NAME: LiteralString = f"coalesce(registrations.name, case when {KNOWN} then users.name end)"
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
@@ -108,23 +107,34 @@ async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
     )
 
 
-async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> None:
-    """Give the free seats of active events to the first on their waiting lists."""
-    await tx.run(
+async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> bool:
+    """Give the free seats of active events to the first on their waiting lists. Returns whether one has to be paid."""
+    return await tx.value(
         """
         with first_waiting as (
             select waiting.* from events
              cross join lateral (
-                select event_id, user_id from registrations
+                select event_id, user_id,
+                       case when amount_due is null then 'registered' else 'held' end::registration_status as status,
+                       case when amount_due is not null
+                            then least(now() + %(claim)s * interval '1 hour', events.datetime) end as held_until
+                  from registrations
                  where event_id = events.id and status = 'waitlisted'
                    and user_id is distinct from (select id from users where public_id = %(except_user)s)
                  order by received_at, arrival limit capacity - registered_count) as waiting
-             where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now())
-        update registrations set status = 'registered'
-          from first_waiting
-         where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
+             where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now()),
+        promoted as (
+            update registrations set status = first_waiting.status, held_until = first_waiting.held_until
+              from first_waiting
+             where registrations.event_id = first_waiting.event_id and registrations.user_id = first_waiting.user_id
+         returning registrations.status)
+        select exists (select from promoted where status = 'held')
         """,
-        {"event_ids": list(event_ids), "except_user": except_user},
+        {
+            "event_ids": list(event_ids),
+            "except_user": except_user,
+            "claim": tx.resources.settings.claim_hours,
+        },
     )
 
 

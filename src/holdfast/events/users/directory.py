@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from holdfast.accounts.directory import Account, Password
-from holdfast.events.users.model import Email, canonical, new_public_ids
+from holdfast.accounts.signin.addresses import usable
+from holdfast.events.users.model import new_public_ids
 from holdfast.kit.database import Reader, Tx
-from holdfast.kit.mail import NoAddress, envelope_address
 
 _ACCOUNT = """
     id, email, case when role = 'organizer' then id end as tenant_id, proved_at is not null as is_proved
@@ -33,6 +33,13 @@ class UserDirectory:
             {"email": email},
         )
 
+    async def still_has(self, tx: Tx[Any], password: Password) -> bool:
+        found = await tx.value(
+            "select true from users where id = %(account_id)s and password_hash = %(hash)s for share",
+            msgspec.structs.asdict(password),
+        )
+        return bool(found)
+
     async def prove(self, tx: Tx[Any], email: str) -> Account:
         """The account with an address that was proved just now, made if there is none.
 
@@ -54,9 +61,4 @@ class UserDirectory:
         return account
 
     def canonical(self, email: str) -> str | None:
-        try:
-            written = msgspec.convert(canonical(email), Email)
-            envelope_address(written)
-        except (msgspec.ValidationError, NoAddress):
-            return None
-        return written
+        return usable(email)

@@ -6,23 +6,16 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
-A_SLUG = "3 to 100 of the characters a-z, 0-9 and -"
+from holdfast.kit.said import said
 
-Email = Annotated[
-    str,
-    Meta(
-        pattern=r"^[^@\s\x00]+@[^@\s\x00]+\.[^@\s\x00]+$(?!\n)",
-        max_length=254,
-        description="E-mail address.",
-        extra={"noun": "an e-mail address such as ann@example.com"},
-    ),
-]
+A_SLUG = said("3 to 100 of the characters a-z, 0-9 and -")
+
 PublicId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z2-7]{8}$(?!\n)",
         description="Public id: an 8-character handle.",
-        extra={"noun": "a public id: 8 of the characters a-z and 2-7"},
+        extra={"noun": said("a public id: 8 of the characters a-z and 2-7")},
     ),
 ]
 Role = Literal["user", "organizer", "admin"]
@@ -55,11 +48,6 @@ class User(Struct):
     email: EmailShown
     role: Role
     slug: Annotated[str | None, Meta(description="Organizer path namespace.")]
-
-
-def canonical(email: str) -> str:
-    """An e-mail address in the form in which it is stored and compared."""
-    return email.strip().lower()
 
 
 def new_public_ids(count: int) -> list[str]:

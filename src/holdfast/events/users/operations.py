@@ -10,8 +10,7 @@ from holdfast.kit.pagination import OffsetPage, Page, offset_page
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:
     """List users, oldest first.
 
-    An admin key sees everyone. An organizer key sees itself and the people registered for its events; if such a person
-    is an organizer too, it does not see that, nor the name.
+    An admin key sees everyone. An organizer key sees itself and the people registered for its events.
     """
     offset, limit = command.offset, command.limit + 1
     if caller.tenant_id is None:

@@ -1,0 +1,20 @@
+// Shows how much time is left to pay, where a page says until when. Without scripts the page says only that.
+"use strict";
+
+// Seconds as a clock shows them: 14:05, or 11:59:05.
+function clock(seconds) {
+  const parts = [Math.floor(seconds / 60) % 60, seconds % 60];
+  if (seconds >= 3600) parts.unshift(Math.floor(seconds / 3600));
+  return parts.map((part, place) => String(part).padStart(place ? 2 : 1, "0")).join(":");
+}
+
+// The time that is left to pay, by the clock of the server.
+const skew = new Map();
+setInterval(() => {
+  for (const line of document.querySelectorAll("[data-until]")) {
+    if (!skew.has(line.dataset.now)) skew.set(line.dataset.now, Date.parse(line.dataset.now) - Date.now());
+    const left = Math.max(0, Math.round((Date.parse(line.dataset.until) - Date.now() - skew.get(line.dataset.now)) / 1000));
+    line.querySelector(".left").textContent = clock(left);
+    line.hidden = false;
+  }
+}, 500);

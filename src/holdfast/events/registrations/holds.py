@@ -1,0 +1,154 @@
+"""Seats that are held until they are paid.
+
+A person who registers on the page of a paid event gets a seat that is held: it counts, at the price at which the person
+registered. A payment is opened for it in the same transaction. The time to pay begins when the processor's page is
+ready. When the payment arrives, the seat is the person's. When the payment can never be made any more, the seat goes to
+the next.
+
+What was paid without a seat goes back in full. The database itself makes that refund for whoever loses a paid seat, by
+triggers; here it is made for a payment that comes when the seat is gone.
+"""
+
+import datetime as dt
+from typing import Literal, LiteralString
+
+from msgspec import Struct
+
+from holdfast.events.pricing.changes import reprice
+from holdfast.events.registrations import seating
+from holdfast.events.resources import Tx
+
+CHANNEL: LiteralString = "payments"
+"""The channel on which is announced that the payment processor is to be asked or told something."""
+
+Ending = Literal["payment_expired", "payment_refused"]
+"""Why a held seat was given away: nobody paid in time, or the processor takes no payment for it."""
+
+
+class Paid(Struct):
+    """What the processor says was paid in a session."""
+
+    intent_id: str
+    amount: int
+    currency: str
+
+
+class Page(Struct):
+    """A page of the processor on which a held seat can be paid.
+
+    ends_at    when it ends by itself
+    """
+
+    session_id: str
+    url: str | None
+    ends_at: dt.datetime
+
+
+async def begin(tx: Tx, payment_id: int, page: Page) -> dt.datetime:
+    """Note that the page to pay is ready: if the seat is still held, the person has the whole time to pay from now on.
+
+    Returns until when it may be paid. To begin twice changes nothing.
+    """
+    await _lock(tx, payment_id)
+    return await tx.value(
+        """
+        with held as (
+            select payments.event_id, payments.user_id,
+                   greatest(ends_at, least(%(page_ends_at)s, clock_timestamp() + (ends_at - payments.inserted_at)))
+                   as ends_at
+              from payments
+              join registrations using (event_id, user_id, arrival)
+              join events on events.id = event_id
+             where payments.id = %(id)s and payments.state = 'opening' and status = 'held' and cancelled_at is null),
+        opened as (
+            update payments
+               set state = 'open', session_id = %(session_id)s, url = %(url)s, checkout = null,
+                   ends_at = coalesce((select ends_at from held), ends_at)
+             where id = %(id)s and state = 'opening' returning ends_at),
+        prolonged as (
+            update registrations set held_until = held.ends_at from held
+             where registrations.event_id = held.event_id and registrations.user_id = held.user_id)
+        select coalesce((select ends_at from opened), (select ends_at from payments where id = %(id)s))
+        """,
+        {"id": payment_id, "session_id": page.session_id, "url": page.url, "page_ends_at": page.ends_at},
+    )
+
+
+async def confirm(tx: Tx, payment_id: int, paid: Paid) -> None:
+    """Note that a payment was made, and give the person the seat. If the seat is gone, the money goes back.
+
+    A payment that comes late takes a free seat if nobody waits for one. A payment of another amount or currency than
+    was asked for gets no seat: what was really paid goes back. To confirm twice changes nothing.
+    """
+    event_id = await _lock(tx, payment_id)
+    [(is_news, has_seat)] = await tx.tuples(
+        """
+        with payment as (
+            update payments
+               set state = 'paid', paid_at = clock_timestamp(), intent_id = %(intent_id)s, due_at = null, error = null,
+                   checkout = null, amount = %(amount)s, currency = %(currency)s, fee = least(fee, %(amount)s - 1)
+             where id = %(id)s and state <> 'paid' returning *),
+        seated as (
+            update registrations
+               set status = 'registered', amount_paid = payment.amount, held_until = null, reason = null
+              from payment
+              join events on events.id = payment.event_id
+             where registrations.event_id = payment.event_id and registrations.user_id = payment.user_id
+               and registrations.arrival = payment.arrival
+               and (registrations.amount_due, events.currency) = (payment.amount, payment.currency)
+               and events.cancelled_at is null
+               and (status = 'held'
+                    or status = 'rejected' and reason = 'payment_expired' and events.datetime > now()
+                       and registered_count < capacity and waitlisted_count = 0)
+         returning 1),
+        given_back as (
+            insert into refunds (payment_id, amount, reason)
+            select id, amount, 'no_seat' from payment where not exists (select from seated))
+        select exists (select from payment), exists (select from seated)
+        """,
+        {"id": payment_id, "intent_id": paid.intent_id, "amount": paid.amount, "currency": paid.currency.upper()},
+    )
+    if has_seat:
+        await reprice(tx, [event_id], "registration")
+    elif is_news:
+        await _give_away(tx, payment_id, event_id, "payment_refused")
+
+
+async def release(tx: Tx, payment_id: int, ending: Ending, error: str | None = None) -> None:
+    """Give the held seat to the next: its payment can never be made any more. To release twice changes nothing."""
+    event_id = await _lock(tx, payment_id)
+    ended = await tx.value(
+        """
+        update payments set state = %(state)s::payment_state, due_at = null, error = %(error)s, checkout = null
+         where id = %(id)s and state in ('opening', 'open') returning true
+        """,
+        {"id": payment_id, "state": "ended" if ending == "payment_expired" else "refused", "error": error},
+    )
+    if ended:
+        await _give_away(tx, payment_id, event_id, ending)
+
+
+async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: Ending) -> None:
+    freed = await tx.value(
+        """
+        update registrations
+           set status = 'rejected', held_until = null,
+               reason = case when cancelled_at is null then %(ending)s else 'event_cancelled' end
+          from payments
+          join events on events.id = payments.event_id
+         where payments.id = %(id)s and status = 'held' and registrations.event_id = payments.event_id
+           and registrations.user_id = payments.user_id and registrations.arrival = payments.arrival
+        returning true
+        """,
+        {"id": payment_id, "ending": ending},
+    )
+    if freed:
+        await seating.pass_on(tx, [event_id])
+
+
+async def _lock(tx: Tx, payment_id: int) -> int:
+    """Lock the event of a payment, as everybody does who moves seats, and then the payment. Returns the event's id."""
+    event_id: int = await tx.value("select event_id from payments where id = %(id)s", {"id": payment_id})
+    await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
+    await tx.run("select from payments where id = %(id)s for no key update", {"id": payment_id})
+    return event_id

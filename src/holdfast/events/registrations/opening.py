@@ -1,0 +1,35 @@
+"""Opening a payment for each held seat, in the transaction that holds it."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from holdfast.events.processor.currencies import by_currency
+from holdfast.events.resources import Tx
+
+UNIT: LiteralString = by_currency("unit")
+
+
+async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
+    """Open payments for the held seats of locked events that have none yet."""
+    await tx.run(
+        f"""
+        with opened as (
+            insert into payments (event_id, user_id, arrival, amount, fee, currency, account_id,
+                                  refund_days, ends_at, language)
+            select event_id, user_id, arrival, amount_due, div(amount_due * %(percent)s, 100 * {UNIT}) * {UNIT},
+                   currency, account_id, coalesce(refund_days, 0), held_until, language
+              from registrations
+              join events on events.id = event_id
+              left join payout_accounts using (organizer_id)
+             where event_id = any(%(event_ids)s) and status = 'held'
+               and not exists (select from payments as known
+                                where known.event_id = registrations.event_id
+                                  and known.user_id = registrations.user_id
+                                  and known.arrival = registrations.arrival
+                                  and known.state in ('opening', 'open'))
+             order by received_at, registrations.arrival
+         returning 1)
+        select pg_notify('holdfast', 'payments ') from opened limit 1
+        """,
+        {"event_ids": list(event_ids), "percent": tx.resources.settings.platform_fee_percent},
+    )

@@ -1,0 +1,97 @@
+"""The whole way of an organizer in Chromium, from the link in a mail to the door.
+
+Signs in by the link, creates an event with a photo, sees a registration arrive that somebody makes in another browser,
+exports the list, and lets the person in by the QR code of the mail, while there is no network.
+"""
+
+import asyncio
+import csv
+import io
+from pathlib import Path
+
+from PIL import Image
+from playwright.async_api import expect
+
+from holdfast.events.mails import sending
+from holdfast.events.registrations import settlement
+from holdfast.events.settings import Settings
+from tests.browser.conftest import started
+from tests.browser.registering import Watch, staged
+from tests.browser.test_check_in_camera import film
+from tests.browser.test_console_photos import drop, fill
+from tests.browser.test_registering import at_work, mail
+from tests.events.photos.pictures import picture
+from tests.smtp import Server, mail_server
+
+
+def code(server: Server, email: str) -> Image.Image:
+    """The picture in the mail that somebody has got about a seat."""
+    [pictures] = [
+        [part for part in each.mail.walk() if part.get_content_type() == "image/png"]
+        for each in server.received
+        if each.recipient == email
+    ]
+    return Image.open(io.BytesIO(pictures[0].get_content())).convert("L")
+
+
+async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_checks_in(settings: Settings) -> None:
+    path = settings.data_dir / "camera.y4m"
+    seen = f"--use-file-for-fake-video-capture={path}"
+    with mail_server() as server:
+        async with (
+            staged(settings.model_copy(update=server.settings)) as stage,
+            at_work(settlement.run(stage.service.database), sending.run(stage.service.database)),
+            started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,
+        ):
+            await stage.service.organizer("Ada Events", email="ada@example.com")
+            ada, ann = [await chromium.new_context(locale="en-US", accept_downloads=True) for _ in range(2)]
+            watch = Watch(ada)
+            page = await ada.new_page()
+
+            await page.goto(f"{stage.base_url}/sign-in?return_to=%2Fconsole%2Fevents%2Fnew")
+            await page.get_by_label("E-mail address").fill("ada@example.com")
+            await page.get_by_label("E-mail address").press("Enter")
+            text = await mail(server, "ada@example.com", "Sign in to")
+            [link] = [word for word in text.split() if "/sign-in/" in word]
+            await page.goto(link)
+            await page.get_by_role("button", name="Sign in").click()
+            await page.get_by_role("button", name="They are mine: keep them").click()
+
+            await fill(page)
+            await drop(page, studio=picture())
+            await page.get_by_role("button", name="Create the event").click()
+            await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
+            event = page.url.rstrip("/").rpartition("/")[2]
+            assert await page.locator("main img").count() == 1
+
+            await page.goto(f"{stage.base_url}/console/events/{event}/registrations")
+            await expect(page.get_by_text("Nobody is registered yet.")).to_be_visible()
+            form = await ann.new_page()
+            await form.goto(f"{stage.base_url}/events/{event}/embed")
+            await form.get_by_label("E-mail address").fill("ann@example.com")
+            await form.get_by_label("E-mail address").press("Enter")
+            await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible(timeout=20_000)
+
+            async with page.expect_download() as download:
+                await page.get_by_role("link", name="Export as CSV").click()
+            content = await asyncio.to_thread(Path(await (await download.value).path()).read_bytes)
+            assert content.startswith(b"\xef\xbb\xbf")
+            rows = [*csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))]
+            assert [row[:3] for row in rows[1:]] == [["ann@example.com", "", "Seat"]]
+
+            await mail(server, "ann@example.com", "You have a seat")
+            film(code(server, "ann@example.com"), path)
+            await page.goto(f"{stage.base_url}/console/events/{event}/check-in")
+            await page.locator("#device").fill("Door 1")
+            await expect(page.locator("body[data-kept]")).to_be_attached()
+            await expect(page.locator("#list time")).not_to_be_empty()
+            await ada.set_offline(True)
+            await page.get_by_role("button", name="Scan with the camera").click()
+            await expect(page.locator("#verdict")).to_contain_text("✓ Valid", timeout=20_000)
+            await page.get_by_role("button", name="Stop the camera").click()
+            assert await stage.service.run_sql("select from check_in_scans") == []
+            await ada.set_offline(False)
+            await expect(page.locator("#unsent strong")).to_have_text("0", timeout=20_000)
+
+            assert await stage.service.run_sql("select device, is_entry from check_in_scans") == [("Door 1", True)]
+            assert [each for each in watch.failures if "ERR_INTERNET_DISCONNECTED" not in each] == []

@@ -1,0 +1,140 @@
+"""What somebody does with an account: end all that lets others in, and go to one's own data."""
+
+import pytest
+
+from holdfast.kit import lookups
+from tests.accounts.browser import Browser, token
+from tests.events.console.scene import FOREIGN, PASSWORD, desk
+from tests.events.console.test_keys import KEY, made
+from tests.support import Client, Service
+
+ANN = "ann@example.com"
+
+
+async def grants(service: Service) -> list[tuple[int, str | None]]:
+    return await service.run_sql("select account_id, reason from oauth_grants order by account_id")
+
+
+async def connect(service: Service, *accounts: int) -> None:
+    """Let an app act for accounts."""
+    await service.run_sql(
+        "insert into oauth_clients (id, redirect_uris) values ('client_1', array['https://a.example'])"
+    )
+    await service.run_sql(
+        """
+        insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
+        select id, id, 'client_1', array['read_events'], now() + interval '1 day' from unnest(%(ids)s::bigint[]) as id
+        """,
+        ids=[*accounts],
+    )
+
+
+async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_alone(service: Service) -> None:
+    at = await desk(service)
+    [key] = KEY.findall((await made(at, "Ticket machine")).text)
+    await connect(service, at.ada.id, at.bob.id)
+    thief = Browser(service)
+    await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)
+    bob = Browser(service)
+    await bob.sign_in("bob@example.com")
+    asked = await at.page("/account/secure")
+
+    done = await at.browser.send("/account/secure")
+
+    assert "All your API keys." in asked
+    assert "Everything has ended." in done.text
+    assert "session" not in at.browser.http.cookies
+    assert [await each.is_signed_in() for each in (at.browser, thief, bob)] == [False, False, True]
+    assert [(await each.get("/api/events")).status_code for each in (at.ada, Client(service.http, key), at.bob)] == [
+        401,
+        401,
+        200,
+    ]
+    assert await grants(service) == [(at.ada.id, "disconnected"), (at.bob.id, None)]
+    assert (await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)).status_code == 422
+    assert (await at.browser.sign_in("ada@example.com")).headers["location"] == "/console"
+
+
+async def test_looking_at_the_question_ends_nothing(service: Service) -> None:
+    at = await desk(service)
+
+    await at.page("/account/secure")
+
+    assert await at.browser.is_signed_in()
+    assert (await at.ada.get("/api/events")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/account/secure", "/account/data"])
+async def test_a_form_of_another_site_or_of_somebody_else_is_refused(service: Service, path: str) -> None:
+    at, bob = await desk(service), Browser(service)
+    await bob.sign_in("bob@example.com")
+    shown = token(await bob.get("/account"))
+
+    assert (await at.foreign(path)).status_code == 403
+    assert (await at.browser.http.post(path, data={"token": shown})).status_code == 403
+    assert (await at.browser.http.post(path, headers={"Sec-Fetch-Site": "none"})).status_code == 403
+    assert (await Browser(service).http.post(path, headers=FOREIGN)).headers["location"].startswith("/sign-in?")
+    assert await at.browser.is_signed_in()
+    assert await service.run_sql("select from users where data_link_at is not null") == []
+
+
+async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_end(service: Service) -> None:
+    at = await desk(service)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    for_organizers, for_people = await at.page("/account"), (await ann.get("/account")).text
+
+    assert 'href="/account/secure"' in for_organizers
+    assert '<a href="/console/apps">' in for_organizers
+    assert "/account/secure" not in for_people
+    assert 'href="/account/data"' in for_people
+
+
+async def test_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    led = await ann.send("/account/data")
+    page = await ann.get(led.headers["location"])
+    form = {"token": token(page), "held": page.text.split('name="held" value="')[1].split('"')[0]}
+    file = await ann.http.post(f"{led.headers['location']}/export", data=form)
+
+    assert led.headers["location"].startswith("/people/")
+    assert file.json()["account"]["email"] == ANN
+    assert await service.run_sql("select from mails where kind = 'own_data'") == []
+
+
+async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    await service.run_sql("update sessions set began_at = now() - interval '61 minutes'")
+
+    answers = [await ann.send("/account/data") for _ in range(2)]
+
+    assert [("Look into your mail" in each.text, ANN in each.text) for each in answers] == [(True, True)] * 2
+    assert await service.run_sql("select recipient, arguments ->> 'language' from mails where kind = 'own_data'") == [
+        (ANN, "en")
+    ]
+
+
+async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
+    at = await desk(service)
+
+    shown, sent = await at.browser.get("/account/data"), await at.post("/account/data")
+
+    for each in (shown, sent):
+        assert (each.status_code, "This address belongs to an organizer." in each.text) == (403, True)
+    assert await service.run_sql("select from users where data_link_at is not null") == []
+
+
+async def test_an_account_that_was_erased_a_moment_ago_has_no_data(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+    shown = token(await ann.get("/account/data"))
+    await service.run_sql("update users set email = null, proved_at = null, erased_at = now()")
+
+    assert (await ann.http.post("/account/data", data={"token": shown})).status_code == 404

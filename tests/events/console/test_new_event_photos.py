@@ -1,0 +1,126 @@
+"""The form of a new event takes photos, and keeps them while something else in it is wrong."""
+
+import re
+from html import unescape
+
+import httpx2
+
+from tests.accounts.browser import Browser, token
+from tests.events.console.event_scene import form, rows, signed_in
+from tests.events.console.organizing import said
+from tests.events.console.scene import hidden
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import JPEG, accepted, files, key_of, states
+from tests.support import Service
+
+PAGE = "/console/events/new"
+
+
+async def send(browser: Browser, *contents: bytes, **fields: str) -> httpx2.Response:
+    """Send the form of a new event with some files."""
+    page = await browser.get(PAGE)
+    sent = [("files", (f"{place}.jpg", content, JPEG)) for place, content in enumerate(contents)]
+    data = {"token": token(page), "once": hidden(page, "once"), **form(), **fields}
+    return await browser.http.post(PAGE, data=data, files=sent)
+
+
+def kept(page: httpx2.Response) -> dict[str, str]:
+    """The photos that a form has kept: the names of its fields with their keys."""
+    found: list[tuple[str, str]] = re.findall(
+        r'type="checkbox" name="(photo[0-9]+)" value="([^"]+)" checked', page.text
+    )
+    return {name: unescape(key) for name, key in found}
+
+
+async def keys_shown(service: Service) -> list[list[str]]:
+    return [keys for (keys,) in await service.run_sql("select image_keys from events order by id")]
+
+
+async def test_an_event_is_created_with_its_photos(service: Service) -> None:
+    ada, browser = await signed_in(service)
+
+    done = await send(browser, picture(), picture("image/png"))
+
+    [event] = (await ada.get("/api/events")).json()["data"]
+    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
+    assert [each[-4:] for each in event["image_urls"]] == [".jpg", ".png"]
+    assert (await service.http.get(event["primary_image_url"])).status_code == 200
+
+
+async def test_photos_are_kept_while_a_field_is_wrong(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    wrong = await send(browser, picture(), picture(JPEG, 41), picture(JPEG, 42), capacity="many")
+    keys = kept(wrong)
+    assert (wrong.status_code, [*keys]) == (422, ["photo1", "photo2", "photo3"])
+    assert all(f'src="http://events.test/media/{key}"' in wrong.text for key in keys.values())
+    chosen = {name: key for name, key in keys.items() if name != "photo2"}
+    done = await send(browser, picture(JPEG, 43), **chosen)
+
+    assert done.status_code == 303
+    [shown] = await keys_shown(service)
+    assert shown[:2] == [*chosen.values()]
+    assert len(shown) == 3
+
+
+async def test_a_file_that_is_no_photo_is_told_before_the_event_is_created(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    answer = await send(browser, picture(), b"no picture", title="Pottery")
+
+    assert (answer.status_code, await rows(service)) == (422, [])
+    assert "1.jpg is no JPEG, PNG, WebP or GIF image" in said(answer)
+    assert len(kept(answer)) == len(files(service)) == 1
+    assert 'value="Pottery"' in answer.text
+
+
+async def test_photos_can_be_uploaded_before_the_form_is_complete(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    first = await send(browser, picture(), do="upload", title="", price="cheap")
+    second = await send(browser, picture(JPEG, 41), do="upload", **kept(first))
+
+    assert (first.status_code, second.status_code, await rows(service)) == (200, 200, [])
+    assert 'value="cheap"' in first.text
+    assert ' aria-invalid="true"' not in first.text
+    assert kept(second).items() >= kept(first).items()
+    assert len(kept(second)) == len(await states(service)) == 2
+
+
+async def test_a_photo_of_another_organizer_is_neither_shown_nor_used(service: Service) -> None:
+    _, browser = await signed_in(service)
+    other = await service.organizer("Other Events")
+    theirs = key_of(other.id, "a")
+    await accepted(service, theirs)
+
+    shown = await send(browser, do="upload", photo1=theirs, photo2="photos/1/x.jpg")
+    sent = await send(browser, photo1=theirs)
+
+    assert (shown.status_code, kept(shown)) == (200, {})
+    assert "/media/" not in shown.text
+    assert (sent.status_code, "no uploaded photo has the key" in sent.text) == (422, True)
+    assert await rows(service) == []
+
+
+async def test_a_copy_shows_the_photos_of_the_event_and_new_ones(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    await accepted(service, key_of(ada.id, "a"))
+    event = await ada.create_event(image_keys=[key_of(ada.id, "a")])
+
+    done = await send(browser, picture(), copy=str(event["id"]))
+
+    assert done.status_code == 303
+    _, copied = await keys_shown(service)
+    assert copied[0] == key_of(ada.id, "a")
+    assert len(copied) == 2
+
+
+async def test_more_photos_than_an_event_may_show_create_no_event(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    keys = [key_of(ada.id, letter) for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"]
+    await accepted(service, *keys)
+
+    answer = await send(browser, picture(), **{f"photo{place}": key for place, key in enumerate(keys)})
+
+    assert (answer.status_code, await rows(service)) == (422, [])
+    assert "at most 50" in said(answer)

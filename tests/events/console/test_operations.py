@@ -1,0 +1,110 @@
+"""The operations of the console refuse what belongs to others by themselves, whatever their pages have asked before."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.events.console import copy_event, event_operations, event_payments, mail_paragraphs, payments, queues
+from holdfast.events.console.copy_event import CopyEvent
+from holdfast.events.console.event_operations import EditEvent
+from holdfast.events.events.model import CreateEvent, UpdateEvent
+from holdfast.events.mails.paragraphs import UpdateMailParagraphs
+from holdfast.events.payments.listing import ListPayments
+from holdfast.events.payments.operations import LookAtPayments
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.queues.model import GetQueue
+from holdfast.events.settings import Settings
+from holdfast.kit.caller import person
+from holdfast.kit.command import check
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
+from holdfast.kit.runner import Runner
+from tests.support import Client, Service, running
+
+NOWHERE = 4711
+
+
+def copy(id: int, **fields: Any) -> CopyEvent:
+    """Asks for a copy of an event."""
+    event = {"title": "A copy", "body": "The same again.", "datetime": "2036-07-12T19:30:00Z", "capacity": 3}
+    return CopyEvent(event_id=id, event=check(CreateEvent, {**event, "pricing_mode": "free", "price": 0, **fields}))
+
+
+async def refusal(service: Service, operation: Operation, who: Client, command: Any) -> ProblemType:
+    """What an organizer who is signed in is refused with."""
+    run = Runner((operation,), service.database)[operation]
+    with pytest.raises(Problem) as refused:
+        await run(person(1, who.id), command)
+    return refused.value.type
+
+
+async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exist(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    def edit(id: int) -> EditEvent:
+        return EditEvent(event_id=id, version="", changes=UpdateEvent(event_id=id, title="Taken over"))
+
+    assert await refusal(service, event_operations.EDIT, bob, edit(event["id"])) is FORBIDDEN
+    assert await refusal(service, event_operations.EDIT, bob, edit(NOWHERE)) is NOT_FOUND
+    assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
+
+
+async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    queue = await ada.create_queue()
+
+    for id in (queue["id"], NOWHERE):
+        assert await refusal(service, queues.LOOK, bob, GetQueue(queue_id=id)) is NOT_FOUND
+
+
+async def test_nobody_copies_the_event_of_somebody_else_or_one_that_does_not_exist(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    assert await refusal(service, copy_event.COPY, bob, copy(event["id"])) is FORBIDDEN
+    assert await refusal(service, copy_event.COPY, bob, copy(NOWHERE)) is NOT_FOUND
+    assert await service.run_sql("select id from events") == [(event["id"],)]
+
+
+async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    asked = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
+
+    assert await refusal(service, copy_event.COPY, ada, asked) is VALIDATION_FAILED
+
+
+async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"events_per_organizer": 1})) as service:
+        ada = await service.organizer()
+        event = await ada.create_event()
+
+        assert await refusal(service, copy_event.COPY, ada, copy(event["id"])) is QUOTA_EXCEEDED
+
+
+async def test_nobody_changes_the_paragraphs_of_somebody_else_or_of_no_event(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    def update(id: int) -> UpdateMailParagraphs:
+        return UpdateMailParagraphs(event_id=id, version="", seat="Taken over")
+
+    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(event["id"])) is FORBIDDEN
+    assert await refusal(service, mail_paragraphs.UPDATE, bob, update(NOWHERE)) is NOT_FOUND
+    assert await service.run_sql("select * from mail_paragraphs") == []
+
+
+async def test_nobody_looks_at_the_payments_for_an_event_of_somebody_else(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    def look(id: int) -> LookAtPayments:
+        return LookAtPayments(event_id=id, user_id="1a2b3c4d5e6f7081")
+
+    for operation in (payments.LOOK, payments.WHO):
+        assert await refusal(service, operation, bob, look(event["id"])) is FORBIDDEN
+        assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN
+    assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND

@@ -1,0 +1,223 @@
+"""What forms refuse is said in the language of their readers: every message, and whatever it names.
+
+Each form is sent with many wrong values, in English and in German. The answers must have the same messages in both.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from html import unescape
+
+import httpx2
+
+from holdfast.events.console.event_form import NAMES
+from holdfast.events.console.queue_form import LABELS
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser
+from tests.events.console import event_scene
+from tests.events.console.test_payments import paid
+from tests.events.console.test_payouts import organizer
+from tests.events.pages.visitor import Visitor
+from tests.events.payments.scene import Scene
+from tests.support import Service, running
+
+ENGLISH = re.compile(r"\b(the|is|are|must|not|and|or|of|than|such|has|have|had|with|at|been|may|your|you|for)\b")
+WRONG = ("", "§", "a\x00b", "-1", "0", "7", "9" * 19, "9" * 60, "1.5", "x" * 2_001, "2030-01-31", "9999-01-01T00:00")
+"""Each of them is wrong in some field."""
+
+QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
+
+
+def errors(page: httpx2.Response) -> list[str]:
+    """What a page says is wrong."""
+    found = re.findall(r'<(\w+)[^>]* (?:class="error"|role="alert")[^>]*>(.*?)</\1>', page.text, re.DOTALL)
+    told = (" ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split()) for _, text in found)
+    # Some are empty, and filled by scripts.
+    return [text for text in told if text]
+
+
+class Both:
+    """Sends a form in both languages, and collects what is refused: pairs of the English and the German text."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self.told = set[tuple[str, str]]()
+
+    async def send(self, page: str, action: str = "", **fields: str) -> None:
+        english, german = [await self._errors(page, action or page, fields, code) for code in ("en", "de")]
+        assert len(english) == len(german) > 0, f"{page}: {fields} {english}"
+        self.told |= {*zip(english, german, strict=True)}
+
+    async def _errors(self, page: str, action: str, fields: Mapping[str, str], code: str) -> list[str]:
+        language = {"Accept-Language": code}
+        shown = await self._http.get(page, headers=language)
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown.text))
+        answer = await self._http.post(action, data={**hidden, **fields}, headers=language)
+        assert answer.status_code in {409, 422}, f"{fields}: {answer.status_code}"
+        return errors(answer)
+
+    def check(self, *expected: str) -> None:
+        """Every message is German, and these are among them."""
+        for english, german in self.told:
+            assert english != german
+            assert not ENGLISH.search(german), german
+        missing = {*expected} - {german for _, german in self.told}
+        assert not missing, f"{missing} not in {sorted(german for _, german in self.told)}"
+
+
+def wrong(names: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Forms with the same wrong value in each field."""
+    return (dict.fromkeys(names, value) for value in WRONG)
+
+
+async def test_the_forms_of_an_event(service: Service) -> None:
+    ada, browser = await event_scene.signed_in(service)
+    event = await ada.create_event(capacity=3)
+    for number in range(2):
+        await ada.register(event["id"], email=f"p{number}@example.com")
+    await service.settle()
+    both = Both(browser.http)
+    pages = "/console/events/new", f"/console/events/{event['id']}/edit"
+
+    for page in pages:
+        for fields in wrong(NAMES):
+            await both.send(page, **event_scene.form(**fields))
+        for bad in (
+            {"timezone": "Mars/Olympus"},
+            {"datetime": "2036-03-30T02:30"},
+            {"body": "x" * 100_001},
+            {"latitude": "91"},
+            {"capacity": ""},
+        ):
+            await both.send(page, **event_scene.form(**bad))
+    for bad in (
+        {"currency": "XXX"},
+        {"pricing_mode": "free", "price": "1"},
+        {"pricing_mode": "fixed", "price": "0"},
+        {"pricing_mode": "dynamic", "price": "5", "min_price": "", "max_price": ""},
+        {"pricing_mode": "dynamic", "price": "5", "min_price": "6", "max_price": "4"},
+    ):
+        await both.send(pages[0], **event_scene.form(**bad))
+    await both.send(pages[1], **event_scene.form(capacity="1"))
+
+    both.check(
+        "muss ausgefüllt werden",
+        'muss eine ganze Zahl sein, nicht "§"',
+        "darf höchstens 300 Zeichen haben, nicht 2001",
+        "darf keine NUL-Zeichen enthalten",
+        "muss zwischen dem niedrigsten und dem höchsten Preis liegen",
+        "muss mindestens die Zahl der vergebenen Plätze sein, 2",
+        "muss der IANA-Name einer Zeitzone sein, zum Beispiel Europe/Berlin",
+        "ist keine Währung, die der Zahlungsdienst unterstützt",
+        'muss "dynamic", "fixed" oder "free" sein, nicht "§"',
+    )
+
+
+async def test_the_forms_of_a_queue(service: Service) -> None:
+    ada, browser = await event_scene.signed_in(service)
+    queue = await ada.create_queue()
+    both = Both(browser.http)
+
+    for page in ("/console/queues/new", f"/console/queues/{queue['id']}/edit"):
+        for fields in wrong(LABELS):
+            await both.send(page, **fields)
+        ends = {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"}
+        await both.send(page, **{**QUEUE, **ends})
+        await both.send(page, **{**QUEUE, "description": "x" * 10_001})
+
+    both.check(
+        "muss ausgefüllt werden",
+        "muss später sein als „Niemand wird eingelassen vor (UTC)“",
+        "muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und Passwort",
+        "muss eine Zeit wie 2030-01-31T18:00:00Z sein",
+        "darf höchstens 43200 sein, nicht 9999999999999999999",
+    )
+
+
+async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Service) -> None:
+    ada, browser = await event_scene.signed_in(service)
+    event = await ada.create_event(capacity=1)
+    both = Both(browser.http)
+
+    for name in ("", "x" * 101, "a\x00b"):
+        await both.send("/console/keys", "/console/keys/new", name=name)
+    page = f"/console/events/{event['id']}/photos"
+    for url in ("", "x" * 2_001, "§", "ftp://a.test/", "http://a@a.test/", "http://a.test:99/", "http://127.0.0.1/"):
+        await both.send(page, do="add", url=url)
+    await both.send(page, do="first", key="photos/1/none.jpg")
+    await both.send(f"/console/events/{event['id']}/add-registration", email="§")
+
+    both.check(
+        "darf höchstens 100 Zeichen haben, nicht 101",
+        "nennt einen Rechner, der keine öffentliche Adresse hat",
+        "muss mit http:// oder https:// und einem Rechnernamen beginnen",
+    )
+
+
+async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+    ada, browser = await organizer(shop.service)
+    await ada.post("/api/stripe/onboarding_link")
+    both = Both(browser.http)
+
+    for days in {*WRONG, "3651"} - {"0", "7"}:
+        await both.send("/console/payouts", "/console/payouts/rule", refund_days=days)
+
+    both.check('muss eine ganze Zahl sein, nicht "§"', "darf höchstens 3650 sein, nicht 3651")
+
+
+async def test_the_form_that_gives_money_back(shop: Scene) -> None:
+    browser, _, page = await paid(shop)
+    both = Both(browser.http)
+
+    for amount in {*WRONG, "12.01"} - {"7", "1.5"}:
+        await both.send(page, **{"amount-1": amount})
+
+    both.check(
+        "muss ein Betrag wie 12.50 sein", "muss mehr als 0 sein und höchstens das, was von der Zahlung übrig ist: 12 €"
+    )
+    assert shop.moved("refund") == 0
+
+
+async def test_the_form_that_makes_an_organizer(service: Service) -> None:
+    await service.organizer(slug="taken")
+    ann = Browser(service)
+    await ann.sign_in("ann@example.com")
+    both = Both(ann.http)
+
+    for fields in wrong(("name", "slug")):
+        await both.send("/console/start", **{**fields, "slug": f"{fields['slug']}_"})
+    for slug in ("taken", "admin", "Ann"):
+        await both.send("/console/start", name="Ann Events", slug=slug)
+
+    both.check("ist schon vergeben", "ist reserviert", "muss 3 bis 100 der Zeichen a-z, 0-9 und - sein")
+
+
+async def test_the_forms_of_those_who_are_not_signed_in(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    form = Both(Visitor(service).http)
+    sign_in = Both(Browser(service).http)
+
+    for fields in ({"email": ""}, {"email": "§"}, {"name": "x" * 101}, {"name": "see https://a.test/"}):
+        await form.send(f"/events/{event['id']}/embed", **{"email": "ann@example.com", **fields})
+    for fields in ({"email": "§"}, {"email": "ann@example.com", "password": "wrong"}, {"token": "old"}):
+        await sign_in.send("/sign-in", **fields)
+
+    form.check()
+    sign_in.check()
+
+
+async def test_as_many_as_there_may_be(settings: Settings) -> None:
+    most = {"events_per_organizer": 1, "keys_per_organizer": 1, "queues_per_organizer": 1}
+    async with running(settings.model_copy(update=most)) as service:
+        ada, browser = await event_scene.signed_in(service)
+        await ada.create_event()
+        await ada.create_queue()
+        both = Both(browser.http)
+
+        await both.send("/console/events/new", **event_scene.form())
+        await both.send("/console/keys", "/console/keys/new", name="Till")
+        await both.send("/console/queues/new", **QUEUE)
+
+        both.check(
+            "Die Grenze für einen Veranstalter ist erreicht: 1 Veranstaltungen, die weder abgesagt noch vorbei sind."
+        )

@@ -1,0 +1,87 @@
+"""What lets somebody act for an account can be ended wholly, and what begins at that moment ends too."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.events.organizers.accounts import end_access
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser
+from tests.accounts.oauth.scene import Scene, error, furnished
+from tests.accounts.races import ending
+from tests.events.console.scene import hidden
+
+ADA = "ada@example.com"
+EVERY_SCOPE = "read_events write_events manage_keys"
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncIterator[Scene]:
+    async with furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+        yield scene
+
+
+async def keys(scene: Scene) -> list[tuple[str]]:
+    """The names of the keys that work."""
+    return await scene.service.run_sql("select name from api_keys where active order by id")
+
+
+async def test_who_says_that_what_was_there_is_not_theirs_ends_connected_apps_too(scene: Scene) -> None:
+    tokens = await scene.connected()
+    ben, browser = await scene.somebody()
+    kept = (await browser.allow(scene.app.query()))["code"]
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
+    ada = Browser(scene.service)
+    await ada.sign_in(ADA)
+    assert await scene.works(tokens)
+
+    await ada.send("/console/before", whose="other")
+
+    assert not await scene.works(tokens)
+    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert (await scene.app.redeem(kept)).status_code == 200
+    assert (await ben.get("/api/events")).status_code == 200
+
+
+async def test_who_says_that_it_is_theirs_keeps_them(scene: Scene) -> None:
+    tokens = await scene.connected()
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
+    ada = Browser(scene.service)
+    await ada.sign_in(ADA)
+
+    await ada.send("/console/before", whose="mine")
+
+    assert await scene.works(tokens)
+
+
+async def test_somebody_who_is_being_signed_out_makes_no_key_that_lasts(scene: Scene) -> None:
+    thief = Browser(scene.service)
+    await thief.sign_in(ADA)
+    shown = await thief.get("/console/keys")
+    form = {"token": hidden(shown, "token"), "once": hidden(shown, "once"), "name": "A way back in"}
+
+    async with ending(scene.service) as this:
+        await end_access(this.tx, scene.ada.id)
+        making = await this.meanwhile(thief.http.post("/console/keys/new", data=form))
+
+    assert (await making).status_code == 403
+    assert await keys(scene) == []
+
+
+async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: Scene) -> None:
+    agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
+
+    async with ending(scene.service) as this:
+        await end_access(this.tx, scene.ada.id)
+        making = await this.meanwhile(agent.call("create_api_key", name="A way back in"))
+
+    assert "The app is disconnected." in (await making)["content"][0]["text"]
+    assert await keys(scene) == []
+
+
+async def test_an_app_that_goes_on_makes_keys(scene: Scene) -> None:
+    agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
+
+    await agent.call("create_api_key", name="Ticket machine")
+
+    assert await keys(scene) == [("First key",), ("Ticket machine",)]
