@@ -1,0 +1,275 @@
+"""Webhooks: signed messages, sent to those who subscribed again and again with growing pauses until they are taken."""
+
+import asyncio
+import base64
+import contextlib
+import hmac
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import httpx2
+
+from holdfast.inventory.shopify.double.model import Subscription, moment
+from holdfast.inventory.shopify.double.schema import VERSION
+from holdfast.inventory.shopify.double.world import Message, World, matching
+
+AT_ONCE = 16
+CONNECT_SECONDS, ANSWER_SECONDS = 1, 5
+PAUSES = (10, 30, 90, 300, 900, 1800, 3600, 7200)
+"""Seconds after each attempt that failed until the next; after the last, four hours later, the subscription ends."""
+
+KEPT = 200
+"""How many deliveries that are over are kept, to be looked at."""
+
+COMPLIANCE = ("customers/data_request", "customers/redact", "shop/redact")
+"""Topics that every app is told of, without a subscription."""
+
+_TABLES = """
+create table if not exists deliveries (
+    id integer primary key autoincrement,
+    shop text not null,
+    topic text not null,
+    subscription integer,
+    name text,
+    url text not null,
+    webhook text not null,
+    event text not null,
+    at real not null,
+    body blob not null,
+    due real not null,
+    attempts integer not null default 0,
+    waits integer not null default 1,
+    answer text not null default ''
+);
+create index if not exists deliveries_waiting on deliveries (due) where waits = 1;
+"""
+
+
+class Delivery(NamedTuple):
+    """A message on its way to somebody.
+
+    answer    what came back last: a status, or why there was none
+    """
+
+    id: int
+    shop: str
+    topic: str
+    subscription: int | None
+    name: str | None
+    url: str
+    webhook: str
+    event: str
+    at: float
+    body: bytes
+    due: float
+    attempts: int
+    waits: int
+    answer: str
+
+
+def once(_: Message) -> Sequence[float]:
+    """Every message is sent once, at once."""
+    return (0.0,)
+
+
+class Chaos:
+    """A fate of messages that is at random, and the same for the same seed.
+
+    lost      how many of a hundred are not sent at all
+    doubled   how many of a hundred are sent twice
+    late      how many seconds they wait at most
+    """
+
+    def __init__(self, seed: int = 0, *, lost: float = 0, doubled: float = 0, late: float = 0) -> None:
+        self._random = Random(seed)  # noqa: S311 - nothing is kept secret by it
+        self._lost = lost
+        self._doubled = doubled
+        self._late = late
+
+    def __call__(self, _: Message) -> Sequence[float]:
+        if self._random.random() * 100 < self._lost:
+            return ()
+        copies = 2 if self._random.random() * 100 < self._doubled else 1
+        return [self._random.random() * self._late for _ in range(copies)]
+
+
+class Webhooks:
+    """Sends messages. What follows is for tests.
+
+    fate           after how many seconds a message is sent; several numbers send it several times, none loses it
+    hold           nothing is sent as long as this is true
+    newest_first   whether messages that wait are sent in the opposite order, one after the other
+    haste          what pauses between attempts are divided by
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._db = world.store.db
+        self._db.executescript(_TABLES)
+        self.fate: Callable[[Message], Sequence[float]] = once
+        self.newest_first = False
+        self.haste = 1.0
+        self._held = False
+        self._changed = asyncio.Event()
+        self._sending: set[int] = set()
+        world.on_message.append(self._plan)
+        world.clock.on_move.append(self.wake)
+
+    @property
+    def hold(self) -> bool:
+        return self._held
+
+    @hold.setter
+    def hold(self, held: bool) -> None:
+        self._held = held
+        self.wake()
+
+    def wake(self) -> None:
+        """Look again at what is to be sent."""
+        self._changed.set()
+
+    def waiting(self) -> int:
+        """How many deliveries are not taken yet."""
+        (count,) = self._db.execute("select count(*) from deliveries where waits = 1").fetchone()
+        return count
+
+    def on_their_way(self) -> int:
+        """How many deliveries were sent and are not answered yet."""
+        return len(self._sending)
+
+    def newest(self, shop: str, most: int = 50) -> list[Delivery]:
+        """The deliveries of a shop, newest first."""
+        rows = self._db.execute("select * from deliveries where shop = ? order by id desc limit ?", (shop, most))
+        return [Delivery(*row) for row in rows]
+
+    def send_again(self, shop: str, webhook: str) -> None:
+        """Send a message once more, as if its answer had been lost."""
+        values = (self._world.now(), shop, webhook)
+        self._db.execute("update deliveries set waits = 1, due = ? where shop = ? and webhook = ?", values)
+        self.wake()
+
+    def comply(self, shop: str, topic: str, payload: dict[str, Any]) -> None:
+        """Send one of the messages that every app gets, whether it is installed or not."""
+        with self._world.happening():
+            self._world.tell(shop, topic, payload)
+
+    async def run(self) -> None:
+        """Send what is to be sent, until it is cancelled."""
+        timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        async with (
+            httpx2.AsyncClient(timeout=timeout, trust_env=False, transport=self._world.transport) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            while True:
+                self._changed.clear()
+                for delivery in self._due():
+                    self._sending.add(delivery.id)
+                    group.create_task(self._send(client, delivery))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause()):
+                        await self._changed.wait()
+
+    def _plan(self, message: Message) -> None:
+        wanted: list[Subscription | None] = [None] if message.topic in COMPLIANCE else []
+        topic = message.topic.upper().replace("/", "_")
+        wanted += self._world.store.some(
+            Subscription, message.shop, matching(("json_extract(body, '$.topic') = ?", topic))
+        )
+        if not wanted:
+            return
+        whole = json.dumps(message.payload).encode()
+        for each in wanted:
+            body = whole
+            if each and each.include_fields:
+                kept = {name: value for name, value in message.payload.items() if name in each.include_fields}
+                body = json.dumps(kept).encode()
+            url = each.uri if each else f"{self._world.app.address}/webhooks/shopify"
+            webhook = str(uuid.uuid4())
+            for seconds in self.fate(message):
+                self._db.execute(
+                    "insert into deliveries (shop, topic, subscription, name, url, webhook, event, at, body, due)"
+                    " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        *(message.shop, message.topic, each and each.id, each and each.name, url, webhook),
+                        *(message.event, message.at, body, message.at + seconds),
+                    ),
+                )
+        self.wake()
+
+    def _due(self) -> list[Delivery]:
+        """The deliveries to begin with now."""
+        room = (1 if self.newest_first else AT_ONCE) - len(self._sending)
+        if self._held or room < 1:
+            return []
+        order = "id desc" if self.newest_first else "due, id"
+        rows = self._db.execute(
+            f"select * from deliveries where waits = 1 and due <= ? order by {order} limit ?",
+            (self._world.now(), room + len(self._sending)),
+        )
+        return [each for each in map(Delivery._make, rows) if each.id not in self._sending][:room]
+
+    def _pause(self) -> float | None:
+        """Seconds until something is due; None if only a change can bring something."""
+        full = len(self._sending) >= (1 if self.newest_first else AT_ONCE)
+        rows = self._db.execute("select id, due from deliveries where waits = 1 order by due limit ?", (AT_ONCE + 1,))
+        next = [due for id, due in rows if id not in self._sending]
+        if self._held or full or not next:
+            return None
+        return max(0.0, next[0] - self._world.now())
+
+    async def _send(self, client: httpx2.AsyncClient, delivery: Delivery) -> None:
+        try:
+            answer = await self._answer(client, delivery)
+        finally:
+            self._sending.discard(delivery.id)
+            self.wake()
+        taken = answer[:1] == "2"
+        over = taken or delivery.attempts >= len(PAUSES)
+        due = self._world.now() + (0 if over else PAUSES[delivery.attempts] / self.haste)
+        self._db.execute(
+            "update deliveries set waits = ?, due = ?, attempts = attempts + 1, answer = ? where id = ?",
+            (not over, due, answer, delivery.id),
+        )
+        if over:
+            self._db.execute(
+                "delete from deliveries where waits = 0 and shop = ? and id <= (select id from deliveries"
+                " where waits = 0 and shop = ? order by id desc limit 1 offset ?)",
+                (delivery.shop, delivery.shop, KEPT),
+            )
+        if over and not taken:
+            self._give_up(delivery)
+
+    def _give_up(self, delivery: Delivery) -> None:
+        """End a subscription whose messages nobody takes."""
+        found = self._world.store.find(Subscription, delivery.shop, delivery.subscription)
+        if found:
+            self._world.store.remove(delivery.shop, found)
+
+    async def _answer(self, client: httpx2.AsyncClient, delivery: Delivery) -> str:
+        app = self._world.app
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "Shopify-Captain-Hook",
+            "X-Shopify-API-Version": VERSION,
+            "X-Shopify-Event-Id": delivery.event,
+            "X-Shopify-Hmac-Sha256": signature(delivery.body, app.webhook_secret or app.client_secret),
+            "X-Shopify-Shop-Domain": delivery.shop,
+            "X-Shopify-Topic": delivery.topic,
+            "X-Shopify-Triggered-At": moment(delivery.at),
+            "X-Shopify-Webhook-Id": delivery.webhook,
+        }
+        if delivery.name:
+            headers["X-Shopify-Name"] = delivery.name
+        try:
+            answer = await client.post(delivery.url, content=delivery.body, headers=headers)
+        except httpx2.HTTPError as error:
+            return type(error).__name__
+        return str(answer.status_code)
+
+
+def signature(body: bytes, secret: str) -> str:
+    """The header that proves who sent a webhook."""
+    return base64.b64encode(hmac.digest(secret.encode(), body, "sha256")).decode()

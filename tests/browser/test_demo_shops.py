@@ -1,0 +1,64 @@
+"""Demo shops in Chromium: somebody installs the app, sells, and counts by hand, and everybody can read each page."""
+
+import contextlib
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+from playwright.async_api import Browser, expect
+
+from holdfast.inventory.shopify.double.whole import Double
+from holdfast.inventory.shopify.double.world import App
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.inventory.platform_double.stage import CLIENT, DOMAIN, SCOPES, SECRET
+from tests.serving import listener, serving
+
+
+@looks
+async def test_somebody_installs_the_app_and_sells_a_pack(
+    chromium: Browser, scheme: Any, width: int, language: str
+) -> None:
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    # Nobody needs the app itself here: people come back to the list of shops.
+    double = Double(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
+    double.begin(DOMAIN)
+    asked = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
+    with contextlib.closing(double):
+        async with serving(double.app, here):
+            context = await looking(chromium, scheme, width, language)
+            page = await context.new_page()
+            faults: list[str] = []
+            page.on("pageerror", lambda error: faults.append(str(error)))
+            page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+
+            await page.goto(f"{address}/{DOMAIN}/admin/oauth/authorize?{urlencode(asked)}")
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            await page.get_by_role("button", name="Install").click()
+            await expect(page.get_by_text("has the app")).to_be_visible()
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+
+            await page.get_by_role("link", name=DOMAIN).click()
+            await page.get_by_role("button", name="Sell one 6-pack").click()
+            await expect(page.get_by_text("7 available")).to_be_visible()
+            await page.get_by_role("link", name=re.compile("Count by hand.*Single")).click()
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            await page.get_by_label("Counted by hand").fill("12")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("12 available")).to_be_visible()
+            await page.get_by_role("button", name=re.compile("Cancel.*#1001")).click()
+            await expect(page.get_by_text("cancelled")).to_be_visible()
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+
+            await page.get_by_role("link", name="Fill a cart").click()
+            await page.get_by_label(re.compile("Single")).fill("13")
+            await page.get_by_role("button", name="Pay").click()
+            await expect(page.get_by_role("alert")).to_be_visible()
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            assert faults == []
+            await context.close()
