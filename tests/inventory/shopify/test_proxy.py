@@ -171,6 +171,15 @@ def test_raw_bytes_beyond_ascii_are_refused() -> None:
     assert not is_believed(query(parameters()).replace(b"shop=", b"shop=%ff"))
 
 
+def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
+    """It fails instead of refusing: behind it, a stranger gets the error page of the service."""
+    request = f"{urlencode(parameters(time.time()))}&signature={quote('é' * 64)}".encode()
+
+    with pytest.raises(TypeError):
+        oracle_believes(request)
+    assert not is_believed(request, now=time.time())
+
+
 def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> None:
     timestamp = str(int(time.time()))
     hidden = f"1shop=victim.myshopify.comtimestamp={timestamp}z="

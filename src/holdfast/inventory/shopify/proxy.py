@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode
 
 from holdfast.inventory.problems import INVALID_SIGNATURE
-from holdfast.inventory.shops.model import DOMAIN
+from holdfast.inventory.shopify.domains import DOMAIN
 
 WINDOW = 90
 """Seconds by which a signature may be old, or early."""

@@ -7,9 +7,6 @@ from msgspec import Struct
 SCOPES = ("read_inventory", "write_inventory", "read_pools", "write_pools")
 """What a key may be allowed: quantities (inventory) and configuration (pools)."""
 
-DOMAIN = r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com"
-"""The whole of a shop's domain, as a regular expression."""
-
 
 class Shop(Struct, frozen=True):
     """A shop with its shared inventory."""

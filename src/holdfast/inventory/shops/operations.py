@@ -1,11 +1,11 @@
 """Operations on shops and their keys, for the command line."""
 
-import re
 from collections.abc import Sequence
 
 from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
-from holdfast.inventory.shops.model import DOMAIN, SCOPES, Shop
+from holdfast.inventory.shops.model import SCOPES, Shop, ShopKey
 from holdfast.kit import keys
 from holdfast.kit.problems import NOT_FOUND, invalid
 
@@ -14,11 +14,22 @@ find_callers = sql.find_callers
 
 async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
     """A new shop with its first key. Raises `validation_failed` for a domain that is not one, or is taken."""
-    if not re.fullmatch(DOMAIN, domain):
+    if not is_domain(domain):
         raise invalid({"domain": ["must look like my-shop.myshopify.com, in lower case"]})
     shop = await sql.insert_shop(tx, domain)
     if shop is None:
         raise invalid({"domain": ["this shop exists already"]})
+    return shop, await _mint(tx, shop.id, SCOPES)
+
+
+async def find_or_add(tx: Tx, domain: str) -> tuple[Shop, str | None]:
+    """The shop with a domain, new if need be, and its key if that was made just now: it had no valid one."""
+    if shop := await sql.insert_shop(tx, domain):
+        return shop, await _mint(tx, shop.id, SCOPES)
+    shop = await find(tx, domain)
+    await sql.lock_shop(tx, shop.id)
+    if await sql.lock_key(tx, shop.id):
+        return shop, None
     return shop, await _mint(tx, shop.id, SCOPES)
 
 
@@ -48,14 +59,20 @@ async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = No
     """
     if unknown := set(scopes or ()) - set(SCOPES):
         raise invalid({"scopes": [f"unknown: {', '.join(sorted(unknown))}"]})
+    old = await end_key(tx, shop_id)
+    if scopes is None:
+        scopes = old.scopes if old else SCOPES
+    return await _mint(tx, shop_id, scopes)
+
+
+async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
+    """Make the key of a shop invalid, with all that is derived from it, at once and everywhere. Returns the key."""
     await sql.lock_shop(tx, shop_id)
     old = await sql.lock_key(tx, shop_id)
     if old:
         for hashed in await sql.deactivate_key(tx, old.id):
             await tx.notify(keys.CHANNEL, hashed.hex())
-    if scopes is None:
-        scopes = old.scopes if old else SCOPES
-    return await _mint(tx, shop_id, scopes)
+    return old
 
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:

@@ -1,0 +1,107 @@
+"""The address that the platform sends webhooks to: `POST /webhooks/shopify`.
+
+A delivery is answered with 200 after it was stored, and then handled. It is also answered so when there is nothing to
+store: it came before, its shop does not have the app any more, or nobody here needs its topic.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Collection
+
+import msgspec
+import structlog
+from starlette.routing import BaseRoute, Route
+
+from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
+from holdfast.inventory.resources import Database
+from holdfast.inventory.shopify import webhook_signature
+from holdfast.inventory.shopify.domains import is_domain
+from holdfast.inventory.webhooks.fields import kept
+from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
+from holdfast.inventory.webhooks.model import Received
+from holdfast.kit.caller import Caller
+from holdfast.kit.handler import MAX_BODY, Access, Handler, Headers, Reply, Request, envelope, read_body
+from holdfast.kit.limits import Limits, Slots, address
+from holdfast.kit.problems import BAD_REQUEST
+
+PATH = "/webhooks/shopify"
+
+LARGEST = 8 * 1_048_576
+"""The most bytes of a body. Those of products with thousands of variants have more than five million."""
+
+LARGE_AT_ONCE, LARGE_OF_ONE = 16, 2
+"""The most bodies above the usual size that are read at the same time, in all and from one address: anybody may send
+them.
+"""
+
+PATIENCE = 4.0
+"""The most seconds that a large body waits for others. The platform waits for five."""
+
+COMPLIANCE = frozenset({"customers/data_request", "customers/redact"})
+"""Topics that every app must answer. There is nothing to do for them: nothing of customers is stored."""
+
+ID = re.compile(r"[\x21-\x7e]{1,100}")
+
+log = structlog.get_logger()
+
+
+def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[BaseRoute]:
+    """The route for webhooks. `topics`: those that are handled."""
+    inbox = Inbox(database)
+    secrets = database.resources.client_secrets
+    large, of_one = Slots(LARGE_AT_ONCE, PATIENCE), Slots(LARGE_OF_ONE, PATIENCE)
+
+    async def receive(_: Caller, request: Request) -> Reply:
+        length = request.headers.get(b"content-length", b"")
+        if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= LARGEST:
+            async with of_one.of(address(request.scope)), large.of("everybody"):
+                body = await read_body(request.headers, request.receive, most=LARGEST)
+        else:
+            body = await read_body(request.headers, request.receive)
+        if not webhook_signature.is_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):
+            raise INVALID_SIGNATURE(hint="Sign the body, as it is sent, with the client secret of the app.")
+        topic = _text(request.headers, b"x-shopify-topic")
+        if topic in topics:
+            await inbox.take(_received(request.headers, topic, body))
+        else:
+            WEBHOOKS.labels(topic if topic in COMPLIANCE else "others", "not needed").inc()
+        return Reply(200)
+
+    handler = Handler(Access("receive_webhook"), limits, receive, envelope(error_body), methods=("POST",))
+    return [Route(PATH, handler, methods=["POST"])]
+
+
+def _received(headers: Headers, topic: str, body: bytes) -> Received:
+    """What is stored of a delivery. Raises `bad_request`."""
+    domain, webhook_id = _text(headers, b"x-shopify-shop-domain"), _text(headers, b"x-shopify-webhook-id")
+    if not is_domain(domain) or not ID.fullmatch(webhook_id):
+        raise BAD_REQUEST("X-Shopify-Shop-Domain or X-Shopify-Webhook-Id is missing or malformed.")
+    try:
+        payload = kept(topic, body)
+    except msgspec.DecodeError as error:
+        # Not stored, as it may say something of customers. The platform sends it again for four hours.
+        log.error("a webhook cannot be read", topic=topic, webhook_id=webhook_id, error=str(error))
+        WEBHOOKS.labels(topic, "unreadable").inc()
+        raise BAD_REQUEST(f"The body is not one of the topic {topic}.") from error
+    event_id = _text(headers, b"x-shopify-event-id")
+    return Received(
+        domain,
+        topic,
+        webhook_id,
+        event_id if ID.fullmatch(event_id) else None,
+        _moment(_text(headers, b"x-shopify-triggered-at")),
+        payload,
+    )
+
+
+def _text(headers: Headers, name: bytes) -> str:
+    return headers.get(name, b"").decode("latin-1")
+
+
+def _moment(text: str) -> dt.datetime | None:
+    """A moment with its zone; None for a text that is none."""
+    try:
+        moment = msgspec.convert(text, dt.datetime)
+    except msgspec.ValidationError:
+        return None
+    return moment if moment.tzinfo else None

@@ -1,0 +1,63 @@
+"""A merchant connects a shop in Chromium, and everybody can read each page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from holdfast.inventory.product import INVENTORY
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.databases import scratch_database, template_database
+from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.support import unlimited
+from tests.serving import listener, running_already, serving
+
+CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
+NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht verbunden"}
+
+
+@pytest.fixture(scope="module")
+def template(template_url: str) -> Iterator[str]:
+    with template_database(template_url, "inventory_browser", INVENTORY) as url:
+        yield url
+
+
+@looks
+async def test_a_shop_is_connected_from_the_link_to_its_key(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    here = listener()
+    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with scratch_database(template, "connecting") as url:
+        async with (
+            beside_the_platform(unlimited(url, tmp_path), base_url) as scene,
+            serving(running_already(scene.inventory.app), here),
+        ):
+            context = await looking(chromium, scheme, width, language)
+            page = await context.new_page()
+            faults: list[str] = []
+            page.on("pageerror", lambda error: faults.append(str(error)))
+            page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+
+            await page.goto(f"{base_url}/auth?shop={DOMAIN}")
+            await page.get_by_role("button", name="Install").click()
+            await expect(page.locator("h1")).to_have_text(CONNECTED[language])
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            key = await page.locator("#key").inner_text()
+            shop = await scene.shop(key)
+            assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+
+            await page.reload()
+            await expect(page.locator("h1")).to_have_text(NOT_CONNECTED[language])
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            await page.locator("a.button").click()  # the shop has agreed already, so this leads to the end at once
+            await expect(page.locator("h1")).to_have_text(CONNECTED[language])
+            assert key not in await page.content()
+            await page.locator("a.button").click()
+            await expect(page.locator("h1")).to_have_text(DOMAIN)
+            assert faults == []
+            await context.close()

@@ -1,0 +1,248 @@
+"""The tokens of a shop: refreshed in time, by one at a time, and given up when the platform does not accept them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from msgspec import Struct
+
+from holdfast.inventory.installs.access import Access, access, ask
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.resources import Resources
+from holdfast.inventory.shopify.admin import Query
+from holdfast.inventory.shopify.platform import Refused, Unreachable
+from holdfast.inventory.shopify.token_endpoint import Granted, TokenEndpoint
+from holdfast.kit import steps
+from holdfast.kit.problems import Problem
+from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
+
+
+class Named(Struct):
+    name: str
+
+
+class ShopData(Struct):
+    shop: Named
+
+
+NAME = Query("shop_name", "query { shop { name } }", ShopData, cost=1)
+
+
+class Endpoint(TokenEndpoint):
+    """The token endpoint of the platform, and what refreshes were asked of it. The way to it fails as it is told."""
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__(resources.platform, CLIENT, SECRET)
+        self.asked: list[str] = []
+        self.faults: list[Exception] = []
+        self.loses = False
+        self.token: str | None = None
+
+    async def refreshed(self, shop: str, refresh_token: str) -> Granted:
+        self.asked.append(refresh_token)
+        if self.faults:
+            raise self.faults.pop(0)
+        granted = await super().refreshed(shop, refresh_token)
+        if self.loses:
+            self.loses = False
+            raise Unreachable("The answer was lost.")
+        if self.token:
+            granted.access_token, self.token = self.token, None
+        return granted
+
+
+@pytest.fixture
+async def endpoint(scene: Scene) -> Endpoint:
+    await scene.install()
+    database = scene.inventory.database
+    endpoint = Endpoint(database.resources)
+    database.resources = replace(database.resources, token_endpoint=endpoint)
+    return endpoint
+
+
+async def ends_in(scene: Scene, seconds: float) -> None:
+    """Let the access token of the shop end in so many seconds, and nobody have the lease."""
+    await scene.inventory.sql(
+        f"update platform_tokens set expires_at = now() + {seconds} * interval '1 second', leased_until = null"
+    )
+
+
+async def get(scene: Scene) -> Access:
+    return await access(scene.steps, (await scene.shop()).id)
+
+
+async def together(scene: Scene, times: int) -> Sequence[Access]:
+    return await asyncio.gather(*(get(scene) for _ in range(times)))
+
+
+async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 70)
+    before = await get(scene)
+    await ends_in(scene, 59)
+    after = await get(scene)
+
+    assert (before.generation, after.generation, len(endpoint.asked)) == (1, 2, 1)
+    assert after.token != before.token
+    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+
+
+async def test_many_who_need_a_fresh_token_make_one_call_for_it(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 0)
+
+    found = await together(scene, 20)
+
+    assert {each.generation for each in found} == {2}
+    assert len(endpoint.asked) == 1
+
+
+async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 0)
+    shop = await scene.shop()
+    other = INVENTORY.database(scene.inventory.settings)
+    other.resources = replace(other.resources, token_endpoint=endpoint)
+    async with other.pool:
+        both = (scene.steps, steps.Steps(other))
+        found = await asyncio.gather(*(access(each, shop.id) for each in both * 5))
+
+    assert {each.generation for each in found} == {2}
+    assert len(endpoint.asked) == 1
+
+
+async def test_who_can_still_use_the_old_token_does_not_wait_for_the_fresh_one(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 30)
+    await scene.inventory.sql("update platform_tokens set leased_until = now() + interval '1 hour'")
+
+    assert (await get(scene)).generation == 1
+    assert endpoint.asked == []
+
+
+async def test_a_lease_whose_process_died_ends(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 0)
+    await scene.inventory.sql("update platform_tokens set leased_until = now() - interval '1 second'")
+
+    assert (await get(scene)).generation == 2
+
+
+async def test_a_lost_answer_is_asked_for_again_with_the_same_refresh_token(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 0)
+    endpoint.loses = True
+    with pytest.raises(Unreachable, match="lost"):
+        await get(scene)
+    await ends_in(scene, 0)
+
+    found = await get(scene)
+
+    assert endpoint.asked[0] == endpoint.asked[1]
+    assert (found.generation, len(endpoint.asked)) == (2, 2)
+    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+
+
+async def test_while_the_platform_is_away_the_old_token_is_used_as_long_as_it_lasts(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 30)
+    endpoint.faults = [Unreachable("The platform is away.")] * 2
+
+    assert (await get(scene)).generation == 1
+    await ends_in(scene, 3)
+    with pytest.raises(Unreachable, match="away"):
+        await get(scene)
+
+
+async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_to_do(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 0)
+    endpoint.faults = [Refused("status 400: expired", "invalid_grant")]
+
+    for _ in range(2):
+        with pytest.raises(Problem, match=r"must be connected again\. The access to the shop was not used") as refused:
+            await get(scene)
+        assert refused.value.code == "shop_not_connected"
+
+    assert await scene.inventory.sql("select from platform_tokens") == []
+    assert len(endpoint.asked) == 1
+    await scene.install()
+    assert (await get(scene)).token
+
+
+async def test_a_mistake_in_the_settings_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
+    await ends_in(scene, 0)
+    endpoint.faults = [Refused("status 401: Client authentication failed.", "invalid_client")]
+    with pytest.raises(Refused):
+        await get(scene)
+    await ends_in(scene, 0)
+
+    assert (await get(scene)).generation == 2
+
+
+async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_used(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    database = scene.inventory.database
+    secret = database.resources.secret
+    tokens = secret.unseal((await scene.row("sealed", "platform_tokens"))[0])
+    wrong = secret.seal(tokens.replace('"access_token":"', '"access_token":"not_'))
+    await scene.inventory.sql("update platform_tokens set sealed = %(sealed)s", sealed=wrong)
+
+    answer = await ask(scene.steps, (await scene.shop()).id, NAME)
+
+    assert answer.shop.name
+    assert len(endpoint.asked) == 1
+
+
+async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_no_reason_to_give_it_up(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 0)
+    endpoint.token = "not known yet"
+    await get(scene)
+    endpoint.token = "not known yet either"
+
+    with pytest.raises(Unreachable, match="fresh access token yet"):
+        await ask(scene.steps, (await scene.shop()).id, NAME)
+    assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
+    assert await scene.row("broken") == (None,)
+
+
+async def test_a_token_that_was_withdrawn_ends_the_access(scene: Scene, endpoint: Endpoint) -> None:
+    scene.platform.oauth.revoke(DOMAIN)
+
+    with pytest.raises(Problem) as refused:
+        await ask(scene.steps, (await scene.shop()).id, NAME)
+
+    assert refused.value.code == "shop_not_connected"
+    assert "was withdrawn" in (await scene.row("broken"))[0]
+
+
+async def test_tokens_that_another_secret_sealed_end_the_access(scene: Scene, endpoint: Endpoint) -> None:
+    await scene.inventory.sql("update platform_tokens set sealed = 'another'")
+
+    with pytest.raises(Problem, match="another secret key"):
+        await get(scene)
+
+
+async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(scene: Scene, endpoint: Endpoint) -> None:
+    shop = await scene.shop()
+    secret = scene.inventory.database.resources.secret
+    await scene.inventory.sql(
+        "update platform_tokens set expires_at = null, sealed = %(sealed)s",
+        sealed=secret.seal('{"access_token":"shpat_custom","refresh_token":null}'),
+    )
+
+    assert (await get(scene)).token == "shpat_custom"
+    with pytest.raises(Problem, match="cannot be refreshed"):
+        await ask(scene.steps, shop.id, NAME)
+
+
+async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: Scene, endpoint: Endpoint) -> None:
+    shop, other = await scene.shop(), await scene.inventory.shop()
+    await ends_in(scene, 0)
+    inside = steps.Steps(scene.inventory.database, shop.id)
+
+    assert (await ask(inside, shop.id, NAME)).shop.name
+    with pytest.raises(Problem, match="not connected"):
+        await ask(steps.Steps(scene.inventory.database, other.id), shop.id, NAME)

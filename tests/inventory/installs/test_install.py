@@ -1,0 +1,257 @@
+"""Installing the app: from `/auth` to the platform, and back with what the merchant has granted."""
+
+import hmac
+import re
+import time
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from holdfast.inventory.installs import operations
+from holdfast.inventory.installs.access import access
+from holdfast.inventory.installs.state import States
+from holdfast.inventory.shopify import query_signature
+from holdfast.inventory.shopify.scopes import REQUIRED
+from holdfast.inventory.shopify.token_endpoint import Granted
+from holdfast.inventory.shops import operations as shops
+from holdfast.kit.problems import Problem
+from holdfast.kit.secrets import Secret
+from tests.inventory.installs.merchants import BASE_URL, CLIENT, DOMAIN, SECRET, Scene
+from tests.inventory.support import Inventory
+
+KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
+
+
+def key_of(page: str) -> str:
+    """The key that a page shows."""
+    [key] = KEY.findall(page)
+    return key
+
+
+async def test_the_merchant_is_sent_to_the_platform_with_the_four_scopes(scene: Scene) -> None:
+    answer = await scene.begin()
+
+    assert answer.status_code == 302
+    place = urlsplit(answer.headers["location"])
+    assert f"{place.scheme}://{place.netloc}{place.path}" == (
+        scene.inventory.settings.platform_address.replace("{shop}", DOMAIN) + "/admin/oauth/authorize"
+    )
+    asked = {name: values[0] for name, values in parse_qs(place.query).items()}
+    assert asked == {
+        "client_id": CLIENT,
+        "scope": "read_products,write_inventory,read_orders,read_locations",
+        "redirect_uri": f"{BASE_URL}/auth/install",
+        "state": asked["state"],
+    }
+    assert len(asked["state"]) == 43
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_the_state_is_in_a_cookie_for_a_minute_that_only_the_end_of_the_install_gets(scene: Scene) -> None:
+    cookie = (await scene.begin()).headers["set-cookie"]
+
+    value, _, attributes = cookie.partition("; ")
+    assert re.fullmatch(r"__Secure-install=[\w-]{43}\.\d+\.[0-9a-f]{64}", value)
+    assert attributes == "Path=/auth/install; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
+
+
+async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene: Scene) -> None:
+    page = await scene.install()
+
+    assert page.status_code == 200, page.text
+    shop = await scene.shop(key_of(page.text))
+    assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+    assert f"{BASE_URL}/mcp" in page.text
+    assert page.headers["set-cookie"].startswith("__Secure-install=; Path=/auth/install; Max-Age=0;")
+    assert (await access(scene.steps, shop.id)).token
+    scopes, uninstalled, broken = await scene.row("scopes, uninstalled_at, broken")
+    assert (sorted(scopes), uninstalled, broken) == (sorted(REQUIRED), None, None)
+
+
+async def test_tokens_are_encrypted_where_they_are_stored(scene: Scene) -> None:
+    await scene.install()
+    shop = await scene.shop()
+    token = (await access(scene.steps, shop.id)).token
+
+    rows = await scene.inventory.sql("select platform_tokens::text from platform_tokens")
+
+    assert token not in str(rows)
+    assert scene.inventory.database.resources.secret.unseal((await scene.row("sealed", "platform_tokens"))[0])
+
+
+async def test_the_end_of_an_install_is_shown_in_the_language_of_the_browser(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+
+    page = await scene.come_back(query, **{"accept-language": "de"})
+
+    assert "Ihr Shop ist verbunden" in page.text
+
+
+async def test_a_shop_that_installs_again_keeps_its_key_and_its_pools(scene: Scene) -> None:
+    first = await scene.install()
+    shop = await scene.shop(key_of(first.text))
+    pool = await shop.pool(50)
+
+    again = await scene.install()
+
+    assert again.status_code == 200
+    assert not KEY.search(again.text)
+    assert "are as they were" in again.text
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: Scene) -> None:
+    _, key = await scene.inventory.database.transact(lambda tx: shops.add(tx, DOMAIN))
+
+    page = await scene.install()
+
+    assert not KEY.search(page.text)
+    shop = await scene.shop(key)
+    assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+    assert (await access(scene.steps, shop.id)).token
+
+
+async def test_a_link_of_the_platform_to_auth_must_be_signed_as_it_says(scene: Scene) -> None:
+    now = time.time()
+    good = query_signature.sign({"shop": DOMAIN}, SECRET.encode(), now)
+    forged = query_signature.sign({"shop": DOMAIN}, b"another secret", now)
+    old = query_signature.sign({"shop": DOMAIN}, SECRET.encode(), now - 91)
+
+    assert [(await scene.begin(query)).status_code for query in (good, forged, old)] == [302, 401, 401]
+
+
+NO_SHOPS = [
+    "",
+    "shop=",
+    "shop=ada",
+    "shop=ADA.myshopify.com",
+    "shop=evil.example.com",
+    "shop=ada.myshopify.com.evil.example.com",
+    "shop=ada.myshopify.com%0d%0aSet-Cookie:%20a=b",
+    "shop=evil.example.com%2fada.myshopify.com",
+    "shop=ada.myshopify.com&shop=ben.myshopify.com",
+    "shop=%ff",
+]
+
+
+async def test_nobody_is_sent_to_a_place_that_is_no_shop(scene: Scene) -> None:
+    for query in NO_SHOPS:
+        answer = await scene.begin(query)
+
+        assert (query, answer.status_code in {400, 422}) == (query, True)
+        assert "location" not in answer.headers
+        assert "Your shop is not connected" in answer.text
+
+
+class TestTheWayBack:
+    """Each is refused, and stores nothing."""
+
+    async def refused(self, scene: Scene, query: str, status: int, text: str) -> None:
+        page = await scene.come_back(query)
+
+        assert (page.status_code, text in page.text) == (status, True), page.text
+        assert await scene.inventory.sql("select from shops") == []
+
+    async def test_in_another_browser(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        scene.cookie = ""
+        await self.refused(scene, query, 400, "in another browser")
+
+    async def test_with_the_cookie_of_another_install(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        await scene.begin()
+        await self.refused(scene, query, 400, "in another browser")
+
+    async def test_with_the_cookie_of_an_install_at_another_shop(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        state = parse_qs(query)["state"][0]
+        states = States(scene.inventory.database.resources.secret, BASE_URL)
+        _, (_, cookie) = states.begin("ben.myshopify.com", time.time())
+        value = cookie.decode().partition(";")[0].partition("=")[2]
+        scene.cookie = f"{states.cookie_name}={state}.{value.partition('.')[2]}"
+        await self.refused(scene, query, 400, "in another browser")
+
+    async def test_signed_by_somebody_else(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        given = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
+        forged = {**given, "hmac": query_signature.signature(given, b"another secret")}
+        await self.refused(scene, urlencode(forged), 401, "does not come from your shop")
+
+    async def test_without_a_signature(self, scene: Scene) -> None:
+        await scene.begin()
+        await self.refused(scene, f"shop={DOMAIN}&code=1", 401, "does not come from your shop")
+
+    async def test_for_another_shop_than_was_signed(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        await self.refused(scene, query.replace("ada.", "ben."), 401, "does not come from your shop")
+
+    async def test_with_a_code_that_was_used(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        given = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
+        other = query_signature.sign({**given, "code": "0" * 32}, SECRET.encode(), time.time())
+        await self.refused(scene, other, 400, "Each attempt works once")
+
+    async def test_from_a_platform_that_is_away(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        scene.inventory.database.resources.platform._address = "http://127.0.0.1:9/{shop}"  # pyright: ignore[reportPrivateUsage] - nobody listens there
+        await self.refused(scene, query, 503, "cannot be reached right now")
+
+    async def test_with_fewer_scopes_than_are_needed(self, scene: Scene) -> None:
+        begun = await scene.begin()
+        begun.headers["location"] = begun.headers["location"].replace("%2Cread_orders", "")
+        await self.refused(scene, await scene.agree(begun), 403, "it cannot count your stock")
+
+    async def test_a_second_time(self, scene: Scene) -> None:
+        query = await scene.agree(await scene.begin())
+        assert (await scene.come_back(query)).status_code == 200
+
+        assert (await scene.come_back(query)).status_code == 400
+        assert len(await scene.inventory.sql("select from shops")) == 1
+
+
+async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_secret() -> None:
+    states = States(Secret(b"s" * 32), "https://a.test")
+    state, (_, header) = states.begin(DOMAIN, 1000.0)
+    cookie = header.decode().partition(";")[0].partition("=")[2]
+    other = States(Secret(b"t" * 32), "https://a.test")
+
+    assert states.accepts(DOMAIN, state, cookie, 1060)
+    for refused in (
+        states.accepts(DOMAIN, state, cookie, 1061),
+        states.accepts("ben.myshopify.com", state, cookie, 1000),
+        states.accepts(DOMAIN, "", cookie, 1000),
+        states.accepts(DOMAIN, "é", cookie, 1000),
+        states.accepts(DOMAIN, state, cookie.replace(".1060.", ".9999."), 1000),
+        states.accepts(DOMAIN, state, "é", 1000),
+        states.accepts(DOMAIN, state, "", 1000),
+        other.accepts(DOMAIN, state, cookie, 1000),
+    ):
+        assert not refused
+
+
+async def test_a_cookie_is_no_signature_of_the_platform(scene: Scene) -> None:
+    """The key that signs cookies is not the client secret: so a cookie passes for nothing else."""
+    cookie = (await scene.begin()).headers["set-cookie"].partition("=")[2].partition(";")[0]
+    state, until, signed = cookie.split(".")
+
+    message = f"{DOMAIN} {state} {until}".encode()
+    assert hmac.digest(SECRET.encode(), message, "sha256").hex() != signed
+
+
+async def test_an_app_that_is_not_set_up_says_so(inventory: Inventory) -> None:
+    answer = await inventory.http.get(f"/auth?shop={DOMAIN}")
+
+    assert (answer.status_code, "has not set the app up yet" in answer.text) == (503, True)
+
+
+async def test_nothing_is_installed_while_everything_of_the_shop_is_being_deleted(scene: Scene) -> None:
+    await scene.install()
+    await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
+    granted = Granted("shpat", ",".join(REQUIRED))
+
+    async def again(tx: Any) -> Any:
+        return await operations.install(tx, DOMAIN, granted, ())
+
+    with pytest.raises(Problem, match="is being deleted"):
+        await scene.inventory.database.transact(again)

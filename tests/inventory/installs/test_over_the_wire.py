@@ -1,0 +1,59 @@
+"""The platform and the service over real connections: an install, an order, the end, and the deletion of everything."""
+
+import json
+
+from holdfast.inventory import topics
+from holdfast.inventory.installs import uninstalling
+from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify.double.orders import Sold
+from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
+from tests.inventory.installs.test_install import key_of
+from tests.inventory.webhooks.deliveries import handle
+from tests.serving import listener, running_already, serving
+from tests.support import eventually
+
+
+async def arrived(scene: Scene, topic: str) -> bytes | None:
+    """What the platform said last of a topic, as it is stored; waits until it has arrived."""
+    last = "select payload from webhooks where topic = %(topic)s order by id desc limit 1"
+
+    async def is_there() -> bool:
+        return bool(await scene.inventory.sql(last, topic=topic))
+
+    await eventually(is_there)
+    [(payload,)] = await scene.inventory.sql(last, topic=topic)
+    return payload
+
+
+async def test_from_the_install_to_the_deletion_of_everything(settings: Settings) -> None:
+    here = listener()
+    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
+        shop = await scene.shop(key_of((await scene.install(base_url)).text))
+        await topics.subscribe(scene.steps_of(shop), OfShop(shop.id))
+
+        variant = scene.platform.variants(DOMAIN)[0]
+        order = scene.platform.sell(DOMAIN, Sold(variant.id, 2))
+        payload = await arrived(scene, "orders/create")
+        assert payload
+        told = json.loads(payload)
+        assert told["id"] == order.id
+        assert [(line["variant_id"], line["quantity"]) for line in told["line_items"]] == [(variant.id, 2)]
+        assert b"Lovelace" not in payload
+        assert b"example.com" not in payload
+
+        scene.platform.comply(DOMAIN, "customers/redact")
+        scene.platform.uninstall(DOMAIN)
+        await arrived(scene, "app/uninstalled")
+        await handle(scene.inventory)
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert (await shop.post(ping)).status_code == 401
+        assert await scene.inventory.sql("select from platform_tokens") == []
+
+        scene.platform.comply(DOMAIN, "shop/redact")
+        await arrived(scene, "shop/redact")
+        await handle(scene.inventory)
+        await uninstalling.delete(scene.steps, OfShop(shop.id))
+        assert await scene.inventory.sql("select from shops") == []
+        assert {each.answer for each in scene.platform.webhooks.newest(DOMAIN)} == {"200"}

@@ -1,0 +1,16 @@
+"""How often one address may try to install, or to open a session."""
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+
+
+async def test_who_tries_too_often_is_told_to_wait(settings: Settings) -> None:
+    async with beside_the_platform(settings.model_copy(update={"installs_per_minute": 2})) as scene:
+        answers = [await scene.begin() for _ in range(3)]
+        session = await scene.inventory.http.post("/auth/session")
+
+    assert [answer.status_code for answer in answers] == [302, 302, 429]
+    assert "There were too many attempts" in answers[-1].text
+    assert f'href="/auth?shop={DOMAIN}"' in answers[-1].text
+    assert (session.status_code, session.json()["error"]) == (429, "rate_limited")
+    assert 1 <= int(session.headers["retry-after"]) <= 60

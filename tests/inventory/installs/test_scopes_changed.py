@@ -1,0 +1,35 @@
+"""What a merchant lets the app do may change while it is installed."""
+
+import pytest
+
+from holdfast.inventory.installs import operations
+from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.inventory.support import Shop
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+
+@pytest.fixture
+async def shop(scene: Scene) -> Shop:
+    await scene.install()
+    return await scene.shop()
+
+
+async def grant(scene: Scene, shop: Shop, *scopes: str) -> str:
+    """Grant just these scopes at the platform, which tells of it. Returns how the shop is connected then."""
+    there = scene.platform.shop(DOMAIN)
+    there.scopes = list(scopes)
+    scene.platform.world.store.put(DOMAIN, there)
+    await deliver(shop, "app/scopes_update", {"previous": [], "current": ["whatever"]})
+    await handle(scene.inventory)
+    return (await scene.inventory.database.read(operations.states))[shop.id]
+
+
+async def test_a_shop_that_grants_too_little_is_told_what_is_missing_until_it_grants_it(
+    scene: Scene, shop: Shop
+) -> None:
+    less = await grant(scene, shop, "read_products", "write_inventory", "read_locations")
+    enough = await grant(scene, shop, "read_products", "write_inventory", "read_orders", "read_locations")
+
+    assert less == "must be connected again: The shop has not granted: read_orders."
+    assert enough == "connected"
+    assert "read_orders" in (await scene.row("scopes"))[0]

@@ -1,0 +1,75 @@
+"""Pages inside the platform's admin show who they are with a session token."""
+
+import time
+from typing import Any
+
+import httpx2
+
+from holdfast.inventory.installs.access import access
+from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.inventory.installs.test_install import key_of
+
+
+async def open_session(scene: Scene, token: str | None) -> httpx2.Response:
+    headers = {"authorization": f"Bearer {token}"} if token is not None else {}
+    return await scene.inventory.http.post("/auth/session", headers=headers)
+
+
+async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exchange(scene: Scene) -> None:
+    scene.platform.install(DOMAIN)
+
+    answer = await open_session(scene, scene.platform.oauth.session_token(DOMAIN))
+
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["cache-control"] == "no-store"
+    told = answer.json()
+    shop = await scene.shop(told["api_key"])
+    assert told["shop"] == DOMAIN
+    assert (await shop.storefront()).json()["shared_inventory_id"] == told["shared_inventory_id"]
+    assert (await access(scene.steps, shop.id)).generation == 1
+
+
+async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene: Scene) -> None:
+    key = key_of((await scene.install()).text)
+
+    told = (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).json()
+
+    assert (told["shop"], told["api_key"]) == (DOMAIN, None)
+    shop = await scene.shop(key)
+    assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+    assert await scene.row("generation", "platform_tokens") == (1,)
+
+
+async def test_a_shop_whose_tokens_are_dead_is_connected_again_when_its_merchant_opens_the_app(scene: Scene) -> None:
+    await scene.install()
+    await scene.inventory.sql("delete from platform_tokens")
+    await scene.inventory.sql("update installs set broken = 'The access was withdrawn.'")
+
+    assert (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).status_code == 200
+
+    assert await scene.row("broken") == (None,)
+    assert (await access(scene.steps, (await scene.shop()).id)).token
+
+
+async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_sent(scene: Scene) -> None:
+    changed: list[dict[str, Any]] = [
+        {"aud": "another app"},
+        {"iss": "https://ben.myshopify.com/admin"},
+        {"exp": 0},
+        {"nbf": time.time() + 60},
+    ]
+    tokens = [scene.platform.oauth.session_token(DOMAIN, **claims) for claims in changed]
+
+    for token in (*tokens, None, "", "a.b.c", "hf_" + "a" * 43):
+        answer = await open_session(scene, token)
+
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_session_token"), token
+        assert answer.headers["x-shopify-retry-invalid-session-request"] == "1"
+    assert await scene.inventory.sql("select from shops") == []
+
+
+async def test_a_session_token_of_a_shop_without_the_app_is_refused_by_the_platform(scene: Scene) -> None:
+    answer = await open_session(scene, scene.platform.oauth.session_token(DOMAIN))
+
+    assert (answer.status_code, answer.json()["error"]) == (400, "platform_refused")
+    assert "x-shopify-retry-invalid-session-request" not in answer.headers

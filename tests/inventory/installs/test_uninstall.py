@@ -1,0 +1,186 @@
+"""The end of an install: keys and tokens at once, everything else when the platform says so."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.installs import uninstalling
+from holdfast.inventory.installs.access import access
+from holdfast.inventory.installs.model import OfShop
+from holdfast.kit.problems import Problem
+from holdfast.kit.steps import Steps
+from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.inventory.installs.test_install import KEY, key_of
+from tests.inventory.samples import furnished
+from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.deliveries import deliver, handle, installed
+
+NAMED = {"id": 1, "myshopify_domain": DOMAIN}
+
+
+def ago(**time: float) -> str:
+    return (datetime.now(UTC) - timedelta(**time)).isoformat()
+
+
+@pytest.fixture
+async def shop(scene: Scene) -> Shop:
+    """A shop that has the app, with a pool of 50."""
+    shop = await scene.shop(key_of((await scene.install()).text))
+    await shop.golden()
+    return shop
+
+
+async def uninstall(scene: Scene, shop: Shop, body: Any = NAMED, **headers: Any) -> None:
+    assert (await deliver(shop, "app/uninstalled", body, **headers)).status_code == 200
+    await handle(scene.inventory)
+
+
+async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> None:
+    identity = (await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})).json()[
+        "identity_assertion"
+    ]
+
+    await uninstall(scene, shop)
+
+    for credential in (shop.key, identity):
+        asked = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}")
+        assert asked.status_code == 401
+    with pytest.raises(Problem, match="not connected"):
+        await access(scene.steps, shop.id)
+    assert await scene.inventory.sql("select from platform_tokens") == []
+
+
+async def test_what_was_not_handled_yet_is_dropped(scene: Scene, shop: Shop) -> None:
+    await scene.inventory.sql(
+        "insert into webhooks (shop_id, webhook_id, topic, payload) values (%(shop)s, 'w', 'orders/updated', '{}')",
+        shop=shop.id,
+    )
+
+    await uninstall(scene, shop)
+
+    assert await scene.inventory.sql("select topic from webhooks") == [("app/uninstalled",)]
+
+
+async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new_key(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+
+    page = await scene.install()
+
+    again = await scene.shop(key_of(page.text))
+    assert again.id == shop.id
+    assert again.key != shop.key
+    assert await again.on_hand(1) == 50
+    assert (await access(scene.steps, shop.id)).token
+
+
+async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop, triggered_at=ago(days=7))
+
+    assert await shop.on_hand(1) == 50
+    assert (await access(scene.steps, shop.id)).token
+
+
+@pytest.mark.parametrize("body", [{}, {"myshopify_domain": "ben.myshopify.com"}, {"shop_domain": None}])
+async def test_an_uninstall_whose_body_names_another_shop_ends_nothing(scene: Scene, shop: Shop, body: Any) -> None:
+    """The headers of a webhook are not signed: the body of another one could come under them."""
+    await uninstall(scene, shop, body)
+
+    assert await shop.on_hand(1) == 50
+
+
+async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+    await uninstall(scene, shop)
+
+    assert not KEY.search(str(await scene.inventory.everything()))
+    assert (await scene.row("uninstalled_at is not null")) == (True,)
+
+
+async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_nothing_of_others(
+    scene: Scene,
+) -> None:
+    inventory = scene.inventory
+    shop, other = await furnished(inventory), await inventory.shop()
+    await installed(inventory, shop)
+    await shop.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="k")
+    await shop.call("revert_entry", entry_id=4)
+    await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
+    await other.golden()
+    before = await of_others(inventory, shop)
+    await uninstall(scene, shop, {"myshopify_domain": shop.domain})
+
+    await deliver(shop, "shop/redact", {"shop_id": 1, "shop_domain": shop.domain})
+    await handle(inventory)
+    await uninstalling.delete(scene.steps, OfShop(shop.id))
+
+    assert await inventory.sql("select from shops where id = %(id)s", id=shop.id) == []
+    for table in await tables(inventory):
+        assert await inventory.sql(f"select from {table} where shop_id = {shop.id}") == [], table
+    assert await of_others(inventory, shop) == before
+    assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
+
+
+async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
+    await handle(scene.inventory)
+
+    tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'redact_shop'")
+    assert tasks == [({"tenant": None, "arguments": {"shop_id": shop.id}},)]
+
+
+async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop) -> None:
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
+    await handle(scene.inventory)
+    await uninstalling.delete(scene.steps, OfShop(shop.id))
+
+    assert await shop.on_hand(1) == 50
+
+
+async def test_the_ledger_of_a_shop_that_is_not_to_be_deleted_stays(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+
+    with pytest.raises(Exception, match="the ledger is append-only"):
+        await scene.inventory.sql("delete from ledger")
+
+
+async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+    database = scene.inventory.database
+    assert await database.transact(uninstalling.redact_forgotten) == 0
+    await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
+
+    assert await database.transact(uninstalling.redact_forgotten) == 1
+    assert await database.transact(uninstalling.redact_forgotten) == 0
+    await uninstalling.delete(Steps(database), OfShop(shop.id))
+    assert await scene.inventory.sql("select from shops") == []
+
+
+@pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact"])
+async def test_questions_about_customers_are_answered_and_change_nothing(scene: Scene, shop: Shop, topic: str) -> None:
+    before = await scene.inventory.everything()
+
+    answer = await deliver(shop, topic, {"shop_domain": DOMAIN, "customer": {"id": 1, "email": "ada@example.com"}})
+
+    assert answer.status_code == 200
+    assert await scene.inventory.everything() == before
+
+
+async def tables(inventory: Inventory) -> list[str]:
+    """Every table with rows of shops."""
+    rows = await inventory.sql(
+        """
+        select columns.table_name from information_schema.columns join information_schema.tables using (table_name)
+         where column_name = 'shop_id' and table_type = 'BASE TABLE' and columns.table_schema = 'public'
+        """
+    )
+    return [name for (name,) in rows]
+
+
+async def of_others(inventory: Inventory, shop: Shop) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all other shops."""
+    return {
+        table: sorted(await inventory.sql(f"select t::text from {table} t where shop_id <> {shop.id}"))
+        for table in await tables(inventory)
+    }

@@ -1,0 +1,136 @@
+"""The Admin API: what is sent, and what its answers mean."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from holdfast.inventory.shopify.admin import ATTEMPTS, Admin, Query
+from holdfast.inventory.shopify.platform import Refused, TokenDead, Unreachable
+from tests.inventory.shopify.standin import SHOP, Asked, Told, platform
+
+
+class Named(Struct):
+    name: str
+
+
+class ShopData(Struct):
+    shop: Named
+
+
+NAME = Query("shop_name", "query Name { shop { name } }", ShopData, cost=1)
+DATA = {"shop": {"name": "Ada"}}
+THROTTLED = [{"message": "Throttled", "extensions": {"code": "THROTTLED"}}]
+
+
+def cost(available: float, requested: float = 1, rate: float = 1000) -> dict[str, Any]:
+    """What an answer says about points."""
+    throttle = {"maximumAvailable": 2000, "currentlyAvailable": available, "restoreRate": rate}
+    return {"cost": {"requestedQueryCost": requested, "actualQueryCost": None, "throttleStatus": throttle}}
+
+
+async def answered(*told: Told, seconds: float = 10, query: Query[Any] = NAME) -> tuple[Any, Sequence[Asked]]:
+    """What a query is answered when the platform tells these things in order, and what the platform was asked."""
+    left = list(told)
+    async with platform(lambda _: left.pop(0), seconds=seconds) as (client, stand_in):
+        return await Admin(client).ask(SHOP, "shpat_1", query, {"first": 1}), stand_in.asked
+
+
+async def test_a_query_is_sent_with_the_token_to_the_version_that_is_set() -> None:
+    data, [asked] = await answered(Told({"data": DATA, "extensions": cost(1999)}))
+
+    assert data == ShopData(Named("Ada"))
+    assert asked.path == f"/{SHOP}/admin/api/2026-10/graphql.json"
+    assert asked.headers["x-shopify-access-token"] == "shpat_1"
+    assert asked.json == {"query": NAME.text, "variables": {"first": 1}}
+
+
+@pytest.mark.parametrize("status", [200, 429])
+async def test_a_call_that_came_too_early_is_made_again(status: int) -> None:
+    throttled = Told({"errors": THROTTLED, "extensions": cost(0)}, status)
+
+    data, asked = await answered(throttled, throttled, Told({"data": DATA}))
+
+    assert (data.shop.name, len(asked)) == ("Ada", 3)
+
+
+async def test_a_busy_platform_is_asked_again_when_it_said() -> None:
+    data, asked = await answered(Told(b"busy", 429, {"Retry-After": "0.01"}), Told({"data": DATA}))
+
+    assert (data.shop.name, len(asked)) == ("Ada", 2)
+
+
+async def test_a_platform_that_is_always_busy_is_left_alone_in_the_end() -> None:
+    busy = Told(b"busy", 429, {"Retry-After": "0.01"})
+    with pytest.raises(Unreachable, match="too often") as error:
+        await answered(*[busy] * ATTEMPTS)
+
+    assert error.value.retry_after == 0.01
+
+
+async def test_a_call_whose_points_take_too_long_is_not_made() -> None:
+    with pytest.raises(Unreachable, match="wait already"):
+        await answered(query=Query("large", NAME.text, ShopData, cost=100_000))
+
+
+async def test_errors_beside_data_are_no_answer() -> None:
+    errors = [{"message": "Access denied for name", "path": ["shop"], "extensions": {"code": "ACCESS_DENIED"}}]
+    with pytest.raises(Refused, match="Access denied for name") as refused:
+        await answered(Told({"data": DATA, "errors": errors}))
+
+    assert refused.value.code == "ACCESS_DENIED"
+
+
+async def test_a_query_that_is_wrong_is_refused_in_the_platforms_words() -> None:
+    errors = [{"message": "Field 'x' doesn't exist"}, {"message": "Variable $y is unused"}]
+    with pytest.raises(Refused, match=r"Field 'x' doesn't exist; Variable \$y is unused"):
+        await answered(Told({"errors": errors}))
+
+
+async def test_a_dead_token_is_told_apart() -> None:
+    with pytest.raises(TokenDead, match="Invalid API key or access token"):
+        await answered(Told({"errors": "[API] Invalid API key or access token"}, 401))
+
+
+@pytest.mark.parametrize("status", [302, 402, 403, 404, 423])
+async def test_a_shop_that_cannot_be_asked_refuses(status: int) -> None:
+    with pytest.raises(Refused, match=f"status {status}") as refused:
+        await answered(Told({"errors": "Unavailable Shop"}, status))
+
+    assert not isinstance(refused.value, TokenDead)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told(b"<html>", 500),
+        Told({"errors": "fault"}, 502),
+        Told(b'{"data": {"shop": {"name": "A'),
+        Told({"data": None}),
+        Told({"data": {"shop": {"name": 7}}}),
+        Told({"data": None, "errors": [{"message": "oops", "extensions": {"code": "INTERNAL_SERVER_ERROR"}}]}),
+        Told(hang=True),
+    ],
+    ids=["fault", "fault in JSON", "half an answer", "no data", "other data", "fault in GraphQL", "silence"],
+)
+async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(told: Told) -> None:
+    with pytest.raises(Unreachable):
+        await answered(told, seconds=0.3 if told.hang else 10)
+
+
+async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -> None:
+    async with platform(lambda _: Told({"data": DATA, "extensions": cost(60, rate=1)})) as (client, stand_in):
+        admin = Admin(client)
+        await admin.ask(SHOP, "shpat_1", NAME)
+        waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, ShopData, cost=100)))
+        await asyncio.sleep(0)
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+
+        async with asyncio.timeout(10):
+            await admin.ask(SHOP, "shpat_1", NAME)
+
+    assert len(stand_in.asked) == 2

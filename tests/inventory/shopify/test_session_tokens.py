@@ -1,0 +1,146 @@
+"""Session tokens. The official package `shopifyapp` is the oracle where it is right, PyJWT where it only decodes."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shopify_app import ShopifyApp
+
+from holdfast.inventory.shopify.session_tokens import InvalidSessionToken, SessionToken, sign, verify
+
+SECRET, OLD = b"the client secret of 32 characters", b"the secret before, also of 32 chars"
+SHOP = "some-shop.myshopify.com"
+NOW = 1_763_640_000
+
+
+def claims(at: int = NOW, /, **changes: Any) -> dict[str, Any]:
+    return {
+        "iss": f"https://{SHOP}/admin",
+        "dest": f"https://{SHOP}",
+        "aud": "client",
+        "sub": "42",
+        "exp": at + 60,
+        "nbf": at,
+        "iat": at,
+        "jti": "f8912129-1af6-4cad-9ca3-76b0f7621087",
+        "sid": "aaea182f2732d44c23057c0fea584021a4485b2bd25d3eb7fd349313ad24c685",
+        **changes,
+    }
+
+
+def refused(token: str, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> str | None:
+    """Why a token is refused; None if it is believed."""
+    try:
+        verify(token, "client", secrets, now)
+    except InvalidSessionToken as error:
+        return str(error)
+    return None
+
+
+def oracle_believes(token: str) -> bool:
+    app = ShopifyApp("client", SECRET.decode(), OLD.decode())
+    headers = {"Authorization": f"Bearer {token}"}
+    request = {"method": "GET", "headers": headers, "url": "https://app.test/", "body": ""}
+    return app.verify_app_home_req(request, "/patch").ok  # pyright: ignore[reportArgumentType] - it is one
+
+
+def test_a_token_names_the_shop_the_user_and_the_session() -> None:
+    told = verify(sign(claims(), SECRET), "client", [SECRET], NOW)
+
+    assert told == SessionToken(SHOP, "42", claims()["sid"])
+
+
+def test_what_another_library_signs_is_believed_with_the_present_secret_and_the_old_one() -> None:
+    for secret in (SECRET, OLD):
+        assert refused(jwt.encode(claims(), secret, "HS256")) is None
+    assert refused(jwt.encode(claims(), OLD, "HS256"), [SECRET]) is not None
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        (NOW + 69, None),
+        (NOW + 70, "The token has expired."),
+        (NOW - 10, None),
+        (NOW - 11, "The token is not valid yet."),
+    ],
+)
+def test_the_clocks_may_differ_by_10_seconds(at: int, reason: str | None) -> None:
+    assert refused(sign(claims(), SECRET), now=at) == reason
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS384", "HS512", "hs256", "RS256", ""])
+def test_no_other_algorithm_is_believed(algorithm: str) -> None:
+    header, content, signature = sign(claims(), SECRET, {"alg": algorithm, "typ": "JWT"}).split(".")
+
+    assert refused(f"{header}.{content}.{signature}") == "The token is not signed by HS256 alone."
+    assert refused(f"{header}.{content}.") == "This is not a session token."
+
+
+def test_a_header_with_a_condition_is_refused() -> None:
+    assert refused(sign(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": "another app"},
+        {"aud": ["client"]},
+        {"dest": "https://evil.example.com", "iss": "https://evil.example.com/admin"},
+        {"dest": f"http://{SHOP}", "iss": f"http://{SHOP}/admin"},
+        {"dest": f"https://{SHOP}:443"},
+        {"dest": f"https://user@{SHOP}"},
+        {"dest": "https://SOME-SHOP.myshopify.com"},
+        {"dest": SHOP},
+        {"dest": "https://["},
+        {"exp": "soon"},
+        {"exp": None},
+        {"sub": 42},
+    ],
+)
+def test_a_token_that_says_something_else_is_refused_however_well_it_is_signed(changes: dict[str, Any]) -> None:
+    assert refused(sign(claims(**changes), SECRET)) is not None
+
+
+@pytest.mark.parametrize("name", ["iss", "dest", "aud", "sub", "exp", "nbf"])
+def test_every_claim_is_needed(name: str) -> None:
+    assert refused(sign({each: value for each, value in claims().items() if each != name}, SECRET)) is not None
+
+
+def test_an_app_without_an_id_believes_nobody() -> None:
+    with pytest.raises(InvalidSessionToken):
+        verify(sign(claims(aud=""), SECRET), "", [SECRET], NOW)
+
+
+def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
+    """It reads the shop in `dest`, and does not compare it with the one in `iss`."""
+    token = sign(claims(int(time.time()), iss="https://another-shop.myshopify.com/admin"), SECRET)
+
+    assert oracle_believes(token)
+    assert refused(token, now=time.time()) == "The token does not name one shop."
+
+
+@given(st.text(), st.sampled_from([SECRET, OLD]))
+def test_what_is_signed_here_is_believed_here_and_by_the_oracle(user: str, secret: bytes) -> None:
+    token = sign(claims(int(time.time()), sub=user), secret)
+
+    assert refused(token, now=time.time()) is None
+    assert oracle_believes(token)
+
+
+@given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{43}", fullmatch=True))
+def test_texts_of_any_kind_are_refused_and_do_no_harm(token: str) -> None:
+    assert refused(token) is not None
+
+
+@given(place=st.integers(0, 10**6), character=st.characters(max_codepoint=0x2FF))
+def test_no_character_of_what_is_signed_can_be_changed(place: int, character: str) -> None:
+    token = sign(claims(), SECRET)
+    signed = token.rpartition(".")[0]
+    place %= len(signed)
+
+    assert (refused(token[:place] + character + token[place + 1 :]) is None) is (token[place] == character)

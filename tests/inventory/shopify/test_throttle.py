@@ -1,0 +1,69 @@
+"""The points of a shop: counted as the platform counts them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.inventory.shopify.throttle import Bucket
+
+PLAN = {"maximum": 2_000.0, "rate": 100.0}
+
+
+def learned(available: float) -> Bucket:
+    """A bucket that was told at the time 0 how many points there are."""
+    bucket = Bucket(0)
+    bucket.take(10, 0)
+    bucket.learn(10, 0, available=available, **PLAN)
+    return bucket
+
+
+def test_calls_wait_as_soon_as_there_are_no_points_and_one_after_the_other() -> None:
+    bucket = learned(150)
+
+    assert [bucket.take(100, 0) for _ in range(3)] == [0, 0.5, 1.5]
+
+
+def test_points_come_back_at_the_rate_of_the_plan_and_up_to_its_maximum() -> None:
+    bucket = learned(0)
+    assert bucket.take(100, 1) == 0
+
+    bucket = learned(0)
+    assert bucket.take(2_100, 10**6) == 1
+
+
+def test_an_answer_does_not_know_of_the_calls_that_are_under_way() -> None:
+    bucket = learned(1_000)
+    for _ in range(2):
+        assert bucket.take(400, 0) == 0
+
+    bucket.learn(400, 0, available=600, **PLAN)
+
+    assert bucket.take(400, 0) == 2
+
+
+def test_a_call_that_is_not_made_gives_its_points_back() -> None:
+    bucket = learned(100)
+    bucket.take(500, 0)
+    bucket.give_back(500)
+
+    assert bucket.take(100, 0) == 0
+
+
+def test_a_shop_that_nothing_is_known_of_has_less_than_any_plan_gives() -> None:
+    bucket = Bucket(0)
+
+    assert (bucket.take(1_000, 0), bucket.take(50, 0)) == (0, 1)
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=40))
+def test_no_call_comes_too_early_for_a_platform_that_counts_exactly(calls: list[tuple[float, int]]) -> None:
+    """The platform: 2,000 points at most, 100 a second, a refusal when there are too few."""
+    bucket = Bucket(0)
+    bucket.learn(0, 0, available=1_000, **PLAN)
+    points, at, now = 1_000.0, 0.0, 0.0
+    for pause, cost in calls:
+        now += pause
+        start = now + bucket.take(cost, now)
+        points, at = min(2_000.0, points + (start - at) * 100) - cost, start
+        assert points > -0.001
+        now = start
+        bucket.learn(cost, now, available=points, **PLAN)

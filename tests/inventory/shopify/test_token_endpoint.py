@@ -1,0 +1,117 @@
+"""The token endpoint: what is asked, and what its answers mean."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.shopify.platform import Refused, Unreachable
+from holdfast.inventory.shopify.scopes import REQUIRED, missing
+from holdfast.inventory.shopify.token_endpoint import Granted, TokenEndpoint
+from tests.inventory.shopify.standin import SHOP, Told, platform
+
+TOKENS: dict[str, Any] = {
+    "access_token": "shpat_1",
+    "scope": "read_products,write_inventory,read_orders,read_locations",
+    "expires_in": 3600,
+    "refresh_token": "shprt_1",
+    "refresh_token_expires_in": 7_776_000,
+}
+APP = {"client_id": "client", "client_secret": "hush"}
+
+
+async def asked(how: str, text: str, told: Told, seconds: float = 10) -> tuple[Granted, Any]:
+    """What was granted, and the body that was sent for it."""
+    async with platform(lambda _: told, seconds=seconds) as (client, stand_in):
+        granted = await getattr(TokenEndpoint(client, "client", "hush"), how)(SHOP, text)
+    [request] = stand_in.asked
+    assert request.path == f"/{SHOP}/admin/oauth/access_token"
+    assert request.headers["content-type"] == "application/json"
+    return granted, request.json
+
+
+async def test_a_code_gets_tokens_that_end() -> None:
+    granted, sent = await asked("for_code", "c0de", Told(TOKENS))
+
+    assert sent == {**APP, "code": "c0de", "expiring": "1"}
+    assert granted == Granted("shpat_1", TOKENS["scope"], 3600, "shprt_1", 7_776_000)
+    assert granted.scopes == set(REQUIRED)
+
+
+async def test_a_session_token_is_exchanged_for_an_offline_token() -> None:
+    _, sent = await asked("for_session", "a.b.c", Told(TOKENS))
+
+    assert sent == {
+        **APP,
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "subject_token": "a.b.c",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "requested_token_type": "urn:shopify:params:oauth:token-type:offline-access-token",
+        "expiring": "1",
+    }
+
+
+async def test_a_refresh_token_gets_the_next_tokens() -> None:
+    _, sent = await asked("refreshed", "shprt_0", Told(TOKENS))
+
+    assert sent == {**APP, "grant_type": "refresh_token", "refresh_token": "shprt_0"}
+
+
+async def test_a_token_that_does_not_end_is_taken_too() -> None:
+    granted, _ = await asked("for_code", "c0de", Told({"access_token": "shpat_1", "scope": ""}))
+
+    assert granted == Granted("shpat_1", "")
+    assert granted.scopes == frozenset()
+
+
+async def test_a_grant_that_is_not_valid_is_refused_with_its_code() -> None:
+    body = {"error": "invalid_grant", "error_description": "The refresh token has expired."}
+    with pytest.raises(Refused, match=r"status 400: The refresh token has expired\.") as refused:
+        await asked("refreshed", "old", Told(body, 400))
+
+    assert refused.value.code == "invalid_grant"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told({"errors": "no"}, 500),
+        Told(b"<html>", 503),
+        Told(b"{", 200),
+        Told({"access_token": ""}, 200),
+        Told({**TOKENS, "refresh_token": None}, 200),
+        Told(hang=True),
+        Told(b"x" * 17_000_000),
+    ],
+    ids=["fault", "away", "half an answer", "no token", "no refresh token", "silence", "too much"],
+)
+async def test_what_is_no_answer_leaves_it_open_whether_tokens_were_made(told: Told) -> None:
+    with pytest.raises(Unreachable):
+        await asked("refreshed", "shprt_0", told, seconds=0.3 if told.hang else 10)
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("7", 7), ("2.0", 2), ("99999", 300), ("soon", 1), ("-1", 1)])
+async def test_a_busy_platform_says_when_to_come_again(header: str, seconds: float) -> None:
+    with pytest.raises(Unreachable) as busy:
+        await asked("refreshed", "shprt_0", Told(None, 429, {"Retry-After": header}))
+
+    assert busy.value.retry_after == seconds
+
+
+async def test_a_platform_that_is_not_there_is_unreachable() -> None:
+    async with platform(lambda _: Told()) as (client, _):
+        pass
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        await TokenEndpoint(client, "client", "hush").for_code(SHOP, "c0de")
+
+
+@pytest.mark.parametrize(
+    ("granted", "lacking"),
+    [
+        (REQUIRED, []),
+        (["write_products", "write_inventory", "write_orders", "write_locations"], []),
+        (["read_products", "read_inventory", "read_orders", "read_locations"], ["write_inventory"]),
+        ([], list(REQUIRED)),
+    ],
+)
+def test_who_may_write_may_also_read(granted: list[str], lacking: list[str]) -> None:
+    assert missing(granted) == lacking

@@ -1,0 +1,241 @@
+"""What becomes of deliveries: each is handled, again if that failed, and parked if it always fails."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.installs.operations import install
+from holdfast.inventory.problems import SHOP_NOT_CONNECTED
+from holdfast.inventory.resources import Steps
+from holdfast.inventory.shopify.platform import Unreachable
+from holdfast.inventory.shopify.scopes import REQUIRED
+from holdfast.inventory.shopify.token_endpoint import Granted
+from holdfast.inventory.webhooks import inbox
+from holdfast.inventory.webhooks.inbox import ATTEMPTS, Handling
+from holdfast.inventory.webhooks.model import Delivery, Received
+from holdfast.kit.problems import Problem
+from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.deliveries import installed
+from tests.support import eventually
+
+
+class Scene:
+    """A shop with the app, and a handler of `orders/updated` that does what it is told."""
+
+    def __init__(self, inventory: Inventory, shop: Shop) -> None:
+        self.inventory = inventory
+        self.shop = shop
+        self.handled: list[Delivery] = []
+        self.faults: list[Exception] = []
+        self.meanwhile: Callable[[Steps], Any] = lambda _: None
+
+    async def handler(self, steps: Steps, delivery: Delivery) -> None:
+        self.handled.append(delivery)
+        if waiting := self.meanwhile(steps):
+            await waiting
+        if self.faults:
+            raise self.faults.pop(0)
+
+    @property
+    def handling(self) -> Handling:
+        return Handling(self.inventory.database, {"orders/updated": self.handler})
+
+    async def receive(self, *webhook_ids: str) -> None:
+        box = inbox.Inbox(self.inventory.database)
+        for webhook_id in webhook_ids:
+            await box.take(Received(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
+
+    async def row(self) -> tuple[Any, ...]:
+        """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""
+        [row] = await self.inventory.sql(
+            """select handled_at is not null, due_at is not null, extract(epoch from due_at - now())::float8,
+                      attempts, error from webhooks"""
+        )
+        return row
+
+    async def again(self) -> None:
+        """Let the delivery be due, and handle it."""
+        await self.inventory.sql("update webhooks set due_at = now() where due_at is not null")
+        await self.handling.handle_all()
+
+
+@pytest.fixture
+async def scene(inventory: Inventory) -> Scene:
+    return Scene(inventory, await installed(inventory))
+
+
+async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: Scene) -> None:
+    await scene.receive("w1")
+
+    assert [await scene.handling.handle_all() for _ in range(2)] == [1, 0]
+
+    [delivery] = scene.handled
+    assert (delivery.shop_id, delivery.topic, delivery.webhook_id) == (scene.shop.id, "orders/updated", "w1")
+    assert (delivery.event_id, delivery.payload) == ("e", b'{"id":1}')
+    assert (await scene.row())[:2] == (True, False)
+    assert await scene.inventory.sql("select payload from webhooks") == [(None,)]
+
+
+async def test_a_handler_works_inside_the_shop(scene: Scene) -> None:
+    seen: list[int] = []
+
+    async def look(steps: Steps) -> None:
+        seen.append(await steps.transact(lambda tx: tx.value("select count(*) from shops")))
+
+    await scene.inventory.shop()
+    scene.meanwhile = look
+    await scene.receive("w1")
+    await scene.handling.handle_all()
+
+    assert seen == [1]
+
+
+async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene: Scene) -> None:
+    scene.faults = [ValueError("no such line"), Unreachable("The platform is away."), Unreachable("Busy.", 200.0)]
+    await scene.receive("w1")
+    await scene.handling.handle_all()
+    pauses: list[float] = []
+    errors: list[str] = []
+    for _ in range(3):
+        handled, due, pause, _, error = await scene.row()
+        assert (handled, due) == (False, True)
+        pauses.append(pause)
+        errors.append(error)
+        await scene.again()
+
+    assert [0.5 < pauses[0] <= 1, 1.5 < pauses[1] <= 2, 190 < pauses[2] <= 200] == [True] * 3
+    assert errors == ["ValueError: no such line", "The platform is away.", "Busy."]
+    assert (await scene.row())[0] is True
+    assert len(scene.handled) == 4
+
+
+async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(scene: Scene) -> None:
+    scene.faults = [Unreachable("The platform is away.") for _ in range(ATTEMPTS)]
+    await scene.receive("w1")
+    for _ in range(ATTEMPTS + 2):
+        await scene.again()
+
+    assert len(scene.handled) == ATTEMPTS
+    assert (await scene.row())[:2] == (False, False)
+    [parked] = await scene.inventory.database.transact(inbox.parked)
+    assert (parked.domain, parked.topic, parked.attempts) == (scene.shop.domain, "orders/updated", ATTEMPTS)
+    assert parked.error == "The platform is away."
+    with pytest.raises(Problem, match="No webhook with the id 999 is parked"):
+        await scene.inventory.database.transact(lambda tx: inbox.retry(tx, 999))
+
+    assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, parked.id)) == 1
+    await scene.handling.handle_all()
+
+    assert (await scene.row())[0] is True
+    assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, None)) == 0
+
+
+async def test_what_was_parked_of_a_shop_is_tried_again_when_the_shop_is_connected(scene: Scene) -> None:
+    scene.faults = [SHOP_NOT_CONNECTED()]
+    await scene.receive("w1")
+    await scene.inventory.sql(f"update webhooks set attempts = {ATTEMPTS - 1}")
+    await scene.handling.handle_all()
+    assert (await scene.row())[:2] == (False, False)
+    granted = Granted("shpat", ",".join(REQUIRED))
+
+    await scene.inventory.database.transact(lambda tx: install(tx, scene.shop.domain, granted, ()))
+    await scene.handling.handle_all()
+
+    assert (await scene.row())[0] is True
+
+
+async def test_a_delivery_whose_process_always_dies_is_parked(scene: Scene) -> None:
+    await scene.receive("w1")
+    await scene.inventory.sql(f"update webhooks set attempts = {ATTEMPTS}")
+    await scene.handling.handle_all()
+
+    assert scene.handled == []
+    assert (await scene.row())[4] == "The process that handled it was ended each time."
+
+
+async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene: Scene) -> None:
+    async def hang(_: Steps) -> None:
+        await asyncio.Event().wait()
+
+    scene.meanwhile = hang
+    await scene.receive("w1")
+    dies = asyncio.create_task(scene.handling.handle_all())
+    await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
+    dies.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await dies
+    scene.meanwhile = lambda _: None
+
+    assert await scene.handling.handle_all() == 0
+    assert 100 < (await scene.row())[2] < 121
+    await scene.again()
+    assert (await scene.row())[0] is True
+
+
+async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: Scene) -> None:
+    async def taken_by_another(_: Steps) -> None:
+        await scene.inventory.sql("update webhooks set due_at = now() + interval '1 hour'")
+
+    scene.meanwhile = taken_by_another
+    await scene.receive("w1")
+    await scene.handling.handle_all()
+
+    assert (await scene.row())[:2] == (False, True)
+
+
+async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: Scene) -> None:
+    runs = asyncio.create_task(scene.handling.run())
+    await scene.receive(*(f"w{number}" for number in range(30)))
+
+    await eventually(lambda: asyncio.sleep(0, len(scene.handled) == 30))
+    count = "select count(*) from webhooks where handled_at is null"
+    await eventually(lambda: nothing_left(scene, count))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+    assert sorted(each.webhook_id for each in scene.handled) == sorted(f"w{number}" for number in range(30))
+
+
+async def nothing_left(scene: Scene, count: str) -> bool:
+    return await scene.inventory.sql(count) == [(0,)]
+
+
+async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene: Scene) -> None:
+    other = Scene(scene.inventory, await installed(scene.inventory))
+    slow = scene.shop.id
+
+    async def hang_for_one(_: Steps, delivery: Delivery) -> None:
+        scene.handled.append(delivery)
+        if delivery.shop_id == slow:
+            await asyncio.Event().wait()
+
+    await scene.receive(*(f"slow {number}" for number in range(20)))
+    await other.receive(*(f"other {number}" for number in range(5)))
+    runs = asyncio.create_task(Handling(scene.inventory.database, {"orders/updated": hang_for_one}).run())
+
+    await eventually(lambda: asyncio.sleep(0, sum(each.shop_id != slow for each in scene.handled) == 5))
+    assert sum(each.shop_id == slow for each in scene.handled) <= 5
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+
+
+async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scene: Scene) -> None:
+    await scene.receive("handled long ago", "handled lately")
+    await scene.handling.handle_all()
+    scene.faults = [ValueError()]
+    await scene.receive("parked long ago")
+    await scene.handling.handle_all()
+    await scene.inventory.sql(
+        "update webhooks set handled_at = now() - interval '9 days' where webhook_id = 'handled long ago'"
+    )
+    await scene.inventory.sql(
+        "update webhooks set received_at = now() - interval '9 days', due_at = null where handled_at is null"
+    )
+
+    assert await scene.inventory.database.transact(inbox.forget) == 1
+    left = await scene.inventory.sql("select webhook_id from webhooks order by id")
+    assert left == [("handled lately",), ("parked long ago",)]
