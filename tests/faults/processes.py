@@ -3,20 +3,23 @@
 import asyncio
 import contextlib
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import psutil
 
 from holdfast.events.settings import Settings
 from holdfast.kit.secrets import secret
-from tests.serving import PLAIN, listener
+from tests.serving import PLAIN
 from tests.support import UNLIMITED
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -43,15 +46,28 @@ class Process:
         if base_url:
             # It says that it listens there, so its port must be known before.
             self._environment[f"{service.upper()}_BASE_URL"] = base_url
-            with listener() as free:
-                self._port = free.getsockname()[1]
+            self._port = urlsplit(base_url).port or port_that_stays_free()
         self._service = service
         self._options = options
         self.log = data_dir / f"server-{id(self)}.log"
         self.start()
 
     def start(self) -> None:
-        """Start the process, and return as soon as it takes connections."""
+        """Start the process, and return as soon as it takes connections.
+
+        The socket of a process that was killed a moment ago may still be there, for less than a second.
+        """
+        for _ in range(5):
+            told = self.log.stat().st_size if self.log.exists() else 0
+            if address := self._started():
+                self.url = f"http://127.0.0.1:{self._port}" if self._port else address
+                return
+            if "Address already in use" not in self.log.read_text()[told:]:
+                break
+        raise AssertionError(self.log.read_text())
+
+    def _started(self) -> str | None:
+        """Where it listens; None if it ended before."""
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
                 [HOLDFAST, self._service, "serve", "--port", str(self._port), *self._options],
@@ -61,9 +77,17 @@ class Process:
                 text=True,
             )
         assert self._process.stdout
-        address = re.search(r"listens on (http://\S+)", self._process.stdout.readline())
-        assert address, self.log.read_text()
-        self.url = f"http://127.0.0.1:{self._port}" if self._port else address[1]
+        if address := re.search(r"listens on (http://\S+)", self._process.stdout.readline()):
+            return address[1]
+        self._ended()
+        return None
+
+    def _ended(self) -> int:
+        """Wait until it has ended, and leave nothing of it. Returns its exit status."""
+        status = self._process.wait(timeout=30)
+        assert self._process.stdout
+        self._process.stdout.close()
+        return status
 
     def memory(self) -> int:
         """The bytes of memory it holds."""
@@ -76,7 +100,7 @@ class Process:
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
         self._process.kill()
-        self._process.communicate()
+        self._ended()
 
     def halt(self) -> None:
         """SIGSTOP: everything stays open, and nothing goes on."""
@@ -89,7 +113,16 @@ class Process:
     def stop(self) -> int:
         """SIGTERM; the exit status once it has ended."""
         self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(timeout=30)
+        return self._ended()
+
+
+def port_that_stays_free() -> int:
+    """A free port for a process that is started again: none that outgoing connections get meanwhile."""
+    for port in random.sample(range(20_000, 32_000), 50):
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("No port is free.")
 
 
 @contextlib.contextmanager

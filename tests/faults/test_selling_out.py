@@ -14,6 +14,8 @@ from tests.faults.processes import Accepted, Process, outcomes, register_all, se
 from tests.support import event_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ
+PART = 10 if SOAK else 3
+SEATS, WAITING, ASKERS = 100 * PART, 50 * PART, 500 * PART
 
 
 async def organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
@@ -71,22 +73,22 @@ async def known_people(process: Process, key: str, count: int) -> list[str]:
     return [each.poll.rpartition("/")[2] for each in accepted]
 
 
-async def test_1000_seats_and_500_waiting_places_go_to_the_first_of_5000_askers(
+async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_askers(
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:
-        key, event_id = await organizer_with_event(processes[0], capacity=1_000, waitinglist_capacity=500)
-        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(3_000)]
-        people += [{"event_id": event_id, "user_id": id} for id in await known_people(processes[1], key, 1_000)]
-        people += random.choices(people, k=1_000)
+        key, event_id = await organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
+        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 3 // 5)]
+        people += [{"event_id": event_id, "user_id": id} for id in await known_people(processes[1], key, ASKERS // 5)]
+        people += random.choices(people, k=ASKERS // 5)
         random.shuffle(people)
         accepted = await register_all(processes, key, iter(people))
         answers = await outcomes(processes[1], key, sorted({each.poll for each in accepted}))
 
     found = rows(database_url, event_id)
-    assert_places_went_in_order(found, 1_000, 500)
-    assert [status for status, _ in found].count("registered") == 1_000
-    assert [status for status, _ in found].count("waitlisted") == 500
+    assert_places_went_in_order(found, SEATS, WAITING)
+    assert [status for status, _ in found].count("registered") == SEATS
+    assert [status for status, _ in found].count("waitlisted") == WAITING
     assert len(found) == len(answers)
     assert_answered_before_sent_means_earlier(accepted, answers)
 
@@ -97,13 +99,13 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
 ) -> None:
     chance = random.Random(f"kills {round}")
     with serving(database_url, tmp_path, 2) as processes:
-        key, event_id = await organizer_with_event(processes[0], capacity=1_000, waitinglist_capacity=500)
-        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(4_000)]
-        people += chance.choices(people, k=1_000)
+        key, event_id = await organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
+        people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 4 // 5)]
+        people += chance.choices(people, k=ASKERS // 5)
         chance.shuffle(people)
         accepted: list[Accepted] = []
         # Small waves while there are places, so that the kills fall where they could do harm.
-        for size in [200] * 8 + [1_700] * 2:
+        for size in [20 * PART] * 8 + [170 * PART] * 2:
             wave, people = people[:size], people[size:]
             killed = chance.choice(processes)
 
@@ -120,8 +122,8 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
         answers = await outcomes(processes[0], key, sorted({each.poll for each in accepted}))
 
     found = rows(database_url, event_id)
-    assert_places_went_in_order(found, 1_000, 500)
-    assert [status for status, _ in found].count("registered") == 1_000
-    assert [status for status, _ in found].count("waitlisted") == 500
+    assert_places_went_in_order(found, SEATS, WAITING)
+    assert [status for status, _ in found].count("registered") == SEATS
+    assert [status for status, _ in found].count("waitlisted") == WAITING
     assert len(found) >= len(answers)
     assert_answered_before_sent_means_earlier(accepted, answers)

@@ -45,6 +45,7 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
         "low_stock_at": 12,
         "low_stock": False,
         "allow_negative": False,
+        "policy": "adopt",
         "status": "active",
         "member_count": 3,
         "version": (await full.call("get_pool", pool_id=1))["version"],

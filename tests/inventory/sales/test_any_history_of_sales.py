@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.databases import scratch_database
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Refused, Shop, running, unlimited
-from tests.support import scratch_database
 
 JARS, BOXES = "Jars", "Boxes"
 DRAWS = {SINGLE: {JARS: 1}, SIX_PACK: {JARS: 6, BOXES: 1}, JARS: {JARS: 1}, BOXES: {BOXES: 1}}

@@ -29,6 +29,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("record_sale", {"variant_gid": SIX_PACK, "quantity": 2, "order_reference": "order 7"}),
     ("record_sale", {"pool_id": 2, "quantity": 2, "hold_id": 4}),
     ("revert_entry", {"entry_id": 3}),
+    ("reconcile", {"pool_id": 1}),
+    ("resync", {"pool_id": 1}),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n"}),
     ("import_csv", {"kind": "members", "text": f"pool,variant_gid,units_per_sale\nBoxes,{SINGLE},2\n"}),
 ]
@@ -160,7 +162,7 @@ async def test_a_dry_run_names_no_version_which_does_not_exist(
 ) -> None:
     tried = await scene.call(tool, **arguments, dry_run=True)
 
-    assert {*versions(tried)} == {None}
+    assert {*versions(tried)} <= {None}
 
 
 async def test_dry_runs_among_other_calls_of_one_batch_leave_no_trace(scene: Shop) -> None:

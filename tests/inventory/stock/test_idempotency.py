@@ -36,6 +36,8 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("release_hold", {"hold_id": 3}, OTHERWISE),
     ("record_sale", {"pool_id": 2, "quantity": 1, "hold_id": 3}, {"quantity": 2}),
     ("revert_entry", {"entry_id": 1}, OTHERWISE),
+    ("reconcile", {"pool_id": 1, "dry_run": False}, {"pool_id": 2}),
+    ("resync", {"pool_id": 1}, {"pool_id": 2}),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n", "dry_run": False}, OTHERWISE),
 ]
 """A call of every tool that writes, on the scene below, and what makes another call of it."""

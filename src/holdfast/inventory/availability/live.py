@@ -2,11 +2,13 @@
 
 A `ShopView` is read once, and then brought up to date with what changed since its version. Every change is announced to
 all processes, so a view knows when it is out of date. Storefront streams and agents read the changes from its feeds.
+Agents are also told that the shop follows the storefront platform differently (`STATUS`), which has no version.
 """
 
 import asyncio
+import contextlib
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Generator
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +18,7 @@ from cachetools import LRUCache
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import Delta
 from holdfast.inventory.resources import Database, Reader
+from holdfast.inventory.shops import status
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import find
 from holdfast.inventory.stock.book import CHANGES
@@ -40,6 +43,15 @@ FEED_BYTES = 500_000
 RETRY_SECONDS = 0.5
 """Seconds between attempts to read a shop that has readers."""
 
+STATUS = "sync://status"
+"""The address at which agents read how the shop follows the storefront platform."""
+
+STATUS_SECONDS = 0.5
+"""Seconds for which changes of it are collected and then told once."""
+
+GRAIN = 2**24
+"""Positions that agents are told lie so far apart for two versions. Between them is room for changes of the status."""
+
 
 class Encoded(NamedTuple):
     """The variants of a shop as JSON, at one version."""
@@ -62,9 +74,10 @@ class ShopView:
         self.announced = 0
         self.variants: dict[str, int] = {}
         self.storefront: Feed[bytes] = Feed(room=FEED_BYTES)
-        self.agents: Feed[Change] = Feed()
+        self.agents: Feed[Change] = Feed(grain=GRAIN)
         self.lock = asyncio.Lock()
         self.updating: asyncio.Task[None] | None = None
+        self.telling: asyncio.TimerHandle | None = None
         self.read_at = 0.0
         self.used_at = 0.0
         self._pools: dict[int, str] = {}
@@ -109,17 +122,28 @@ class ShopView:
         if first:
             # Readers that wait already have seen nothing yet, and get a snapshot.
             self.storefront.restart(delta.version)
-            self.agents.restart(delta.version)
+            # The status may have changed before this process looked: whoever comes from elsewhere has missed that.
+            self.agents.restart(delta.version * GRAIN + 1)
             return
         if changed:
             message = _event(delta.version, changed)
             self.storefront.publish(delta.version, message, len(message))
         if delta.pools:
-            self.agents.publish(delta.version, _change(delta, listed=listed))
+            self.agents.publish(delta.version * GRAIN, Change(_uris(delta), listed))
+
+    def status_changed(self) -> None:
+        """Tell agents that the status has changed, soon, and together with what else changes of it until then."""
+        if self.telling is None:
+            self.telling = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self.telling = None
+        if self.version >= 0:
+            self.agents.publish(self.agents.position + 1, Change([STATUS]))
 
 
-def _change(delta: Delta, *, listed: bool) -> Change:
-    return Change([uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")], listed)
+def _uris(delta: Delta) -> list[str]:
+    return [uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")]
 
 
 def _event(version: int, changed: dict[str, int | None]) -> bytes:
@@ -158,17 +182,33 @@ class Live:
         """The feed of changes of the caller's pools."""
         return (await self.view(caller.tenant)).agents
 
-    async def missed(self, caller: Caller, version: int) -> Change:
-        """What changed of the caller's pools after a version, from the database: any process can say so."""
+    async def missed(self, caller: Caller, position: int) -> Change:
+        """What changed of the caller's pools after a position, from the database: any process can say so.
+
+        Whether the status changed too is not known; it may have.
+        """
 
         async def read(reader: Reader) -> Delta:
-            return await sql.changes_since(reader, caller.tenant, version)
+            return await sql.changes_since(reader, caller.tenant, position // GRAIN)
 
-        return _change(await self._database.read(read, caller.tenant), listed=True)
+        return Change([*_uris(await self._database.read(read, caller.tenant)), STATUS], listed=True)
 
-    def listening(self) -> AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def listening(self) -> Generator[None]:
         """Update views as changes are announced, while the block lasts."""
-        return self._database.listen(CHANGES, self._on_change)
+        with (
+            self._database.listen(CHANGES, self._on_change),
+            self._database.listen(status.CHANNEL, self._on_status),
+        ):
+            yield
+
+    def _on_status(self, payload: str) -> None:
+        """Note that the status of a shop has changed, or may have: that of every shop, if the payload is empty."""
+        if not payload:
+            for view in self._views.values():
+                view.status_changed()
+        elif view := self._views.get(int(payload)):
+            view.status_changed()
 
     def _view(self, shop_id: int) -> ShopView:
         now = time.monotonic()

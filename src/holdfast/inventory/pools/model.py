@@ -26,6 +26,11 @@ Line = Annotated[
 ]
 """So written that two names that look the same are the same."""
 
+Policy = Annotated[
+    Literal["adopt", "enforce", "flag"],
+    Meta(description="What becomes of quantities that others set at the platform."),
+]
+
 Status = Literal["active", "paused", "archived"]
 
 Name = Annotated[
@@ -109,6 +114,7 @@ class UpdatePool(ChangePool, kw_only=True):
     buffer: Buffer | UnsetType = UNSET
     low_stock_at: LowStockAt | UnsetType | None = UNSET
     allow_negative: AllowNegative | UnsetType = UNSET
+    policy: Policy | UnsetType = UNSET
 
 
 class PausePool(ChangePool):
@@ -129,6 +135,10 @@ class RestorePool(ChangePool):
 
 class LinkVariants(ChangePool, kw_only=True):
     members: Annotated[Members, Meta(min_length=1)]
+    initial: Annotated[
+        Literal["keep_pool", "sum_from_platform"],
+        Meta(description="sum_from_platform adds what the platform has of them; needs write_inventory."),
+    ] = "keep_pool"
 
 
 class UpdateMember(ChangePool, kw_only=True):
@@ -166,6 +176,7 @@ class Pool(Struct):
     low_stock_at: int | None
     low_stock: bool
     allow_negative: bool
+    policy: Policy
     status: Status
     member_count: int
     version: Annotated[

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from holdfast.inventory.cursor import cursor_page
-from holdfast.inventory.pools import membership, sql
+from holdfast.inventory.pools import first_stock, membership, sql
 from holdfast.inventory.pools.model import (
     ArchivePool,
     ChangePool,
@@ -28,13 +28,10 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock import ledger
-from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, write
-from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.operations import only
+from holdfast.inventory.stock.book import CHANGES, bump, lock
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Repeatable, given
-from holdfast.kit.modes import Batch, Call
+from holdfast.kit.modes import Batch
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 
 find_by_name = sql.find_by_name
@@ -80,10 +77,8 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
 
     A quantity above 0 needs the scope write_inventory too.
     """
-    if command.quantity and not caller.has("write_inventory"):
-        raise INSUFFICIENT_SCOPE(
-            "A first quantity needs the scope write_inventory too.", scope="write_pools write_inventory"
-        )
+    if command.quantity:
+        first_stock.expect_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
     await lock(tx, caller.tenant)
     if await sql.is_name_taken(tx, caller.tenant, command.name):
@@ -94,27 +89,19 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         if command.members:
             await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
         if command.quantity:
-            await _fill(tx, caller, pool_id, command)
+            await first_stock.fill(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
         return pool_id
 
     return await _change(tx, caller, gids, make, command)
 
 
-async def _fill(tx: Tx, caller: Caller, pool_id: int, command: CreatePool) -> None:
-    def draft(stock: ledger.Stock, _: Write) -> Draft:
-        return Draft([ledger.Posting(stock.pool(pool_id).id, "set", command.quantity)])
-
-    batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
-    only(await write(tx, batch, "create_pool", lambda _: Touched([pool_id]), draft))
-
-
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
-    """Change a pool's name, unit, buffer, low-stock threshold, or whether it may go below zero.
+    """Change a pool's name, unit, buffer, low-stock threshold, policy, or whether it may go below zero.
 
     Only the fields given change. The unit is a word: changing it converts nothing.
     """
-    fields = given(command, "name", "unit", "buffer", "low_stock_at", "allow_negative")
+    fields = given(command, "name", "unit", "buffer", "low_stock_at", "allow_negative", "policy")
     if not fields:
         raise invalid({"name": ["name at least one field to change"]})
 
@@ -170,7 +157,7 @@ async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     return await _configure(tx, caller, command, make, archived=True)
 
 
-@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, VALIDATION_FAILED)
+@refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, INSUFFICIENT_SCOPE, VALIDATION_FAILED)
 async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     """Let variants draw on a pool. A variant that draws on several pools is a kit.
 
@@ -178,8 +165,17 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     """
     gids = _distinct("members", [member.variant_gid for member in command.members])
 
+    if command.initial != "keep_pool":
+        first_stock.expect_scope(caller)
+
     async def make(version: int, pool: Pool) -> None:
+        more = 0
+        if command.initial != "keep_pool":
+            more = await first_stock.at_platform(tx, caller.tenant, pool.id, command.members)
         await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
+        if more:
+            reason = "What the platform had of the variants that were linked."
+            await first_stock.fill(tx, caller, pool.id, "import", more, "link_variants", reason)
 
     return await _configure(tx, caller, command, make, gids)
 

@@ -18,7 +18,7 @@ from holdfast.inventory.resources import Reader, Tx
 POOL: LiteralString = """
     select pools.id, name, unit, on_hand, held, buffer, greatest(0, on_hand - held - buffer) as available,
            low_stock_at, coalesce(greatest(0, on_hand - held - buffer) <= low_stock_at, false) as low_stock,
-           allow_negative, status::text as status,
+           allow_negative, policy, status::text as status,
            (select count(*) from members where pool_id = pools.id) as member_count, version, inserted_at
       from pools
 """
@@ -125,9 +125,10 @@ async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mappi
                buffer = coalesce(new.buffer, pools.buffer),
                low_stock_at = case when %(fields)s::jsonb ? 'low_stock_at' then new.low_stock_at
                                    else pools.low_stock_at end,
-               allow_negative = coalesce(new.allow_negative, pools.allow_negative), version = %(version)s
+               allow_negative = coalesce(new.allow_negative, pools.allow_negative),
+               policy = coalesce(new.policy, pools.policy), version = %(version)s
           from jsonb_to_record(%(fields)s) as new (name text, unit text, buffer bigint, low_stock_at bigint,
-                                                   allow_negative boolean)
+                                                   allow_negative boolean, policy text)
          where shop_id = %(shop_id)s and pools.id = %(id)s
         """,
         {"shop_id": shop_id, "id": id, "version": version, "fields": msgspec.json.encode(fields).decode()},

@@ -149,7 +149,9 @@ class GetStockHistory(CursorPage):
     variant_gid: VariantGid | None = None
     kinds: Annotated[list[EntryKind], Meta(max_length=12, description="Only these kinds.")] | None = None
     actor: Annotated[Actor | None, Meta(description="Only what these did.")] = None
-    source_ref: Annotated[Filled | None, Meta(description="Only entries of this order, import or hold.")] = None
+    source_ref: Annotated[
+        Filled | None, Meta(description="Only of this order (gid://shopify/Order/1), import or hold.")
+    ] = None
     since: Timestamp | None = None
     until: Timestamp | None = None
 

@@ -1,0 +1,116 @@
+"""Statements on imports: how far they have come."""
+
+from holdfast.inventory.catalog.model import Import
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.shops import status
+
+
+async def begin(tx: Tx, shop_id: int) -> int:
+    """A new import instead of any other of the shop; returns its id."""
+    await status.announce(tx, shop_id)
+    return await tx.value(
+        """
+        insert into catalogs (shop_id, import_id, requested_at) values (%(shop_id)s, 1, clock_timestamp())
+            on conflict (shop_id) do update
+           set import_id = catalogs.import_id + 1, bulk_gid = null, stored_lines = 0, objects = 0,
+               requested_at = clock_timestamp(), finished_at = null, error = null
+        returning import_id
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def find(reader: Reader, shop_id: int) -> Import | None:
+    """The import of a shop that is under way."""
+    return await reader.row(
+        Import,
+        """
+        select import_id as id, bulk_gid, stored_lines from catalogs
+         where shop_id = %(shop_id)s and requested_at is not null and finished_at is null
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def begun(tx: Tx, shop_id: int, import_id: int, bulk_gid: str) -> None:
+    """Store which operation of the platform it is."""
+    await tx.run(
+        """
+        update catalogs set bulk_gid = %(bulk_gid)s, stored_lines = 0, error = null
+         where shop_id = %(shop_id)s and import_id = %(import_id)s
+        """,
+        {"shop_id": shop_id, "import_id": import_id, "bulk_gid": bulk_gid},
+    )
+
+
+async def again(tx: Tx, shop_id: int, import_id: int) -> None:
+    """The operation has failed: the next attempt begins a new one."""
+    await tx.run(
+        """
+        update catalogs set bulk_gid = null, stored_lines = 0
+         where shop_id = %(shop_id)s and import_id = %(import_id)s
+        """,
+        {"shop_id": shop_id, "import_id": import_id},
+    )
+
+
+async def note(
+    tx: Tx, shop_id: int, import_id: int, *, objects: int = 0, stored_lines: int = 0, error: str | None = None
+) -> None:
+    """Store how far it has come, or what is wrong with it."""
+    await status.announce(tx, shop_id)
+    await tx.run(
+        """
+        update catalogs
+           set objects = greatest(objects, %(objects)s), stored_lines = greatest(stored_lines, %(stored_lines)s),
+               error = left(%(error)s, 1000)
+         where shop_id = %(shop_id)s and import_id = %(import_id)s
+        """,
+        {
+            "shop_id": shop_id,
+            "import_id": import_id,
+            "objects": objects,
+            "stored_lines": stored_lines,
+            "error": error,
+        },
+    )
+
+
+async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
+    """End an import: what it did not find, and nobody told of since it began, is forgotten. False: it has ended."""
+    await status.announce(tx, shop_id)
+    return (
+        await tx.value(
+            """
+        with finished as (
+            update catalogs
+               set finished_at = clock_timestamp(), bulk_gid = null, error = null, changes = changes + 1,
+                   objects = greatest(objects, stored_lines)
+             where shop_id = %(shop_id)s and import_id = %(import_id)s and finished_at is null returning shop_id),
+        gone as (
+            delete from catalog_variants using finished
+             where catalog_variants.shop_id = finished.shop_id and import_id < %(import_id)s),
+        closed as (
+            delete from locations using finished
+             where locations.shop_id = finished.shop_id and import_id < %(import_id)s),
+        emptied as (
+            delete from levels using finished
+             where levels.shop_id = finished.shop_id and import_id < %(import_id)s)
+        select true from finished
+        """,
+            {"shop_id": shop_id, "import_id": import_id},
+        )
+        or False
+    )
+
+
+async def connected(tx: Tx, after: int, limit: int) -> list[int]:
+    """Shops that have the app, by their ids."""
+    rows = await tx.tuples(
+        """
+        select shop_id from installs
+         where shop_id > %(after)s and uninstalled_at is null and broken is null order by shop_id limit %(limit)s
+        """,
+        {"after": after, "limit": limit},
+    )
+    return [shop_id for (shop_id,) in rows]

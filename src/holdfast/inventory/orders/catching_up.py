@@ -1,0 +1,137 @@
+"""Finds orders of which no webhook came, or not the last one: the platform is asked every hour what has changed."""
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from functools import partial
+
+import structlog
+from msgspec import Struct
+
+from holdfast.inventory.installs.access import ask
+from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.orders import sql
+from holdfast.inventory.orders.handling import count
+from holdfast.inventory.orders.model import Count, Moment
+from holdfast.inventory.orders.reading import Gid, Named, PageInfo, number
+from holdfast.inventory.problems import SHOP_NOT_CONNECTED
+from holdfast.inventory.resources import Reader, Steps
+from holdfast.inventory.shopify.admin import Query
+from holdfast.kit.problems import Problem
+
+OVERLAP = timedelta(minutes=2)
+"""How far before the last order that was seen to look again: the platform's lists may lag behind."""
+
+log = structlog.get_logger()
+
+
+class _Line(Struct, rename="camel"):
+    id: Gid
+    current_quantity: Count
+    variant: Named | None
+
+
+class _Lines(Struct, rename="camel"):
+    nodes: list[_Line]
+    page_info: PageInfo
+
+
+class _Order(Struct, rename="camel"):
+    id: Gid
+    updated_at: Moment
+    line_items: _Lines
+    refunds: list[Named]
+
+
+class _Orders(Struct, rename="camel"):
+    nodes: list[_Order]
+    page_info: PageInfo
+
+
+class _Listed(Struct):
+    orders: _Orders
+
+
+LIST = Query(
+    "list_orders",
+    """
+    query Orders($changed: String!, $after: String) {
+      orders(first: 50, sortKey: UPDATED_AT, query: $changed, after: $after) {
+        nodes {
+          id updatedAt
+          lineItems(first: 5) { nodes { id currentQuantity variant { id } } pageInfo { hasNextPage endCursor } }
+          refunds(first: 1) { id }
+        }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+    """,
+    _Listed,
+    cost=702,
+)
+
+
+async def catch_up(steps: Steps, of: OfShop) -> int:
+    """Count what changed at the platform since the last time. Returns of how many orders that was not known."""
+    try:
+        return await _catch_up(steps, of.shop_id)
+    except Problem as problem:
+        if problem.type is not SHOP_NOT_CONNECTED:
+            raise
+        log.warning("a shop cannot catch up with its orders", shop=of.shop_id, why=problem.message)
+        return 0
+
+
+async def _catch_up(steps: Steps, shop_id: int) -> int:
+    since = await steps.read(partial(sql.caught_up, shop_id=shop_id))
+    total, after = 0, None
+    while since:
+        changed = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
+        page = (await ask(steps, shop_id, LIST, {"changed": changed, "after": after})).orders
+        for id in await steps.read(partial(_missed, shop_id=shop_id, orders=page.nodes)):
+            total += await _count(steps, shop_id, id)
+        if page.nodes:
+            until = page.nodes[-1].updated_at
+            await steps.transact(partial(sql.catch_up, shop_id=shop_id, until=until))
+        if not page.page_info.has_next_page:
+            break
+        after = page.page_info.end_cursor
+    if total:
+        log.warning("orders were counted of which no webhook came", shop=shop_id, orders=total)
+    return total
+
+
+async def _count(steps: Steps, shop_id: int, id: int) -> bool:
+    """Count an order as it is at the platform now. Returns whether that has changed what is stored of it."""
+    revision = partial(sql.revision, shop_id=shop_id, id=id)
+    before = await steps.read(revision)
+    await count(steps, shop_id, id)
+    return await steps.read(revision) != before
+
+
+async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_Order]) -> list[int]:
+    """Those of the orders that must be read.
+
+    What is stored is older, or nothing is and a variant was linked once. Or what is stored has the same second, and an
+    order that changes twice in a second may be different nevertheless: where the list does not say that it is not.
+    """
+    stored = await sql.find_orders(reader, shop_id, {number(each.id) for each in orders})
+    gids = {line.variant.id for each in orders for line in each.line_items.nodes if line.variant}
+    linked = await sql.linked_once(reader, shop_id, gids)
+
+    def is_missed(order: _Order) -> bool:
+        known = stored.get(number(order.id))
+        lines, has_more = order.line_items.nodes, order.line_items.page_info.has_next_page
+        if known is None:
+            return has_more or any(_draws(line, linked) for line in lines)
+        if known.updated_at != order.updated_at:
+            return known.updated_at < order.updated_at
+        if has_more or order.refunds:
+            return True  # What was refunded may be taken nevertheless, and the list does not say that.
+        here = {number(line.id): line.current_quantity for line in lines if _draws(line, linked)}
+        return here != {id: line.taken for id, line in known.lines.items()}
+
+    return [number(each.id) for each in orders if is_missed(each)]
+
+
+def _draws(line: _Line, linked: Collection[str]) -> bool:
+    return line.variant is not None and line.variant.id in linked

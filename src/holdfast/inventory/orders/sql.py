@@ -1,0 +1,155 @@
+"""Statements on orders."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from holdfast.inventory.orders.effects import Effect
+from holdfast.inventory.orders.model import StoredLine, StoredOrder
+from holdfast.inventory.resources import Reader, Tx
+
+
+async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, StoredOrder]:
+    """Those of the orders that are stored."""
+    rows = await reader.tuples(
+        """
+        select orders.id, updated_at, revision,
+               coalesce(json_agg(json_build_array(line.id, variant_gid, taken, draws))
+                        filter (where line.id is not null), '[]')
+          from orders
+          left join lateral (
+               select id, variant_gid, taken,
+                      (select coalesce(json_object_agg(pool_id, units_per_sale), '{}') from order_draws
+                        where order_draws.shop_id = orders.shop_id and order_draws.order_id = orders.id
+                          and line_id = order_lines.id) as draws
+                 from order_lines where shop_id = orders.shop_id and order_id = orders.id) as line on true
+         where shop_id = %(shop_id)s and orders.id = any(%(ids)s)
+         group by orders.id, updated_at, revision
+        """,
+        {"shop_id": shop_id, "ids": [*ids]},
+    )
+    return {
+        id: StoredOrder(
+            updated_at,
+            revision,
+            {
+                line_id: StoredLine(gid, taken, {int(pool_id): units for pool_id, units in draws.items()})
+                for line_id, gid, taken, draws in lines
+            },
+        )
+        for id, updated_at, revision, lines in rows
+    }
+
+
+async def revision(reader: Reader, shop_id: int, id: int) -> int:
+    """The revision of what is stored of an order; 0 if nothing is."""
+    found = await reader.value(
+        "select revision from orders where shop_id = %(shop_id)s and id = %(id)s", {"shop_id": shop_id, "id": id}
+    )
+    return found or 0
+
+
+async def linked_once(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:
+    """Those of the variants that draw on a pool, or did once."""
+    rows = await reader.tuples(
+        "select distinct variant_gid from links where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
+        {"shop_id": shop_id, "gids": [*variant_gids]},
+    )
+    return {gid for (gid,) in rows}
+
+
+async def caught_up(reader: Reader, shop_id: int) -> datetime | None:
+    """Until when all changes of orders are counted: at first since the first link. None: nothing was ever linked."""
+    return await reader.value(
+        """
+        select coalesce((select until from order_catches where shop_id = %(shop_id)s),
+                        (select min(since) from links where shop_id = %(shop_id)s))
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def catch_up(tx: Tx, shop_id: int, until: datetime) -> None:
+    """Store that all changes of orders until then are counted."""
+    await tx.run(
+        """
+        insert into order_catches (shop_id, until) values (%(shop_id)s, %(until)s)
+            on conflict (shop_id) do update set until = greatest(order_catches.until, excluded.until)
+        """,
+        {"shop_id": shop_id, "until": until},
+    )
+
+
+async def draws_at(
+    reader: Reader, shop_id: int, moments: Mapping[int, datetime], variants: Sequence[tuple[int, str]]
+) -> dict[int, dict[str, dict[int, int]]]:
+    """By order and variant: the pools that it drew on when the order was placed, with the units of each.
+
+    moments     when each order was placed
+    variants    each order with each of its variants
+    """
+    rows = await reader.tuples(
+        """
+        select asked.order_id, links.variant_gid, pool_id, units_per_sale
+          from unnest(%(order_ids)s::bigint[], %(moments)s::timestamptz[], %(gids)s::text[])
+                   as asked (order_id, placed_at, variant_gid)
+          join links on links.shop_id = %(shop_id)s and links.variant_gid = asked.variant_gid
+                    and since <= placed_at and placed_at < until
+        """,
+        {
+            "shop_id": shop_id,
+            "order_ids": [order_id for order_id, _ in variants],
+            "moments": [moments[order_id] for order_id, _ in variants],
+            "gids": [gid for _, gid in variants],
+        },
+    )
+    found: dict[int, dict[str, dict[int, int]]] = {}
+    for order_id, gid, pool_id, units in rows:
+        found.setdefault(order_id, {}).setdefault(gid, {})[pool_id] = units
+    return found
+
+
+async def save(tx: Tx, shop_id: int, effects: Sequence[Effect]) -> None:
+    """Store how orders are now. An order may come several times; its last effect is the newest."""
+    newest = {effect.order.id: effect.order for effect in effects}
+    lines = {
+        (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.draws]
+        for effect in effects
+        for id, line in effect.lines.items()
+    }
+    await tx.run(
+        """
+        with fresh as (
+            select * from json_to_recordset(%(orders)s) as fresh (
+                id bigint, placed_at timestamptz, updated_at timestamptz)),
+        saved as (
+            insert into orders (shop_id, id, placed_at, updated_at)
+            select %(shop_id)s, id, placed_at, updated_at from fresh
+                on conflict (shop_id, id) do update
+               set updated_at = excluded.updated_at, revision = orders.revision + 1),
+        line as (
+            select (line ->> 0)::bigint as order_id, (line ->> 1)::bigint as id, line ->> 2 as variant_gid,
+                   (line ->> 3)::bigint as taken, line -> 4 as draws
+              from json_array_elements(%(lines)s) as line),
+        saved_lines as (
+            insert into order_lines (shop_id, order_id, id, variant_gid, taken)
+            select %(shop_id)s, order_id, id, variant_gid, taken from line
+                on conflict (shop_id, order_id, id) do update set taken = excluded.taken)
+        insert into order_draws (shop_id, order_id, line_id, pool_id, units_per_sale)
+        select %(shop_id)s, order_id, id, draw.key::bigint, draw.value::bigint
+          from line cross join lateral json_each_text(draws) as draw
+            on conflict do nothing
+        """,
+        {
+            "shop_id": shop_id,
+            "orders": _json(
+                [{"id": o.id, "placed_at": o.placed_at, "updated_at": o.updated_at} for o in newest.values()]
+            ),
+            "lines": _json([*lines.values()]),
+        },
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,122 @@
+"""Commands and answers of the operations on levels."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.stock.model import PoolId
+from holdfast.inventory.sync.model import Rule
+from holdfast.kit.command import Command, Repeatable, Timestamp
+
+
+class GetSyncStatus(Command):
+    pool_id: Annotated[PoolId | None, Meta(description="Count only its levels.")] = None
+
+
+class GetDrift(Command):
+    pool_id: Annotated[PoolId | None, Meta(description="Only its levels.")] = None
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class Reconcile(Repeatable, kw_only=True):
+    pool_id: PoolId
+    dry_run: Annotated[bool, Meta(description="The default.")] = True
+
+
+class Resync(Repeatable, kw_only=True):
+    pool_id: PoolId
+
+
+class Share(Struct, frozen=True):
+    """What a location gets of each quantity."""
+
+    location_gid: str
+    percent: int
+
+
+class ImportProgress(Struct):
+    """The import of the shop's variants and levels."""
+
+    status: Literal["none", "running", "done"]
+    objects: Annotated[int, Meta(description="Objects that the platform has found so far.")]
+    stored: Annotated[int, Meta(description="Of these, so many are stored.")]
+    requested_at: Timestamp | None
+    finished_at: Timestamp | None
+    error: str | None
+
+
+class Lag(Struct):
+    """Seconds from the webhook of a sale to the last level that it changes, over the last hour."""
+
+    p50: float | None
+    p99: float | None
+    count: int
+
+
+class LocationShare(Struct):
+    """A location, and its share of each quantity."""
+
+    gid: str
+    name: str
+    active: bool
+    percent: int
+
+
+class CartCheck(Struct):
+    """What the cart check of the shop reads."""
+
+    granted: bool
+    variants: int
+    pending: int
+    error: str | None
+
+
+class SyncStatus(Struct):
+    """How the levels of the shop at the platform follow its pools."""
+
+    connected: bool
+    error: Annotated[str | None, Meta(description="Why levels cannot be set at present.")]
+    levels: Annotated[int, Meta(description="Levels that are set from pools.")]
+    pending: Annotated[int, Meta(description="Levels that are yet to be set.")]
+    unexplained: Annotated[int, Meta(description="Levels that changed at the platform, and nothing has said why yet.")]
+    parked: Annotated[int, Meta(description="Levels that are not set until resync; get_drift says why.")]
+    lag: Lag
+    imported: ImportProgress
+    rule: Rule
+    locations: list[LocationShare]
+    cart_check: CartCheck
+
+
+class Drift(Struct):
+    """A level that is not what its pools have."""
+
+    variant_gid: str
+    location_gid: str
+    platform: Annotated[int, Meta(description="What the platform has.")]
+    expected: Annotated[int, Meta(description="What it is to have.")]
+    difference: int
+    cause: Annotated[
+        Literal["pending", "unexplained", "parked"],
+        Meta(description="`unexplained`: somebody changed it there, or a sale was not told yet."),
+    ]
+    note: str | None
+
+
+class DriftReport(Struct):
+    """Levels that are different."""
+
+    drift: list[Drift]
+
+
+class Reconciled(Struct):
+    """What was different at the platform; without a dry run, the policy of the pool has handled it."""
+
+    dry_run: bool
+    drift: list[Drift]
+
+
+class Resynced(Struct):
+    """How many levels are set again if they are different."""
+
+    dry_run: bool
+    levels: int

@@ -1,0 +1,132 @@
+"""Planning: what each level is to be, reckoned anew for what has changed since the last time.
+
+Only the newest state counts: ten changes of a pool between two plans are one.
+"""
+
+from typing import NamedTuple
+
+from holdfast.inventory.resources import Tx
+from holdfast.inventory.shopify.scopes import CART_CHECK
+from holdfast.inventory.sync import numbers
+from holdfast.inventory.sync.model import GRACE_SECONDS
+
+
+class Position(NamedTuple):
+    """How far a shop has come: its version, the entries in its ledger, and the changes of its catalog."""
+
+    version: int
+    entries: int
+    changes: int
+
+
+async def plan(tx: Tx, shop_id: int) -> None:
+    """Reckon the targets of the levels whose pools have changed; of all, if the catalog has.
+
+    The same for the numbers of the cart check, if the shop has granted that they are written.
+    """
+    [row] = await tx.tuples(
+        """
+        select version, entries, coalesce(changes, 0), planned_version, planned_entries, planned_changes, numbers,
+               coalesce(%(cart_check)s = any(scopes), false),
+               exists (select from levels join catalog_variants using (shop_id, item_gid)
+                        where levels.shop_id = %(shop_id)s and expected is null)
+          from syncs join shared_inventories as shared on shared.shop_id = syncs.shop_id
+          left join catalogs on catalogs.shop_id = syncs.shop_id
+          left join installs on installs.shop_id = syncs.shop_id
+         where syncs.shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id, "cart_check": CART_CHECK},
+    )
+    present, planned = Position(*row[:3]), Position(*row[3:6])
+    had_numbers, has_numbers, unplanned = row[6:]
+    if present == planned and not unplanned and had_numbers == has_numbers:
+        return
+    if present != planned or unplanned:
+        await _reckon(tx, shop_id, planned, everything=present.changes != planned.changes or planned.version < 0)
+    if has_numbers:
+        await numbers.reckon(tx, shop_id, planned.version, everything=not had_numbers)
+    elif had_numbers:
+        await numbers.forget(tx, shop_id)
+    await tx.run(
+        """
+        update syncs set planned_version = %(version)s, planned_entries = %(entries)s, planned_changes = %(changes)s,
+                         numbers = %(numbers)s
+         where shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id, "numbers": has_numbers, **present._asdict()},
+    )
+
+
+async def _reckon(tx: Tx, shop_id: int, planned: Position, *, everything: bool) -> None:
+    await tx.run(
+        """
+        with heard as (
+            select pool_id, min(heard_at) as heard_at from ledger
+             where shop_id = %(shop_id)s and id > %(entries)s and heard_at is not null group by pool_id),
+        concerned as (
+            select variant_gid as gid from members join pools on pools.id = pool_id
+             where pools.shop_id = %(shop_id)s and pools.version > %(version)s
+             union
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s
+             union
+            select catalog_variants.gid from levels join catalog_variants using (shop_id, item_gid)
+             where shop_id = %(shop_id)s and expected is null
+             union
+            select gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s),
+        shown as (
+            select item_gid, min(quantity) filter (where tracked) as quantity, min(heard_at) as heard_at
+              from concerned
+              join catalog_variants on catalog_variants.shop_id = %(shop_id)s and catalog_variants.gid = concerned.gid
+              left join availability on availability.shop_id = %(shop_id)s and variant_gid = concerned.gid
+              left join lateral (
+                   select min(heard_at) as heard_at from members join heard on heard.pool_id = members.pool_id
+                    where members.shop_id = %(shop_id)s and members.variant_gid = concerned.gid) as causes on true
+             group by item_gid),
+        spread as (
+            select levels.item_gid, levels.location_gid, levels.seen_at, shown.heard_at,
+                   push_id is null and (levels.target is null or expected is null) as begins,
+                   case when not coalesce(locations.active, true) then null
+                        when coalesce(rule, 'all') = 'all' then quantity
+                        when share_from < share_to then quantity * share_to / 100 - quantity * share_from / 100
+                   end as target
+              from shown
+              join levels on levels.shop_id = %(shop_id)s and levels.item_gid = shown.item_gid
+              left join catalogs on catalogs.shop_id = %(shop_id)s
+              left join locations on locations.shop_id = %(shop_id)s and locations.gid = levels.location_gid),
+        ours as (
+            select item_gid, min(location_gid) as location_gid, max(seen_at) as seen_at
+              from spread where begins and target is not null group by item_gid),
+        -- Orders that are counted, and that came after what is known of the level.
+        unseen as (
+            select item_gid, ours.location_gid, sum(taken)::bigint as taken
+              from orders
+              join order_lines on order_lines.shop_id = %(shop_id)s and order_id = orders.id
+              join catalog_variants on catalog_variants.shop_id = %(shop_id)s and gid = variant_gid
+              join ours using (item_gid)
+             where orders.shop_id = %(shop_id)s and placed_at > clock_timestamp() - interval '1 hour'
+               and placed_at > ours.seen_at and exists (select from ours)
+             group by item_gid, ours.location_gid)
+        update levels
+           set target = spread.target,
+               -- What happened before a level became ours to set needs no explanation.
+               expected = case when begins then available - coalesce(taken, 0) else expected end,
+               based_at = case when begins then spread.seen_at else based_at end,
+               suspect_at = case when spread.target is not null and begins and taken > 0
+                                 then clock_timestamp() + %(grace)s * interval '1 second'
+                                 when spread.target is not null then suspect_at end,
+               caused_at = case when levels.target is not null and spread.target <> expected
+                                then least(caused_at, spread.heard_at) end,
+               brisk = 0
+          from spread left join unseen using (item_gid, location_gid)
+         where levels.shop_id = %(shop_id)s and levels.item_gid = spread.item_gid
+           and levels.location_gid = spread.location_gid
+           and (levels.target is distinct from spread.target or expected is null)
+        """,
+        {
+            "shop_id": shop_id,
+            "entries": planned.entries,
+            "version": planned.version,
+            "everything": everything,
+            "grace": GRACE_SECONDS,
+        },
+    )

@@ -1,0 +1,176 @@
+"""Statements of what operations show of levels, and of what they change."""
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+import msgspec
+
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.shopify.scopes import CART_CHECK
+from holdfast.inventory.sync.answers import CartCheck, Drift, LocationShare, Share, SyncStatus
+from holdfast.inventory.sync.model import Rule
+
+OF_POOL: LiteralString = """
+    item_gid in (select item_gid from catalog_variants join members
+                    on members.shop_id = %(shop_id)s and variant_gid = gid
+                  where catalog_variants.shop_id = %(shop_id)s and pool_id = %(pool_id)s)
+"""
+
+
+async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
+    [row] = await reader.tuples(
+        f"""
+        select exists (select from installs
+                        where shop_id = %(shop_id)s and uninstalled_at is null and broken is null) as connected,
+               (select coalesce((select broken from installs where shop_id = %(shop_id)s),
+                                (select error from syncs where shop_id = %(shop_id)s))) as error,
+               counted.*, to_json(late) as lag, to_json(import) as imported,
+               coalesce((select rule from catalogs where shop_id = %(shop_id)s), 'all') as rule
+          from (select count(*) as levels,
+                       count(*) filter (where wanted <> available and parked is null) as pending,
+                       count(*) filter (where suspect_at is not null) as unexplained,
+                       count(*) filter (where parked is not null) as parked
+                  from levels
+                 where shop_id = %(shop_id)s and target is not null
+                   and (%(pool_id)s::bigint is null or {OF_POOL})) as counted,
+               (select percentile_cont(0.5) within group (order by seconds) as p50,
+                       percentile_cont(0.99) within group (order by seconds) as p99, count(*) as count
+                  from sync_lags where shop_id = %(shop_id)s and pushed_at > now() - interval '1 hour') as late,
+               (select case when max(requested_at) is null then 'none' when max(finished_at) is null then 'running'
+                            else 'done' end as status,
+                       coalesce(max(objects), 0) as objects, coalesce(max(stored_lines), 0) as stored,
+                       max(requested_at) as requested_at, max(finished_at) as finished_at, max(error) as error
+                  from catalogs where shop_id = %(shop_id)s) as import
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+    fields: dict[str, Any] = dict(
+        zip(
+            SyncStatus.__struct_fields__,
+            (*row, await locations(reader, shop_id), await cart_check(reader, shop_id)),
+            strict=True,
+        )
+    )
+    return msgspec.convert(fields, SyncStatus, from_attributes=True)
+
+
+async def cart_check(reader: Reader, shop_id: int) -> CartCheck:
+    """How the numbers for the cart check follow; all of the shop, whichever pool is asked for."""
+    [row] = await reader.rows(
+        CartCheck,
+        """
+        select coalesce((select %(scope)s = any(scopes) and uninstalled_at is null from installs
+                          where shop_id = %(shop_id)s), false) as granted,
+               count(*) filter (where wanted <> '[]') as variants,
+               count(*) filter (where read_again or wanted <> coalesce(written, '[]')) as pending,
+               coalesce((select numbers_error from syncs where shop_id = %(shop_id)s), max(refused)) as error
+          from cart_numbers where shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id, "scope": CART_CHECK},
+    )
+    return row
+
+
+async def locations(reader: Reader, shop_id: int) -> list[LocationShare]:
+    return await reader.rows(
+        LocationShare,
+        """
+        select gid, name, active, share_to - share_from as percent from locations
+         where shop_id = %(shop_id)s order by share_from, name, gid limit 100
+        """,
+        {"shop_id": shop_id},
+    )
+
+
+async def drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -> list[Drift]:
+    """Levels that are not what their pools have, by variant."""
+    return await reader.rows(
+        Drift,
+        f"""
+        select variant.gid as variant_gid, location_gid, available as platform, target as expected,
+               available - target as difference,
+               case when parked is not null then 'parked' when expected <> available then 'unexplained'
+                    else 'pending' end as cause,
+               parked as note
+          from levels
+         cross join lateral (select min(gid) as gid from catalog_variants
+                              where catalog_variants.shop_id = %(shop_id)s
+                                and catalog_variants.item_gid = levels.item_gid) as variant
+         where shop_id = %(shop_id)s and target is not null and variant.gid is not null
+           and (available <> target or parked is not null) and (%(pool_id)s::bigint is null or {OF_POOL})
+         order by variant.gid, location_gid limit %(limit)s
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id, "limit": limit},
+    )
+
+
+async def has_pool(reader: Reader, shop_id: int, pool_id: int) -> bool:
+    return await reader.value(
+        "select exists (select from pools where shop_id = %(shop_id)s and id = %(pool_id)s)",
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+
+
+async def of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str, str]]:
+    """The levels of a pool's variants: item, location and id."""
+    rows: Sequence[tuple[str, str, str]] = await reader.tuples(
+        f"""
+        select item_gid, location_gid, gid from levels
+         where shop_id = %(shop_id)s and {OF_POOL} order by item_gid, location_gid limit 5000
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+    return [*rows]
+
+
+async def judge_now(tx: Tx, shop_id: int, pool_id: int) -> None:
+    """Let the grace of the differences of a pool be over."""
+    await tx.run(
+        f"""
+        update levels set suspect_at = clock_timestamp()
+         where shop_id = %(shop_id)s and suspect_at is not null and {OF_POOL}
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+
+
+async def resync(tx: Tx, shop_id: int, pool_id: int) -> int:
+    """Let levels be set to what their pools have, whatever was changed at the platform. Returns how many."""
+    return await tx.value(
+        f"""
+        with freed as (
+            update levels
+               set parked = null, brisk = 0, read_again = push_id is null, suspect_at = null,
+                   expected = case when push_id is null then available else expected end
+             where shop_id = %(shop_id)s and target is not null and {OF_POOL}
+            returning 1)
+        select count(*) from freed
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+
+
+async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:
+    """Spread quantities by a rule from now on. Locations that are not named have no share."""
+    ends = [sum(each.percent for each in shares[: place + 1]) for place in range(len(shares))]
+    await tx.run(
+        """
+        with given as (
+            select * from unnest(%(named)s::text[], %(ends)s::int[], %(percents)s::int[])
+                       as given (gid, share_to, percent)),
+        shared as (
+            update locations set share_to = coalesce(given.share_to, 0),
+                                 share_from = coalesce(given.share_to - given.percent, 0)
+              from locations as present left join given on given.gid = present.gid
+             where locations.shop_id = %(shop_id)s and present.shop_id = %(shop_id)s and locations.gid = present.gid)
+        insert into catalogs (shop_id, rule, changes) values (%(shop_id)s, %(rule)s, 1)
+            on conflict (shop_id) do update set rule = excluded.rule, changes = catalogs.changes + 1
+        """,
+        {
+            "shop_id": shop_id,
+            "named": [each.location_gid for each in shares],
+            "ends": ends,
+            "percents": [each.percent for each in shares],
+            "rule": rule,
+        },
+    )

@@ -1,0 +1,117 @@
+"""The first import: everything the shop has at the platform is known here, however often a process is killed."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.catalog import importing
+from holdfast.inventory.catalog.importing import ImportFailed
+from holdfast.inventory.catalog.model import OfImport
+from holdfast.inventory.resources import Steps
+from holdfast.inventory.shopify.double.shops import NewVariant, remove_product
+from holdfast.inventory.shopify.platform import Platform
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import Scene
+
+COUNTS = (
+    "select (select count(*) from catalog_variants), (select count(*) from levels), (select count(*) from locations)"
+)
+
+
+async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -> None:
+    assert await scene.inventory.sql(COUNTS) == [(5, 5, 1)]
+    rows = await scene.inventory.sql(
+        """select product_title, title, sku, tracked, available
+             from catalog_variants join levels using (shop_id, item_gid)
+            order by sku limit 2"""
+    )
+    assert rows == [("Honey jars", "Single", "HONEY-1", True, 50), ("Honey jars", "12-pack", "HONEY-12", True, 4)]
+    [(objects, stored, error)] = await scene.inventory.sql("select objects, stored_lines, error from catalogs")
+    assert (objects, stored, error) == (10, 10, None)
+
+
+async def test_what_is_gone_when_it_is_imported_again_is_forgotten(scene: Scene) -> None:
+    tea = next(each for each in scene.platform.variants(DOMAIN) if each.product_title == "Green tea")
+    remove_product(scene.platform.world, DOMAIN, tea.product)
+    await again(scene)
+
+    assert await scene.inventory.sql(COUNTS) == [(3, 3, 1)]
+
+
+async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.platform.add_product(DOMAIN, "Socks", [NewVariant(str(size), stock=1) for size in range(60)])
+    monkeypatch.setattr(importing, "LINES_AT_ONCE", 50)
+    stored: list[int] = []
+    store = importing._store_lines  # pyright: ignore[reportPrivateUsage]
+
+    async def counted(tx: Any, *, of: OfImport, lines: Any, upto: int) -> None:
+        await store(tx, of=of, lines=lines, upto=upto)
+        stored.append(len(lines))
+
+    monkeypatch.setattr(importing, "_store_lines", counted)
+    whole = Platform.lines
+    cut = [70]
+
+    async def lines(self: Platform, url: str) -> AsyncGenerator[bytes]:
+        number = 0
+        async for line in whole(self, url):
+            number += 1
+            if cut and number > cut[0]:
+                cut.clear()
+                raise ConnectionResetError
+            yield line
+
+    monkeypatch.setattr(Platform, "lines", lines)
+    with pytest.raises(ConnectionResetError):
+        await again(scene)
+    assert stored == [50]
+
+    await scene.imported()
+
+    assert stored == [50, 50, 30]
+    assert await scene.inventory.sql(COUNTS) == [(65, 65, 1)]
+
+
+async def test_an_operation_that_fails_is_begun_again(scene: Scene) -> None:
+    scene.platform.bulks.break_after = 1
+    with pytest.raises(ImportFailed, match="ended as FAILED: INTERNAL_SERVER_ERROR"):
+        await again(scene)
+    [(error,)] = await scene.inventory.sql("select error from catalogs")
+    assert "INTERNAL_SERVER_ERROR" in error
+
+    await scene.imported()
+
+    assert await scene.inventory.sql("select error, finished_at is not null from catalogs") == [(None, True)]
+
+
+async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene) -> None:
+    await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
+    await scene.inventory.sql("delete from platform_tokens")
+    [(import_id,)] = await scene.inventory.sql("select import_id from catalogs")
+    await importing.bring_forward(scene.steps, OfImport(scene.shop.id, import_id))
+
+    [(error, finished)] = await scene.inventory.sql("select error, finished_at from catalogs")
+    assert finished is None
+    assert error
+    assert await scene.inventory.sql(COUNTS) == [(5, 5, 1)]
+
+
+async def test_a_task_of_an_import_that_was_given_up_does_nothing(scene: Scene) -> None:
+    await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
+    before = await scene.inventory.sql("select * from catalogs")
+    await importing.bring_forward(scene.steps, OfImport(scene.shop.id, 1))
+
+    assert await scene.inventory.sql("select * from catalogs") == before
+
+
+async def test_every_connected_shop_is_imported_anew_each_night(scene: Scene) -> None:
+    assert await importing.import_all(Steps(scene.inventory.database)) == 1
+    assert await scene.inventory.sql("select import_id, finished_at from catalogs") == [(2, None)]
+
+
+async def again(scene: Scene) -> None:
+    await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
+    await scene.imported()

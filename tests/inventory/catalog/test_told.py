@@ -1,0 +1,112 @@
+"""What the platform tells of products, items, levels and locations keeps the catalog right."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.shopify.double import shops
+from holdfast.inventory.shopify.double.payloads import level as shown
+from holdfast.inventory.shopify.double.shops import NewVariant
+from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.inventory.sync.scene import Scene
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+
+@pytest.fixture
+def tells(scene: Scene) -> Any:
+    """Deliver what the platform would tell, at once and in order."""
+    waiting: list[tuple[str, Any]] = []
+    scene.platform.world.on_message.append(lambda message: waiting.append((message.topic, message.payload)))
+
+    async def deliver_all() -> None:
+        for topic, payload in [*waiting]:
+            answer = await deliver(scene.shop, topic, payload, secret=SECRET.encode())
+            assert answer.status_code == 200, answer.text
+            await handle(scene.inventory)
+        waiting.clear()
+
+    return deliver_all
+
+
+async def test_a_new_product_is_known_with_its_levels(scene: Scene, tells: Any) -> None:
+    scene.platform.add_product(DOMAIN, "Socks", [NewVariant("Red", "SOCK-R", stock=3)])
+    await tells()
+
+    rows = await scene.inventory.sql(
+        """select product_title, title, available from catalog_variants join levels using (shop_id, item_gid)
+            where sku = 'SOCK-R'"""
+    )
+    assert rows == [("Socks", "Red", 3)]
+
+
+async def test_a_changed_variant_gets_its_new_words_and_keeps_whether_it_is_counted(scene: Scene, tells: Any) -> None:
+    id = scene.variants["Single"].id
+    shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar", sku="H1", tracked=False)
+    await tells()
+    shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar of honey")
+    await tells()
+
+    rows = await scene.inventory.sql("select title, tracked from catalog_variants where sku = 'H1'")
+    assert rows == [("One jar of honey", False)]
+
+
+async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:
+    shops.remove_variant(scene.platform.world, DOMAIN, scene.variants["Single"].id)
+    await tells()
+    count = "select (select count(*) from catalog_variants), (select count(*) from levels)"
+    assert await scene.inventory.sql(count) == [(4, 4)]
+
+    shops.remove_product(scene.platform.world, DOMAIN, scene.variants["6-pack"].product)
+    await tells()
+
+    assert await scene.inventory.sql(count) == [(2, 2)]
+
+
+async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tells: Any) -> None:
+    late = shown(scene.platform.level(DOMAIN, scene.variants["Single"].id))
+    scene.platform.clock.advance(5)
+    scene.count("Single", 40)
+    await tells()
+    await deliver(scene.shop, "inventory_levels/update", late, secret=SECRET.encode())
+    await handle(scene.inventory)
+
+    assert await scene.row("Single", "available") == (40,)
+
+
+async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene: Scene) -> None:
+    told = [shown(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
+    for available in (45, 40):
+        scene.platform.clock.advance(5)
+        scene.count("Single", available)
+        told.append(shown(scene.platform.level(DOMAIN, scene.variants["Single"].id)))
+    for payload in reversed(told):
+        await deliver(scene.shop, "inventory_levels/update", payload, secret=SECRET.encode())
+    await handle(scene.inventory)
+
+    assert [await scene.row(title, "available") for title in ("Single", "6-pack")] == [(40,), (8,)]
+
+
+async def test_locations_come_change_and_go(scene: Scene, tells: Any) -> None:
+    place = scene.platform.add_location(DOMAIN, "Market stall")
+    scene.platform.stock(DOMAIN, scene.variants["Single"].id, place.id, 2)
+    await tells()
+    shops.set_location(scene.platform.world, DOMAIN, place.id, active=False)
+    await tells()
+
+    rows = await scene.inventory.sql("select name, active from locations order by name")
+    assert rows == [("Market stall", False), ("Warehouse", True)]
+    assert await scene.inventory.sql("select count(*) from levels") == [(6,)]
+
+    await deliver(scene.shop, "locations/delete", {"id": place.id}, secret=SECRET.encode())
+    await handle(scene.inventory)
+
+    assert await scene.inventory.sql("select name from locations") == [("Warehouse",)]
+    assert await scene.inventory.sql("select count(*) from levels") == [(5,)]
+
+
+async def test_a_level_that_is_not_stocked_any_more_is_forgotten(scene: Scene, tells: Any) -> None:
+    level = scene.platform.level(DOMAIN, scene.variants["Single"].id)
+    shops.stop_stocking(scene.platform.world, DOMAIN, level.item, level.location)
+    await tells()
+
+    assert await scene.inventory.sql("select count(*) from levels") == [(4,)]

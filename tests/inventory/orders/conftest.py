@@ -1,0 +1,23 @@
+"""A shop that has the app, and a pool of 50 sold one by one, by six and by twelve."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.orders.scene import Scene, playing
+from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.deliveries import installed
+
+
+@pytest.fixture
+async def golden(inventory: Inventory) -> Shop:
+    shop = await installed(inventory)
+    await shop.golden()
+    return shop
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncIterator[Scene]:
+    async with playing(settings) as scene:
+        yield scene

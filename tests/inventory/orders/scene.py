@@ -1,0 +1,87 @@
+"""The service beside the platform: orders are made there, and its webhooks are delivered as a test wants."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify.double.model import Order
+from holdfast.inventory.shopify.double.orders import Sold
+from holdfast.inventory.shopify.double.whole import Double
+from holdfast.inventory.shopify.double.world import Message
+from holdfast.inventory.shops.model import SCOPES
+from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+TOPICS = ("orders/create", "orders/updated", "orders/cancelled", "orders/edited", "orders/delete", "refunds/create")
+UNITS = (1, 6, 12)
+
+
+class Scene:
+    """A shop that has the app, with a pool of 50 that its honey is sold from.
+
+    told        what the platform told of orders, and was not delivered
+    variants    the ids of single, 6-pack and 12-pack
+    """
+
+    def __init__(self, inventory: Inventory, platform: Double, shop: Shop) -> None:
+        self.inventory = inventory
+        self.platform = platform
+        self.shop = shop
+        self.variants = [each.id for each in platform.variants(DOMAIN)[:3]]
+        self.told: list[Message] = []
+        platform.world.on_message.append(self._hear)
+
+    def _hear(self, message: Message) -> None:
+        if message.topic in TOPICS and message.shop == DOMAIN:
+            self.told.append(message)
+
+    def sell(self, *sold: tuple[int, int]) -> Order:
+        """Sell so many of each variant, by their place."""
+        return self.platform.sell(DOMAIN, *(Sold(self.variants[each], n) for each, n in sold), even_if_sold_out=True)
+
+    async def deliver(self, *messages: Message, at_once: bool = False) -> None:
+        """Deliver messages. Handle each before the next, or all of them at once."""
+        for each in messages:
+            answer = await deliver(self.shop, each.topic, each.payload)
+            assert answer.status_code == 200, answer.text
+            if not at_once:
+                await handle(self.inventory)
+        await handle(self.inventory)
+
+    async def deliver_all(self) -> None:
+        """Deliver everything that was not delivered yet, in its order."""
+        told, self.told = self.told, []
+        await self.deliver(*told)
+
+    def pick(self, topic: str) -> Message:
+        """The newest message of a topic; everything else that was told is lost."""
+        [*_, message] = (each for each in self.told if each.topic == topic)
+        self.told = []
+        return message
+
+    async def left(self) -> int:
+        """What the pool has, where all that was delivered is handled."""
+        unhandled = await self.inventory.sql("select topic, error from webhooks where handled_at is null")
+        assert unhandled == [], unhandled
+        assert await self.inventory.differences() == []
+        return await self.shop.on_hand(1)
+
+
+@contextlib.asynccontextmanager
+async def playing(settings: Settings) -> AsyncGenerator[Scene]:
+    """A scene, for as long as the block lasts."""
+    async with beside_the_platform(settings) as stage:
+        await stage.install()
+        shop = await stage.shop()
+        await stage.inventory.regenerate(shop, *SCOPES)
+        owner = stage.platform.shop(DOMAIN)
+        owner.points = 100_000
+        stage.platform.world.store.put(DOMAIN, owner)
+        scene = Scene(stage.inventory, stage.platform, shop)
+        members = [
+            {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": units}
+            for id, units in zip(scene.variants, UNITS, strict=True)
+        ]
+        await shop.pool(50, name="Honey jars", members=members)
+        yield scene

@@ -1,0 +1,162 @@
+"""Whatever happens to orders, and however the platform tells of it: the ledger ends in what the orders are."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.inventory.shopify.double.model import Line, Order
+from holdfast.inventory.shopify.double.orders import Back, Change, Sold
+from holdfast.inventory.shopify.double.world import Message
+from tests.databases import scratch_database
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.orders.scene import UNITS, Scene, playing
+from tests.inventory.support import unlimited
+
+WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
+SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
+
+Sell = tuple[Literal["sell"], list[tuple[int, int]]]
+Edit = tuple[Literal["edit"], int, int, bool, tuple[int, int] | None]
+Take = tuple[Literal["take back"], int, int, bool]
+Plain = tuple[Literal["send", "cancel", "wait"], int, bool]
+Step = Sell | Edit | Take | Plain
+
+lines = st.tuples(st.integers(0, 2), st.integers(1, 4))
+chosen = st.integers(0, 9)
+steps = st.lists(
+    st.tuples(st.just("sell"), st.lists(lines, min_size=1, max_size=3))
+    | st.tuples(st.just("edit"), chosen, st.integers(0, 6), st.booleans(), st.none() | lines)
+    | st.tuples(st.just("take back"), chosen, st.integers(1, 4), st.booleans())
+    | st.tuples(st.sampled_from(["send", "cancel", "wait"]), chosen, st.booleans()),
+    min_size=2,
+    max_size=12,
+)
+
+
+class Fate(NamedTuple):
+    """What becomes of the messages of a story, by chance: how many are lost and doubled, and whether they are late.
+
+    whole    only those arrive that bring the whole order
+    haste    whether everything happens in the same second
+    """
+
+    seed: int
+    lost: float
+    doubled: float
+    shuffled: bool
+    whole: bool
+    haste: bool
+
+
+often, seldom = st.sampled_from([True, True, True, False]), st.sampled_from([False, False, True])
+fates = st.builds(
+    Fate, st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 0.6]), st.sampled_from([0.0, 0.4]), often, often, seldom
+)
+
+
+def act(scene: Scene, orders: list[int], step: Step) -> None:
+    """Let one thing happen at the platform, if it is possible there."""
+    platform = scene.platform
+    match step:
+        case ("sell", sold):
+            orders.append(scene.sell(*sold).id)
+        case ("wait", seconds, _):
+            platform.clock.advance(seconds)
+        case (_, place, *_) if order := found(scene, orders, place):
+            line = order.lines[place % len(order.lines)]
+            change(scene, order, line, step)
+        case _:
+            pass
+
+
+def change(scene: Scene, order: Order, line: Line, step: Any) -> None:
+    platform = scene.platform
+    match step:
+        case ("edit", _, quantity, restock, further) if not order.cancelled and quantity >= line.fulfilled:
+            added = [Sold(scene.variants[further[0]], further[1])] if further else []
+            platform.edit(DOMAIN, order.id, Change(line.id, quantity, restock), added=added)
+        case ("take back", _, quantity, restock) if 0 < quantity <= line.current:
+            platform.refund(DOMAIN, order.id, Back(line.id, quantity, restock))
+        case ("send", *_) if not order.cancelled:
+            platform.send(DOMAIN, order.id)
+        case ("cancel", _, restock) if not order.cancelled and not any(each.fulfilled for each in order.lines):
+            platform.cancel(DOMAIN, order.id, restock=restock)
+        case _:
+            pass
+
+
+def found(scene: Scene, orders: list[int], place: int) -> Order | None:
+    by_id = {each.id: each for each in scene.platform.orders(DOMAIN)}
+    return by_id[orders[place % len(orders)]] if orders else None
+
+
+def delivered(told: list[Message], fate: Fate) -> list[Message]:
+    """The messages as they arrive. The last that brings the whole order always does."""
+    random = Random(fate.seed)
+    last = {order_of(each): each for each in told if each.topic in WHOLE}
+    told = [each for each in told if each.topic in WHOLE or not fate.whole]
+    kept = [each for each in told if each is last[order_of(each)] or random.random() >= fate.lost]
+    kept += [each for each in kept if random.random() < fate.doubled]
+    if fate.shuffled:
+        random.shuffle(kept)
+    return kept
+
+
+def order_of(message: Message) -> int:
+    payload = message.payload
+    return payload.get("order_id") or payload.get("order_edit", payload).get("order_id") or payload["id"]
+
+
+def taken(scene: Scene, order: Order) -> int:
+    """What an order has taken of the pool, reckoned by what is not with the shop any more."""
+    units = dict(zip(scene.variants, UNITS, strict=True))
+    came_back = {line.id: 0 for line in order.lines}
+    for refund in order.refunds:
+        for each in refund.lines:
+            if each.restock != "NO_RESTOCK":
+                came_back[each.line] += each.quantity
+    return sum((line.quantity - came_back[line.id]) * units[line.variant] for line in order.lines)
+
+
+@pytest.fixture(scope="module")
+def tell(
+    inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[list[Step], Fate], None]]:
+    """Lets a story happen, delivers what is told of it, and compares the pool with the orders."""
+    with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
+        stack = contextlib.AsyncExitStack()
+        settings = unlimited(url, tmp_path_factory.mktemp("data"))
+        scene: Scene = runner.run(stack.enter_async_context(playing(settings)))
+
+        async def story(told: list[Step], fate: Fate) -> None:
+            orders = [scene.sell((0, 5), (1, 2)).id]
+            for step in told:
+                act(scene, orders, step)
+                scene.platform.clock.advance(0 if fate.haste else 1)
+            messages, scene.told = scene.told, []
+            await scene.deliver(*delivered(messages, fate), at_once=fate.seed % 2 == 1)
+
+            assert await scene.left() == 50 - sum(taken(scene, order) for order in scene.platform.orders(DOMAIN))
+
+        yield lambda told, fate: runner.run(story(told, fate))
+
+        runner.run(stack.aclose())
+
+
+@settings(
+    max_examples=1000 if SOAK else 40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(told=steps, fate=fates)
+def test_the_ledger_ends_in_what_the_orders_are(
+    tell: Callable[[list[Step], Fate], None], told: list[Step], fate: Fate
+) -> None:
+    tell(told, fate)

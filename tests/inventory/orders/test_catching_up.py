@@ -1,0 +1,68 @@
+"""Orders of which no webhook came are found at the platform."""
+
+from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.orders.catching_up import catch_up
+from holdfast.inventory.shopify.double.orders import Back, Change, Sold
+from holdfast.kit import steps
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.orders.scene import Scene
+
+
+async def caught_up(scene: Scene) -> int:
+    """Of how many orders the platform had not told what they are like."""
+    return await catch_up(steps.Steps(scene.inventory.database), OfShop(scene.shop.id))
+
+
+async def test_orders_and_refunds_of_which_nothing_came_are_counted_once(scene: Scene) -> None:
+    told = scene.sell((0, 1))
+    await scene.deliver_all()
+    scene.platform.clock.advance(2)
+    scene.platform.refund(DOMAIN, told.id, Back(told.lines[0].id, 1))
+    order = scene.sell((1, 2), (0, 3))
+    scene.platform.refund(DOMAIN, order.id, Back(order.lines[0].id, 1, restock=False), Back(order.lines[1].id, 2))
+    scene.platform.sell(DOMAIN, Sold(scene.platform.variants(DOMAIN)[3].id, 1))
+
+    assert await caught_up(scene) == 2
+    assert await scene.left() == 50 - 13
+    assert await caught_up(scene) == 0
+    await scene.deliver_all()
+    assert await scene.left() == 50 - 13
+
+
+async def test_what_changed_twice_in_a_second_is_found_although_only_the_first_change_was_told(scene: Scene) -> None:
+    edited, refunded = scene.sell((0, 4)), scene.sell((1, 1))
+    scene.sell((2, 1))
+    await scene.deliver_all()
+    scene.platform.edit(DOMAIN, edited.id, Change(edited.lines[0].id, 1))
+    scene.platform.refund(DOMAIN, refunded.id, Back(refunded.lines[0].id, 1))
+    for order in scene.platform.orders(DOMAIN):
+        order.updated = order.created
+        scene.platform.world.store.put(DOMAIN, order)
+
+    assert await caught_up(scene) == 2
+    assert await scene.left() == 50 - 1 - 12
+
+
+async def test_more_orders_than_a_page_are_found(scene: Scene) -> None:
+    for _ in range(60):
+        scene.sell((0, 1))
+    many = scene.sell(*[(0, 1)] * 6)
+
+    assert await caught_up(scene) == 61
+    assert await scene.left() == 50 - 66
+    assert many.gid in {entry["source_ref"] for entry in await scene.shop.entries()}
+
+
+async def test_a_shop_without_access_is_left_alone(scene: Scene) -> None:
+    await scene.inventory.sql("delete from platform_tokens")
+    scene.sell((0, 1))
+
+    assert await caught_up(scene) == 0
+    assert await scene.left() == 50
+
+
+async def test_a_shop_that_never_linked_anything_has_nothing_to_catch_up_with(scene: Scene) -> None:
+    await scene.inventory.sql("delete from links")
+    scene.sell((0, 1))
+
+    assert await caught_up(scene) == 0

@@ -1,0 +1,60 @@
+"""Orders that wait are applied together; none of them holds back the others."""
+
+from holdfast.inventory.shopify.double.orders import Change
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.orders.scene import Scene
+from tests.inventory.orders.stories import Told, unhandled
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+from tests.inventory.webhooks.deliveries import deliver, handle, installed
+
+
+async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden: Shop) -> None:
+    other = await installed(inventory)
+    orders = [Told((SINGLE, 1), (SIX_PACK, 1)) for _ in range(30)]
+    for order in orders:
+        for topic in ("orders/create", "orders/updated"):
+            await deliver(golden, topic, order.told())
+        await deliver(other, "orders/create", order.told())
+
+    assert await handle(inventory) == 90
+
+    assert await golden.on_hand(1) == 50 - 30 * 7
+    assert await inventory.sql("select count(*), count(distinct created_at) <= 4 from ledger") == [(31, True)]
+    assert await inventory.differences() == []
+    assert await unhandled(inventory) == []
+
+
+async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
+    for order in (Told((SIX_PACK, 1)), Told((SIX_PACK, 1), updated_at="yesterday"), Told((SIX_PACK, 1))):
+        await deliver(golden, "orders/create", order.told())
+
+    await handle(inventory)
+
+    assert await golden.on_hand(1) == 50 - 12
+    [error] = await unhandled(inventory)
+    assert "ValidationError" in error
+
+
+async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
+    gid = "gid://shopify/ProductVariant/9"
+    await golden.call("link_variants", pool_id=1, members=[{"variant_gid": gid, "units_per_sale": 10**9}])
+    large = Told((gid, 10**9))
+    for order in (Told((SIX_PACK, 1)), large, Told((SIX_PACK, 1))):
+        await deliver(golden, "orders/create", order.told())
+
+    await handle(inventory)
+
+    assert await golden.on_hand(1) == 50 - 12
+    [error] = await unhandled(inventory)
+    assert f"{large.gid} cannot be counted: pool 1 can hold" in error
+
+
+async def test_orders_that_must_be_read_are_counted_beside_those_that_came_whole(scene: Scene) -> None:
+    unclear = scene.sell((0, 5))
+    scene.platform.edit(DOMAIN, unclear.id, Change(unclear.lines[0].id, 2))
+    scene.sell((1, 2))
+
+    told, scene.told = scene.told, []
+    await scene.deliver(*told, at_once=True)
+
+    assert await scene.left() == 50 - 2 - 12

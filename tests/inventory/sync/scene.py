@@ -1,0 +1,133 @@
+"""A shop that has the app, with its honey in a pool, and what one does to it at the platform and at the service."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.inventory.catalog import importing
+from holdfast.inventory.catalog.model import OfImport
+from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify.double.model import gid
+from holdfast.inventory.shopify.double.whole import Double
+from holdfast.inventory.sync import levels
+from holdfast.inventory.sync.loop import Syncing
+from holdfast.inventory.sync.model import Observed
+from holdfast.kit import steps as kit
+from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.installs.merchants import Scene as Installing
+from tests.inventory.support import Inventory, Shop
+from tests.support import eventually
+
+PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
+
+
+class Scene:
+    """The service, the platform and the shop."""
+
+    def __init__(self, installing: Installing, shop: Shop) -> None:
+        self.installing = installing
+        self.inventory: Inventory = installing.inventory
+        self.platform: Double = installing.platform
+        self.shop = shop
+        self.steps: Steps = kit.Steps(self.inventory.database, shop.id)
+        self.pool_id = 0
+        self.variants = {each.title: each for each in self.platform.variants(DOMAIN) if each.title in PACKS}
+
+    def levels(self) -> tuple[int, ...]:
+        """How many singles, 6-packs and 12-packs the platform has."""
+        return tuple(self.platform.available(DOMAIN, each.id) for each in self.variants.values())
+
+    def count(self, title: str, available: int) -> None:
+        """Set a level by hand, as merchants do."""
+        self.platform.count(DOMAIN, self.variants[title].id, available)
+
+    def item(self, title: str) -> str:
+        return gid("InventoryItem", self.variants[title].item)
+
+    async def attend(self) -> int:
+        """Attend to all levels that need it now."""
+        return await Syncing(self.inventory.database).attend_all()
+
+    async def rested(self) -> None:
+        """Let the levels have been pushed a while ago, and be due."""
+        await self.inventory.sql("update levels set pushed_at = pushed_at - interval '1 second'")
+        await self.due()
+
+    async def due(self) -> None:
+        await self.inventory.sql("update syncs set due_at = now()")
+
+    async def over(self) -> None:
+        """Let the grace of all differences be over, and attend to them."""
+        await self.inventory.sql("update levels set suspect_at = now() where suspect_at is not null")
+        await self.rested()
+        await self.attend()
+
+    async def adjust(self, delta: int) -> None:
+        await self.shop.call("adjust_pool_quantity", pool_id=self.pool_id, delta=delta)
+
+    async def hears(self, *titles: str, available: int | None = None) -> None:
+        """Hear of levels from the platform, as they are or as they are said to be."""
+        await self.transact(lambda tx: levels.observe(tx, self.shop.id, self.seen(*titles, available=available)))
+        await self.transact(lambda tx: levels.call(tx, self.shop.id))
+
+    def seen(self, *titles: str, available: int | None = None) -> list[Observed]:
+        """What the platform would say of levels: as they are, or as they are said to be."""
+        found: list[Observed] = []
+        for title in titles or PACKS:
+            for each in self.platform.world.levels.of_item(DOMAIN, self.variants[title].item):
+                item, place = gid("InventoryItem", each.item), gid("Location", each.location)
+                seen = datetime.fromtimestamp(int(each.updated), UTC)
+                found.append(Observed(item, place, each.gid, each.available if available is None else available, seen))
+        return found
+
+    async def transact(self, work: Callable[[Tx], Any]) -> Any:
+        return await self.inventory.database.transact(work, self.shop.id)
+
+    async def row(self, title: str, columns: str) -> tuple[Any, ...]:
+        """What is stored of a level."""
+        [row] = await self.inventory.sql(
+            f"select {columns} from levels where item_gid = %(item)s", item=self.item(title)
+        )
+        return row
+
+    async def imported(self) -> None:
+        """Bring the import of the shop to its end."""
+        await eventually(self._is_imported)
+
+    async def _is_imported(self) -> bool:
+        [(import_id, finished)] = await self.inventory.sql("select import_id, finished_at is not null from catalogs")
+        if not finished:
+            await importing.bring_forward(self.steps, OfImport(self.shop.id, import_id))
+        return finished
+
+
+@contextlib.asynccontextmanager
+async def installed(settings: Settings) -> AsyncGenerator[Scene]:
+    """A shop that has the app, whose levels are known, and that has no pool yet."""
+    async with beside_the_platform(settings) as installing:
+        await installing.install()
+        inventory = installing.inventory
+        added = await installing.shop()
+        scene = Scene(installing, added)
+        await inventory.regenerate(added, "read_inventory", "write_inventory", "read_pools", "write_pools")
+        await scene.imported()
+        yield scene
+
+
+@contextlib.asynccontextmanager
+async def pooled(settings: Settings, policy: str = "adopt") -> AsyncGenerator[Scene]:
+    """The same with a pool of 50, and levels that agree with it."""
+    async with installed(settings) as scene:
+        members = [
+            {"variant_gid": gid("ProductVariant", each.id), "units_per_sale": PACKS[title]}
+            for title, each in scene.variants.items()
+        ]
+        pool = await scene.shop.pool(50, members=members)
+        scene.pool_id = pool["id"]
+        if policy != "adopt":
+            await scene.shop.call("update_pool", pool_id=scene.pool_id, policy=policy)
+        await scene.attend()
+        await scene.rested()
+        yield scene

@@ -1,0 +1,70 @@
+"""Orders and levels that are told twice, late and in any order: pool and platform agree at the end."""
+
+import itertools
+import os
+import random
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.shopify.double.errors import Refused
+from holdfast.inventory.shopify.double.orders import Sold
+from holdfast.inventory.topics import HANDLERS
+from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.inventory.sync.scene import PACKS, Scene
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_pool_and_platform_agree_whatever_is_told_in_which_order(scene: Scene, seed: int) -> None:
+    chance = random.Random(seed)
+    numbers = itertools.count(1)
+    told: list[tuple[str, Any, str]] = []
+    scene.platform.world.on_message.append(
+        lambda message: told.append((message.topic, message.payload, f"w{next(numbers)}"))
+    )
+    edits = 0
+    for _ in range(ORDERS):
+        title = chance.choice([*PACKS])
+        try:
+            order = scene.platform.sell(DOMAIN, Sold(scene.variants[title].id, 1))
+        except Refused:
+            continue
+        if chance.random() < 0.3:
+            scene.platform.cancel(DOMAIN, order.id)
+        if chance.random() < 0.1:
+            edits += 1
+            scene.count("Single", scene.levels()[0] + 1)
+        chance.shuffle(told)
+        for _ in range(chance.randrange(len(told))):
+            await tell(scene, told[-1])
+            if chance.random() < 0.8:
+                told.pop()
+        await handle(scene.inventory)
+        if chance.random() < 0.5:
+            await scene.rested()
+            await scene.attend()
+    for each in told:
+        await tell(scene, each)
+    await handle(scene.inventory)
+    for _ in range(4):
+        await scene.over()
+
+    on_hand = await scene.shop.on_hand(scene.pool_id)
+    sold = [
+        sum(line.current * PACKS[line.variant_title] for line in order.lines if order.cancelled is None)
+        for order in scene.platform.orders(DOMAIN)
+    ]
+    assert on_hand == 50 + edits - sum(sold)
+    assert scene.levels() == tuple(max(0, on_hand // units) for units in PACKS.values())
+    assert await scene.inventory.differences() == []
+    assert (await scene.shop.call("get_drift"))["drift"] == []
+
+
+async def tell(scene: Scene, message: tuple[str, Any, str]) -> None:
+    topic, payload, id = message
+    if topic in HANDLERS:
+        answer = await deliver(scene.shop, topic, payload, secret=SECRET.encode(), webhook_id=id)
+        assert answer.status_code == 200

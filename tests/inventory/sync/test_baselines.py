@@ -1,0 +1,68 @@
+"""Sales around the moment when a level becomes ours to set: each is counted once, and none is taken as an edit."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify.double import payloads
+from holdfast.inventory.shopify.double.model import gid
+from holdfast.inventory.shopify.double.orders import Sold
+from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.inventory.sync.scene import PACKS, Scene, installed
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncGenerator[Scene]:
+    """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
+    async with installed(settings) as scene:
+        members = [
+            {"variant_gid": gid("ProductVariant", each.id), "units_per_sale": PACKS[title]}
+            for title, each in scene.variants.items()
+        ]
+        scene.pool_id = (await scene.shop.pool(50, members=members))["id"]
+        scene.platform.sell(DOMAIN, Sold(scene.variants["6-pack"].id, 1))
+        yield scene
+
+
+async def count_the_order(scene: Scene) -> None:
+    [order] = scene.platform.orders(DOMAIN)
+    await deliver(scene.shop, "orders/create", payloads.order(order), secret=SECRET.encode())
+    await handle(scene.inventory)
+    await scene.rested()
+    await scene.attend()
+
+
+async def the_sale_counts_once(scene: Scene) -> None:
+    for _ in range(2):
+        assert await scene.shop.on_hand(scene.pool_id) == 44
+        assert scene.levels() == (44, 7, 3)
+        await scene.over()
+    kinds = [each["kind"] for each in await scene.shop.entries()]
+    assert kinds == ["sale", "set"]
+
+
+async def test_a_sale_that_a_level_has_already_is_counted_once_when_its_order_comes(scene: Scene) -> None:
+    await scene.hears("6-pack")
+    await scene.attend()
+    await count_the_order(scene)
+
+    await the_sale_counts_once(scene)
+
+
+async def test_a_sale_that_is_counted_before_its_level_is_heard_of_is_no_edit(scene: Scene) -> None:
+    await count_the_order(scene)
+    assert scene.levels() == (44, 7, 3)
+    assert await scene.row("6-pack", "available, expected, suspect_at is not null") == (8, 7, True)
+    await scene.hears("6-pack")
+    await scene.attend()
+
+    await the_sale_counts_once(scene)
+
+
+async def test_a_sale_whose_level_is_never_heard_of_is_found_when_the_level_is_read(scene: Scene) -> None:
+    await count_the_order(scene)
+    await scene.over()
+
+    await the_sale_counts_once(scene)

@@ -1,0 +1,124 @@
+"""Quantities that somebody else sets at the platform, by the policy of the pool."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.sync.scene import Scene, pooled
+
+
+async def test_an_edit_is_adopted_after_the_grace(scene: Scene) -> None:
+    scene.count("6-pack", 10)
+    await scene.hears("6-pack")
+    await scene.attend()
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+    assert scene.levels() == (50, 10, 4)
+
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 62
+    [entry, *_] = await scene.shop.entries()
+    assert (entry["kind"], entry["delta"], entry["actor"]) == ("external_edit", 12, "platform")
+    assert "changed the quantity at the storefront platform by +2" in entry["reason"]
+    assert scene.levels() == (62, 10, 5)
+    assert await scene.inventory.differences() == []
+
+
+async def test_an_edit_in_the_middle_of_sales_is_adopted_without_them(scene: Scene) -> None:
+    scene.count("Single", 70)
+    await scene.hears("Single")
+    await scene.adjust(-6)
+    await scene.attend()
+    assert scene.levels() == (64, 7, 3)
+
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 64
+    assert scene.levels() == (64, 10, 5)
+
+
+@pytest.mark.parametrize(("policy", "levels", "parked"), [("enforce", (50, 8, 4), False), ("flag", (50, 10, 4), True)])
+async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
+    settings: Settings, policy: str, levels: tuple[int, ...], parked: bool
+) -> None:
+    async with pooled(settings, policy=policy) as scene:
+        scene.count("6-pack", 10)
+        await scene.hears("6-pack")
+        await scene.over()
+
+        assert await scene.shop.on_hand(scene.pool_id) == 50
+        assert scene.levels() == levels
+        drift: list[dict[str, Any]] = (await scene.shop.call("get_drift"))["drift"]
+        assert [each["cause"] for each in drift] == ["parked"] * parked
+        await scene.adjust(-6)
+        await scene.rested()
+        await scene.attend()
+        assert scene.levels()[1] == (10 if parked else 7)
+        if parked:
+            assert "Somebody set it to 10" in drift[0]["note"]
+            assert await scene.shop.call("resync", pool_id=scene.pool_id) == {"dry_run": False, "levels": 3}
+            await scene.rested()
+            await scene.attend()
+            assert scene.levels() == (44, 7, 3)
+
+
+async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scene: Scene) -> None:
+    scene.count("Single", 60)
+    await scene.adjust(-6)
+    await scene.attend()
+    await scene.rested()
+    await scene.attend()
+    assert scene.levels() == (54, 7, 3)
+
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 54
+
+
+async def test_a_kit_that_is_edited_is_set_back(scene: Scene) -> None:
+    await scene.shop.pool(9, members=[{"variant_gid": scene.variants["6-pack"].gid, "units_per_sale": 1}])
+    await scene.attend()
+    scene.count("6-pack", 20)
+    await scene.hears("6-pack")
+    await scene.over()
+
+    assert scene.levels() == (50, 8, 4)
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+
+
+async def test_what_turns_out_to_be_a_webhook_that_came_late_is_no_edit(scene: Scene) -> None:
+    await scene.hears("Single", available=47)
+    await scene.attend()
+    assert (await scene.row("Single", "suspect_at is not null"))[0]
+
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+    assert await scene.row("Single", "available, expected, suspect_at") == (50, 50, None)
+
+
+async def test_orders_that_wait_put_the_judgement_off(scene: Scene) -> None:
+    scene.count("Single", 48)
+    await scene.hears("Single")
+    await scene.inventory.sql(
+        f"""insert into webhooks (shop_id, topic, webhook_id, due_at, payload)
+            values ({scene.shop.id}, 'orders/create', 'w', now() + interval '1 hour', '{{}}')"""
+    )
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+    assert (await scene.row("Single", "suspect_at > now() + interval '10 seconds'"))[0]
+
+
+async def test_a_level_that_somebody_else_sets_as_often_is_parked(scene: Scene) -> None:
+    await scene.inventory.sql("update levels set brisk = 7")
+    scene.count("Single", 60)
+    await scene.inventory.sql("update pools set policy = 'enforce'")
+    await scene.hears("Single")
+    await scene.over()
+
+    [parked] = (await scene.shop.call("get_drift"))["drift"]
+    assert parked["note"] == "Somebody else sets it as often as it is set from here."
+    status = await scene.shop.call("get_sync_status")
+    assert (status["parked"], status["pending"]) == (1, 0)

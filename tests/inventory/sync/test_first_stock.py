@@ -1,0 +1,76 @@
+"""The first stock of a pool can be what the platform has of its variants."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.sync.scene import PACKS, Scene, installed
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncGenerator[Scene]:
+    """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
+    async with installed(settings) as scene:
+        scene.pool_id = (await scene.shop.pool(0))["id"]
+        yield scene
+
+
+async def link(scene: Scene, *titles: str, **more: Any) -> Any:
+    members = [{"variant_gid": scene.variants[title].gid, "units_per_sale": PACKS[title]} for title in titles]
+    arguments = {"pool_id": scene.pool_id, "members": members, "initial": "sum_from_platform", **more}
+    return await scene.shop.call("link_variants", **arguments)
+
+
+async def test_the_pool_gets_what_the_platform_has_and_the_levels_follow(scene: Scene) -> None:
+    tried = await link(scene, *PACKS, dry_run=True)
+    linked = await link(scene, *PACKS)
+    await scene.attend()
+
+    assert tried["pool"]["on_hand"] == linked["pool"]["on_hand"] == 50 + 8 * 6 + 4 * 12
+    [entry] = await scene.shop.entries()
+    assert (entry["kind"], entry["delta"], entry["source"], entry["actor"]) == ("import", 146, "link_variants", "agent")
+    assert scene.levels() == (146, 24, 12)
+    assert await scene.inventory.differences() == []
+
+
+async def test_only_what_is_newly_linked_is_added(scene: Scene) -> None:
+    await link(scene, "Single")
+    await scene.adjust(-10)
+    await link(scene, "Single", "6-pack")
+
+    assert await scene.shop.on_hand(scene.pool_id) == 40 + 8 * 6
+
+
+async def test_without_it_the_pool_keeps_what_it_has(scene: Scene) -> None:
+    await link(scene, *PACKS, initial="keep_pool")
+
+    assert await scene.shop.on_hand(scene.pool_id) == 0
+    assert await scene.shop.entries() == []
+
+
+async def test_what_the_platform_does_not_say_or_says_of_another_pool_is_refused(scene: Scene) -> None:
+    other = await scene.shop.pool(
+        9, name="Other", members=[{"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}]
+    )
+    unknown = {"variant_gid": "gid://shopify/ProductVariant/7", "units_per_sale": 1}
+    for member, why in (
+        ({**unknown, "variant_gid": scene.variants["Single"].gid}, "draws on another pool"),
+        (unknown, "is not known"),
+    ):
+        problem = await scene.shop.refused(
+            "link_variants", pool_id=scene.pool_id, members=[member], initial="sum_from_platform"
+        )
+        assert why in problem["errors"]["initial"][0]
+    assert await scene.shop.on_hand(other["id"]) == 9
+
+
+async def test_it_changes_stock_and_needs_the_scope_for_that(scene: Scene) -> None:
+    await scene.inventory.regenerate(scene.shop, "read_pools", "write_pools")
+
+    member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}
+    arguments = {"pool_id": scene.pool_id, "members": [member]}
+    refused = await scene.shop.ask("link_variants", {**arguments, "initial": "sum_from_platform"})
+    assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
+    await scene.shop.call("link_variants", **arguments)

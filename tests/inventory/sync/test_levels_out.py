@@ -1,0 +1,229 @@
+"""Levels out: what the pools have is what the platform has."""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+
+from holdfast.inventory.shopify.double.faults import Fault
+from holdfast.inventory.sync import levels, sql
+from holdfast.inventory.sync.attending import attend
+from holdfast.inventory.sync.loop import Syncing
+from holdfast.inventory.sync.model import Moved
+from holdfast.inventory.sync.pushing import Sizes
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import Scene
+from tests.support import eventually
+
+
+async def test_linking_variants_sets_their_levels(scene: Scene) -> None:
+    assert scene.levels() == (50, 8, 4)
+
+
+async def test_a_change_of_the_pool_is_pushed_to_all_its_variants(scene: Scene) -> None:
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert scene.levels() == (44, 7, 3)
+    assert await scene.row("Single", "target, available, expected, push_id, brisk") == (44, 44, 44, None, 1)
+
+
+async def test_many_changes_between_two_pushes_are_one_push(scene: Scene) -> None:
+    before = calls(scene)
+    for _ in range(5):
+        await scene.adjust(-1)
+    await scene.attend()
+
+    assert scene.levels() == (45, 7, 3)
+    assert calls(scene) == before + 1
+
+
+async def test_a_level_is_not_pushed_again_within_half_a_second(scene: Scene) -> None:
+    await scene.adjust(-1)
+    await scene.attend()
+    await scene.adjust(-1)
+    await scene.attend()
+    assert scene.levels()[0] == 49
+    [(due,)] = await scene.inventory.sql("select extract(epoch from due_at - now())::float8 from syncs")
+    assert 0 < due <= 0.5
+
+    await scene.rested()
+    await scene.attend()
+
+    assert scene.levels()[0] == 48
+
+
+async def test_a_paused_pool_leaves_its_levels_as_they_are(scene: Scene) -> None:
+    await scene.shop.call("pause_pool", pool_id=scene.pool_id)
+    await scene.adjust(-6)
+    await scene.attend()
+    assert scene.levels() == (50, 8, 4)
+
+    await scene.shop.call("resume_pool", pool_id=scene.pool_id)
+    await scene.attend()
+
+    assert scene.levels() == (44, 7, 3)
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "down", "throttle", "busy"])
+async def test_a_push_whose_outcome_is_not_known_is_made_again_and_counts_once(scene: Scene, kind: str) -> None:
+    before = calls(scene)
+    scene.platform.plan(Fault(kind, "SetLevels"))  # pyright: ignore[reportArgumentType]
+    await scene.adjust(-6)
+    await scene.attend()
+    await scene.inventory.sql("update syncs set leased_until = null")
+    await scene.attend()
+
+    assert scene.levels() == (44, 7, 3)
+    assert calls(scene) == before + 1
+
+
+async def test_a_sale_at_the_platform_needs_no_push_of_its_own_level(scene: Scene) -> None:
+    before = calls(scene)
+    scene.count("Single", 49)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -1)]))
+    await scene.adjust(-1)
+    await scene.attend()
+    assert await scene.row("Single", "target, available, expected, wanted") == (49, 50, 49, 50)
+    await scene.hears("Single")
+    await scene.attend()
+
+    assert scene.levels() == (49, 8, 4)
+    assert await scene.row("Single", "target, available, expected, wanted, suspect_at") == (49, 49, 49, 49, None)
+    assert calls(scene) == before
+
+
+async def test_a_level_that_has_moved_is_read_again_and_what_moved_it_is_kept(scene: Scene) -> None:
+    scene.count("Single", 48)  # two are sold, and nothing is told of it yet
+    await scene.adjust(-6)
+    await scene.attend()
+    await scene.rested()
+    await scene.attend()
+
+    assert scene.levels() == (42, 7, 3)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -2)]))
+    await scene.adjust(-2)
+    await scene.rested()
+    await scene.attend()
+    assert scene.levels() == (42, 7, 3)
+    assert await scene.row("Single", "target, expected, suspect_at") == (42, 42, None)
+
+
+async def test_a_level_that_has_moved_is_not_read_if_the_platform_tells_of_it(scene: Scene) -> None:
+    scene.count("Single", 48)
+    await scene.adjust(-6)
+    await scene.attend()
+    assert await scene.row("Single", "read_again, brisk, parked, push_id") == (True, 0, None, None)
+
+    await scene.hears("Single")
+    assert await scene.row("Single", "read_again, available, wanted") == (False, 48, 42)
+    await scene.rested()
+    await scene.attend()
+
+    assert scene.levels() == (42, 7, 3)
+
+
+def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accepted() -> None:
+    sizes = Sizes()
+    sizes.refused(1, levels=40, moved=10)
+    assert (sizes.of(1), sizes.of(2)) == (30, 250)
+    sizes.refused(1, levels=30, moved=20)
+    assert sizes.of(1) == 5
+    sizes.refused(1, levels=5, moved=5)
+    assert sizes.of(1) == 1
+    for _ in range(9):
+        sizes.accepted(1)
+    assert sizes.of(1) == 250
+
+
+async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) -> None:
+    before = calls(scene)
+    sizes = Sizes()
+    sizes.refused(scene.shop.id, levels=4, moved=2)
+    await scene.adjust(-6)
+    [taken] = await scene.inventory.database.transact(partial(sql.take, limit=1, shop_ids=None))
+    assert await attend(scene.steps, scene.shop.id, taken.until, 1, sizes)
+
+    assert scene.levels() == (44, 7, 3)
+    assert calls(scene) == before + 2
+
+
+async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
+    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    await scene.adjust(-6)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+    await scene.adjust(-2)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+
+
+async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_may_be_taken_again_by_the_same_process(
+    scene: Scene,
+) -> None:
+    broken: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
+    before = calls(scene)
+    scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
+    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    await scene.adjust(-6)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+    await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
+    await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
+
+    async def is_at_rest() -> bool:
+        [(leased,)] = await scene.inventory.sql("select leased_until is not null from syncs")
+        return not leased and await scene.row("Single", "push_id") == (None,)
+
+    await eventually(is_at_rest)
+    await scene.adjust(-2)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+    assert calls(scene) == before + 2
+    assert broken == []
+
+
+async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: Scene) -> None:
+    before = calls(scene)
+    scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
+    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    await scene.adjust(-6)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+
+    assert await scene.row("Single", "push_id is not null") == (True,)
+    await scene.attend()
+
+    assert await scene.row("Single", "push_id, available") == (None, 44)
+    assert calls(scene) == before + 1
+
+
+async def test_orders_that_go_on_while_nothing_is_left_park_no_level(scene: Scene) -> None:
+    await scene.inventory.sql("update levels set brisk = 7")
+    scene.count("Single", 49)
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [Moved(scene.variants["Single"].gid, -1, now)]))
+    await scene.hears("Single")
+    await scene.attend()
+
+    assert scene.levels()[0] == 50
+    assert (await scene.shop.call("get_drift"))["drift"] == []
+
+
+def calls(scene: Scene) -> int:
+    """How many calls have changed levels of the shop."""
+    return scene.platform.world.store.db.execute(
+        "select count(*) from things where kind = 'InventoryAdjustmentGroup' and shop = ?", (DOMAIN,)
+    ).fetchone()[0]
+
+
+def sold(scene: Scene, title: str, change: int) -> Moved:
+    """A sale of this moment."""
+    return Moved(scene.variants[title].gid, change, datetime.now(UTC))

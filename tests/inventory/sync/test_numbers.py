@@ -1,0 +1,248 @@
+"""Numbers for the cart check: what the pools have is what the metafields of their variants say."""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from holdfast.inventory.shopify.double import metafields
+from holdfast.inventory.shopify.double.checkout import Stopped
+from holdfast.inventory.shopify.double.faults import Fault
+from holdfast.inventory.shopify.double.orders import Sold
+from holdfast.inventory.shopify.double.shops import NewVariant
+from holdfast.inventory.shopify.double.world import Message
+from holdfast.inventory.shopify.scopes import REQUIRED
+from holdfast.inventory.sync import numbers
+from holdfast.inventory.sync.loop import Syncing
+from holdfast.inventory.topics import AFTER_INSTALL
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import PACKS, Scene
+from tests.inventory.sync.test_agreement import tell
+from tests.inventory.webhooks.deliveries import handle
+from tests.support import eventually
+
+
+async def grant(scene: Scene, *more: str) -> None:
+    """Let the app do what it must, and more, from now on."""
+    there = scene.platform.shop(DOMAIN)
+    there.scopes = [*REQUIRED, *more]
+    scene.platform.world.store.put(DOMAIN, there)
+    await scene.inventory.sql("update installs set scopes = %(scopes)s", scopes=there.scopes)
+
+
+@pytest.fixture
+async def checked(scene: Scene) -> Scene:
+    """The shop, which has granted the cart check."""
+    await grant(scene, "write_products")
+    await scene.attend()
+    return scene
+
+
+def there(scene: Scene, title: str) -> Any:
+    """What the metafield of a variant says; None if there is none."""
+    found = metafields.find(scene.platform.world, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
+    return found and json.loads(found.value)
+
+
+def pools(scene: Scene) -> list[Any]:
+    found = [there(scene, title) for title in PACKS]
+    return [each and each["pools"] for each in found]
+
+
+async def later(scene: Scene, hours: float = 0.001) -> None:
+    """Let everything have been written a while ago, and attend to it."""
+    await scene.inventory.sql(
+        "update cart_numbers set written_at = written_at - %(hours)s * interval '1 hour'", hours=hours
+    )
+    await scene.due()
+    await scene.attend()
+
+
+async def test_nothing_is_written_for_a_shop_that_has_not_granted_it(scene: Scene) -> None:
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert pools(scene) == [None, None, None]
+    status = (await scene.shop.call("get_sync_status"))["cart_check"]
+    assert status == {"granted": False, "variants": 0, "pending": 0, "error": None}
+
+
+async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: Scene) -> None:
+    assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
+    status = (await checked.shop.call("get_sync_status"))["cart_check"]
+    assert status == {"granted": True, "variants": 3, "pending": 0, "error": None}
+
+
+async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
+    await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
+    before = there(checked, "Single")["v"]
+    runs = asyncio.create_task(Syncing(checked.inventory.database).run())
+    await checked.adjust(-6)
+    await eventually(lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()]))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+
+    assert there(checked, "Single")["v"] > before
+
+
+async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked: Scene) -> None:
+    single, six = checked.variants["Single"].id, checked.variants["6-pack"].id
+
+    with pytest.raises(Stopped, match="not enough left"):
+        await checked.platform.buy(DOMAIN, Sold(single, 45), Sold(six, 1))
+    await checked.platform.buy(DOMAIN, Sold(single, 44), Sold(six, 1))
+
+
+async def test_what_a_cart_has_bought_is_missing_for_the_next_one(checked: Scene) -> None:
+    told: list[Message] = []
+    checked.platform.world.on_message.append(told.append)
+    await checked.platform.buy(DOMAIN, Sold(checked.variants["6-pack"].id, 1))
+    for number, message in enumerate(told):
+        await tell(checked, (message.topic, message.payload, f"w{number}"))
+    await handle(checked.inventory)
+    await later(checked)
+
+    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
+    single, twelve = checked.variants["Single"].id, checked.variants["12-pack"].id
+    with pytest.raises(Stopped):
+        await checked.platform.buy(DOMAIN, Sold(single, 33), Sold(twelve, 1))
+    await checked.platform.buy(DOMAIN, Sold(single, 32), Sold(twelve, 1))
+
+
+async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused_is_left_out(checked: Scene) -> None:
+    six = checked.variants["6-pack"].gid
+    lids = await checked.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
+    await later(checked)
+    assert there(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 50], [lids["id"], 1, 9]]
+
+    await checked.shop.call("update_pool", pool_id=lids["id"], allow_negative=True)
+    await checked.shop.call("update_pool", pool_id=checked.pool_id, buffer=10)
+    await checked.shop.call("hold_quantity", pool_id=checked.pool_id, quantity=3, ttl_s=600)
+    await later(checked)
+    assert there(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 37]]
+
+    await checked.shop.call("pause_pool", pool_id=checked.pool_id)
+    await later(checked)
+    assert pools(checked) == [[], [], []]
+
+
+async def test_a_variant_that_is_unlinked_stops_nothing(checked: Scene) -> None:
+    await checked.shop.call("unlink_variants", pool_id=checked.pool_id, variant_gids=[checked.variants["Single"].gid])
+    await later(checked)
+
+    assert pools(checked)[0] == []
+    assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 2
+
+
+async def test_a_variant_is_not_written_again_within_two_seconds(checked: Scene) -> None:
+    await checked.adjust(-6)
+    await checked.attend()
+    assert pools(checked)[0] == [[checked.pool_id, 1, 50]]
+    [(due,)] = await checked.inventory.sql("select extract(epoch from due_at - now())::float8 from syncs")
+    assert 0 < due <= 2
+
+    await later(checked)
+
+    assert pools(checked)[0] == [[checked.pool_id, 1, 44]]
+
+
+async def test_numbers_are_written_again_before_they_end(checked: Scene) -> None:
+    first = there(checked, "Single")["until"]
+    found = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    assert found
+    written = found.updated
+    await later(checked, hours=90)
+    assert there(checked, "Single")["until"] == first
+    await later(checked, hours=10)
+
+    found = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    assert found
+    assert found.updated > written
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "down", "throttle"])
+async def test_numbers_whose_outcome_is_not_known_are_written_in_the_end(checked: Scene, kind: str) -> None:
+    await checked.adjust(-6)
+    checked.platform.plan(Fault(kind, "WriteNumbers"))  # pyright: ignore[reportArgumentType]
+    await later(checked)
+    assert checked.levels() == (44, 7, 3)
+    assert (await checked.shop.call("get_sync_status"))["error"] is None
+    await checked.inventory.sql("update syncs set numbers_rest_until = now()")
+    await later(checked)
+
+    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
+    assert (await checked.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
+
+
+async def test_what_somebody_else_has_written_is_read_and_written_over(checked: Scene) -> None:
+    wanted = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
+    metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**wanted, "value": "17"}])
+    await checked.adjust(-6)
+    await later(checked)
+    assert there(checked, "Single") == 17
+    await later(checked)
+
+    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
+
+
+async def test_a_variant_that_the_platform_does_not_have_holds_nobody_up(checked: Scene) -> None:
+    member = {"variant_gid": "gid://shopify/ProductVariant/999", "units_per_sale": 1}
+    await checked.shop.call("link_variants", pool_id=checked.pool_id, members=[member])
+    await checked.adjust(-6)
+    await later(checked)
+
+    assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
+    status = (await checked.shop.call("get_sync_status"))["cart_check"]
+    assert (status["pending"], "Owner does not exist" in status["error"]) == (1, True)
+
+
+async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: Scene) -> None:
+    there_now = checked.platform.shop(DOMAIN)
+    there_now.scopes = [*REQUIRED]
+    checked.platform.world.store.put(DOMAIN, there_now)
+    await checked.adjust(-6)
+    await later(checked)
+
+    assert checked.levels() == (44, 7, 3)
+    status = await checked.shop.call("get_sync_status")
+    assert "write_products" in status["cart_check"]["error"]
+    assert status["error"] is None
+
+    await grant(checked)
+    await checked.attend()
+
+    assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 0
+    assert await checked.attend() == 0
+
+
+def calls() -> float:
+    """How many calls have written numbers."""
+    return REGISTRY.get_sample_value("holdfast_platform_calls_total", {"query": "write_numbers", "how": "done"}) or 0
+
+
+async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
+    made = checked.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
+    members = [{"variant_gid": each.gid, "units_per_sale": 1} for each in made]
+    before = calls()
+    pool = await checked.shop.pool(7, members=members)
+    await checked.attend()
+
+    assert calls() == before + 3
+    world = checked.platform.world
+    found = [metafields.find(world, DOMAIN, each.gid, "$app:stock", "pools") for each in made]
+    assert all(each and json.loads(each.value)["pools"] == [[pool["id"], 1, 7]] for each in found)
+
+
+async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: Scene) -> None:
+    await checked.transact(lambda tx: numbers.forget(tx, checked.shop.id))
+    checked.platform.world.store.db.execute("delete from things where kind = 'Metafield'")
+    assert pools(checked) == [None, None, None]
+
+    await checked.attend()
+
+    assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
+    assert numbers.forget in AFTER_INSTALL
