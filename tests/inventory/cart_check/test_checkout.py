@@ -1,0 +1,100 @@
+"""The page on which a cart is paid at a shop of our own, where the app's function looks at it first."""
+
+import json
+from collections.abc import AsyncGenerator
+
+import httpx2
+import pytest
+
+from holdfast.inventory.shopify.double import functions, metafields
+from holdfast.inventory.shopify.double.checkout import Stopped
+from holdfast.inventory.shopify.double.orders import Sold
+from tests.inventory.platform_double.stage import DOMAIN, Stage, installed
+
+SINGLE, SIX = 0, 1
+
+
+@pytest.fixture
+async def stage() -> AsyncGenerator[Stage]:
+    async with installed() as stage:
+        for variant, units in ((SINGLE, 1), (SIX, 6)):
+            write(stage, variant, json.dumps({"v": 1, "until": "2999-01-01", "pools": [[4, units, 50]]}))
+            stage.double.count(DOMAIN, stage.variants[variant].id, 50 // units)
+        yield stage
+
+
+def write(stage: Stage, variant: int, value: str) -> None:
+    wanted = {"ownerId": stage.variants[variant].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
+    metafields.write(stage.double.world, stage.double.shop(DOMAIN), [{**wanted, "value": value}])
+
+
+async def pay(stage: Stage, *quantities: int, language: str = "en") -> httpx2.Response:
+    form = {f"variant-{each.id}": str(n) for each, n in zip(stage.variants, (*quantities, 0), strict=False)}
+    return await stage.http.post(f"/{DOMAIN}/cart", data=form, headers={"accept-language": language})
+
+
+async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(stage: Stage) -> None:
+    page = await stage.http.get(f"/{DOMAIN}/cart")
+    assert page.status_code == 200
+    assert "does not run here" not in page.text
+
+    stopped = await pay(stage, 45, 1)
+
+    assert stopped.status_code == 422
+    assert "There is not enough left for" in stopped.text
+    assert 'value="45"' in stopped.text
+    assert "Jeweils allein" in (await pay(stage, 45, 1, language="de-DE")).text
+    assert stage.double.orders(DOMAIN) == []
+
+    paid = await pay(stage, 44, 1)
+
+    assert (paid.status_code, paid.headers["location"]) == (303, f"/{DOMAIN}")
+    (order,) = stage.double.orders(DOMAIN)
+    assert [(line.variant, line.quantity) for line in order.lines] == [
+        (stage.variants[SINGLE].id, 44),
+        (stage.variants[SIX].id, 1),
+    ]
+
+
+async def test_the_function_is_given_what_its_query_asks_for_and_nothing_else(stage: Stage) -> None:
+    check = functions.cart_check()
+    assert check
+    shop, sold = stage.double.shop(DOMAIN), [Sold(stage.variants[SIX].id, 3)]
+    write(stage, SINGLE, json.dumps({"text": "x" * functions.LARGEST}))
+
+    given = check.given(functions.cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION"))
+    large = functions.cart(stage.double.world, shop, [Sold(stage.variants[SINGLE].id, 3)], language="DE", step="CART")
+
+    assert given.keys() == {"buyerJourney", "localization", "shop", "cart"}
+    assert given["localization"] == {"language": {"isoCode": "DE"}}
+    assert given["cart"]["lines"] == [
+        {
+            "quantity": 3,
+            "merchandise": {
+                "__typename": "ProductVariant",
+                "id": stage.variants[SIX].gid,
+                "title": stage.variants[SIX].title,
+                "product": {"title": stage.variants[SIX].product_title},
+                "numbers": {"jsonValue": {"v": 1, "until": "2999-01-01", "pools": [[4, 6, 50]]}},
+            },
+        }
+    ]
+    assert large["cart"]["lines"][0]["merchandise"]["metafield"](None, key="pools", namespace="$app:stock") is None
+
+
+async def test_a_shop_without_the_app_has_no_check(stage: Stage) -> None:
+    with pytest.raises(Stopped):
+        await stage.double.buy(DOMAIN, Sold(stage.variants[SINGLE].id, 45), Sold(stage.variants[SIX].id, 1))
+    stage.double.uninstall(DOMAIN)
+
+    await stage.double.buy(DOMAIN, Sold(stage.variants[SINGLE].id, 45), Sold(stage.variants[SIX].id, 1))
+
+    assert len(stage.double.orders(DOMAIN)) == 1
+
+
+async def test_a_form_that_is_no_cart_is_refused_with_the_reason(stage: Stage) -> None:
+    for form in ({f"variant-{stage.variants[0].id}": "many"}, {"variant-x": "1"}, {"other": "1"}, {}):
+        answer = await stage.http.post(f"/{DOMAIN}/cart", data=form)
+        assert answer.status_code == 422, form
+    assert (await stage.http.get("/nobody.myshopify.com/cart")).status_code == 404
+    assert (await stage.http.post("/nobody.myshopify.com/cart", data={})).status_code == 404
