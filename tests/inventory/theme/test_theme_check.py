@@ -1,0 +1,50 @@
+"""The platform's own checks of themes (`@shopify/theme-check-node`), on the theme app extension."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.node import ROOT, installed, node
+
+EXTENSION = ROOT / "extensions" / "live-stock"
+
+CHECK = """
+const { themeCheckRun } = require("@shopify/theme-check-node");
+themeCheckRun(process.argv[1]).then(({ offenses, config }) => {
+  const found = offenses.map((each) => `${each.check}: ${each.message}`);
+  console.log(JSON.stringify({ found, context: config.context, checks: config.checks.length }));
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    return installed(ROOT / "conformance" / "theme", ROOT / ".venv" / "theme-check")
+
+
+def offences(packages: Path, extension: Path) -> list[str]:
+    """What the checks for theme app extensions find."""
+    checked = node(packages, "--eval", CHECK, extension)
+    assert checked.returncode == 0, checked.stderr
+    told = json.loads(checked.stdout)
+    assert (told["context"], told["checks"] > 50) == ("app", True)
+    return told["found"]
+
+
+def test_the_platforms_checks_find_nothing(packages: Path) -> None:
+    assert offences(packages, EXTENSION) == []
+
+
+def test_they_would_find_a_text_that_is_missing_and_a_script_that_is_too_large(packages: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(EXTENSION, tmp_path / "live-stock")
+    german = json.loads((copy / "locales" / "de.json").read_text(encoding="utf-8"))
+    del german["live_stock"]["low"]
+    (copy / "locales" / "de.json").write_text(json.dumps(german), encoding="utf-8")
+    with (copy / "assets" / "live-stock.js").open("a") as script:
+        script.write("//" + "x" * 1000)
+
+    found = offences(packages, copy)
+
+    assert sorted(each.partition(":")[0] for each in found) == ["AssetSizeAppBlockJavaScript", "MatchingTranslations"]
