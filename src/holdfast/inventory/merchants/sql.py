@@ -1,0 +1,117 @@
+"""Statements on merchants."""
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+from holdfast.inventory.merchants.model import Actor, Merchant, WantLowStock
+from holdfast.kit.database import Reader, Tx
+
+MERCHANT: LiteralString = """
+    merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
+    shops.domain as shop, staff_id
+"""
+
+
+async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
+    """The merchants with these ids, without those of shops that have uninstalled the app."""
+    return await reader.rows(
+        Merchant,
+        f"""
+        select {MERCHANT}
+          from merchants join shops on shops.id = merchants.shop_id
+          left join installs on installs.shop_id = shops.id
+         where merchants.id = any(%(ids)s) and installs.uninstalled_at is null
+        """,
+        {"ids": list(ids)},
+    )
+
+
+async def prove(tx: Tx[Any], email: str) -> Merchant | None:
+    """The merchant with an address that was proved just now; None if there is none."""
+    return await tx.row(
+        Merchant,
+        f"""
+        with merchants as (
+            update merchants set proved_at = coalesce(proved_at, now()) where email = %(email)s returning *)
+        select {MERCHANT} from merchants join shops on shops.id = merchants.shop_id
+          left join installs on installs.shop_id = shops.id where installs.uninstalled_at is null
+        """,
+        {"email": email},
+    )
+
+
+async def vouched_for(tx: Tx[Any], shop: str, staff_id: str) -> int | None:
+    """The id of the merchant for whom the platform vouches, new if need be; None if the shop does not have the app.
+
+    The app is not uninstalled until the transaction ends.
+    """
+    return await tx.value(
+        """
+        with shop as (
+            select shop_id from installs join shops on shops.id = installs.shop_id
+             where shops.domain = %(shop)s and uninstalled_at is null for share of installs)
+        insert into merchants (shop_id, staff_id, proved_at) select shop_id, %(staff_id)s, now() from shop
+            on conflict (shop_id, staff_id) do update set staff_id = excluded.staff_id
+        returning id
+        """,
+        {"shop": shop, "staff_id": staff_id},
+    )
+
+
+async def ids_of(reader: Reader[Any], shop_id: int) -> list[int]:
+    """The ids of the merchants of a shop."""
+    rows = await reader.tuples("select id from merchants where shop_id = %(shop_id)s", {"shop_id": shop_id})
+    return [id for (id,) in rows]
+
+
+async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[Actor]:
+    """The merchants who made those of the entries that merchants made."""
+    return await reader.rows(
+        Actor,
+        """
+        select ledger.id as entry_id, email, staff_id
+          from ledger join merchants on merchants.shop_id = ledger.shop_id and merchants.id = ledger.actor_id
+         where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s) and actor = 'staff'
+        """,
+        {"shop_id": shop_id, "ids": list(entry_ids)},
+    )
+
+
+async def wants_low_stock(reader: Reader[Any], shop_id: int, id: int) -> bool:
+    """Whether a merchant wants mails about low stock."""
+    return bool(
+        await reader.value(
+            "select wants_low_stock from merchants where shop_id = %(shop_id)s and id = %(id)s and email is not null",
+            {"shop_id": shop_id, "id": id},
+        )
+    )
+
+
+async def want_low_stock(tx: Tx[Any], shop_id: int, id: int, wish: WantLowStock) -> None:
+    await tx.run(
+        """
+        update merchants set wants_low_stock = %(wanted)s, language = %(language)s
+         where shop_id = %(shop_id)s and id = %(id)s
+        """,
+        {"shop_id": shop_id, "id": id, "wanted": wish.wanted, "language": wish.language},
+    )
+
+
+async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int | None:
+    """The id of the merchant with an address, new if need be; None if the address is of another shop."""
+    return await tx.value(
+        """
+        insert into merchants (shop_id, email) values (%(shop_id)s, %(email)s)
+            on conflict (email) do update set email = excluded.email where merchants.shop_id = %(shop_id)s
+        returning id
+        """,
+        {"shop_id": shop_id, "email": email},
+    )
+
+
+async def first_owner(reader: Reader[Any], shop_id: int) -> str | None:
+    """The address of the merchant who was the first to have one."""
+    return await reader.value(
+        "select email from merchants where shop_id = %(shop_id)s and email is not null order by id limit 1",
+        {"shop_id": shop_id},
+    )

@@ -1,0 +1,119 @@
+"""A pool that falls to its limit is told by one mail, and again only after there was more."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.mails import sending
+from holdfast.inventory.mails.writing import write
+from holdfast.kit import outbox
+from holdfast.kit.mail import Envelope
+from tests.inventory.console.signing_in import EMAIL, Owner, own
+from tests.inventory.support import Inventory, Shop
+
+
+@pytest.fixture
+async def owner(inventory: Inventory, shop: Shop) -> Owner:
+    """An owner who has signed in."""
+    await own(inventory, shop)
+    return await Owner(inventory).sign_in()
+
+
+async def written(inventory: Inventory) -> list[str]:
+    """The mails about low stock that wait, as text; those that are not true any more are left out."""
+
+    async def writer(portion: Any) -> list[bytes]:
+        return write(portion)
+
+    mails = [
+        each for each in await inventory.database.read(lambda tx: outbox.due(tx, 100, [])) if each.kind != "sign_in"
+    ]
+    rendered = await sending.render(writer, inventory.database, mails)
+    return [each.content.decode() for each in rendered if isinstance(each, Envelope)]
+
+
+async def waiting(inventory: Inventory) -> int:
+    [(count,)] = await inventory.sql("select count(*) from mails where kind = 'low_stock'")
+    return count
+
+
+async def test_a_pool_is_told_once_when_it_falls_to_its_limit(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(50, name="Honey jars", low_stock_at=12)
+    counts: list[int] = []
+    for delta in (-30, -8, -1, -1, +20, -20):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
+        counts.append(await waiting(owner.inventory))
+
+    assert counts == [0, 1, 1, 1, 1, 2]
+    assert await owner.inventory.sql("select distinct recipient from mails where kind = 'low_stock'") == [(EMAIL,)]
+    [mail] = await written(owner.inventory)  # of one thread, one mail at a time
+    assert "Subject: Low stock: Honey jars" in mail
+    assert "http://inventory.test/console" in mail
+
+
+async def test_what_is_held_counts_and_a_dry_run_tells_nobody(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(20, low_stock_at=12)
+
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-9, dry_run=True)
+    tried = await waiting(owner.inventory)
+    await shop.call("hold_quantity", pool_id=pool["id"], quantity=8, ttl_s=600)
+
+    assert (tried, await waiting(owner.inventory)) == (0, 1)
+
+
+async def test_a_pool_that_has_recovered_when_the_mail_would_be_sent_is_not_told(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(20, low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=30)
+
+    assert await written(owner.inventory) == []
+
+
+async def test_a_pool_without_a_limit_or_that_is_paused_is_not_told(owner: Owner, shop: Shop) -> None:
+    without, paused = await shop.pool(20), await shop.pool(20, low_stock_at=12)
+    await shop.call("pause_pool", pool_id=paused["id"])
+
+    for pool in (without, paused):
+        await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+
+    assert await waiting(owner.inventory) == 0
+
+
+async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(20, low_stock_at=12)
+    page = await owner.get("/console/settings")
+    assert 'name="wanted" value="on" checked' in page.text
+
+    await owner.send("/console/settings", "/console/settings/mails")
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+    off = await waiting(owner.inventory)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=+10)
+    await owner.send("/console/settings", "/console/settings/mails", wanted="on")
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+
+    assert (off, await waiting(owner.inventory)) == (0, 1)
+
+
+async def test_only_the_merchants_of_the_shop_are_told_and_only_proved_addresses(
+    inventory: Inventory, owner: Owner, shop: Shop
+) -> None:
+    other = await inventory.shop()
+    await own(inventory, other, "ben@example.com")
+    pool = await other.pool(20, low_stock_at=12)
+
+    await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+
+    assert await waiting(inventory) == 0
+
+
+async def test_names_of_strangers_stay_in_their_place_in_the_mail_in_german(owner: Owner, shop: Shop) -> None:
+    await owner.send("/console/settings", "/console/settings/mails", wanted="on")
+    await owner.inventory.sql("update merchants set language = 'de'")
+    pool = await shop.pool(20, name="<script>\u202eHonig", low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
+
+    [mail] = await written(owner.inventory)
+
+    assert "Subject: Geringer Bestand:" in mail
+    assert "<script>" not in mail.partition("text/html")[2]
+    assert "\u202e" not in mail
