@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,17 @@ from playwright.async_api import Browser, async_playwright
 
 HERE = Path(__file__).parent
 
+DISABLED = (
+    # Each context has a window, and each window would have a page for what is typed into its address bar: a process of
+    # its own, which costs more than our pages do.
+    "WebUIOmniboxPopup WebUIOmniboxAimPopup WebUIOmniboxFullPopup "
+    # What Playwright disables by itself: the last list counts.
+    "AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable "
+    "LensOverlay MediaRouter PaintHolding ThirdPartyStoragePartitioning AvoidCorsURLLoaderRestartOnRedirect "
+    "OptimizationHints NetworkTimeServiceQuerying AimEnabled PreconnectToSearch"
+).split()
+"""Features of Chromium that no test needs."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -18,18 +30,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def started_chromium() -> AsyncIterator[Browser]:
-    """Chromium, as the system has it."""
+@asynccontextmanager
+async def started(*arguments: str) -> AsyncGenerator[Browser]:
+    """Chromium, as the system has it, with more arguments than it needs."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
         reason = "chromium is not installed"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     # Its sandbox needs rights that containers lack; what it looks at here is our own.
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        disabled = f"--disable-features={','.join(DISABLED)}"
+        options = ["--no-sandbox", disabled, *arguments]
+        browser = await playwright.chromium.launch(executable_path=program, args=options)
         yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def started_chromium() -> AsyncIterator[Browser]:
+    async with started() as browser:
+        yield browser
 
 
 @pytest_asyncio.fixture(loop_scope="session")

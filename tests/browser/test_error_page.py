@@ -2,50 +2,37 @@
 
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.test_waiting_room import violations
+from tests.browser.looking import looking, looks, too_wide, violations
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
+SAYS = {"en": "There is no such page.", "de": "Diese Seite gibt es nicht."}
+OTHER = {"en": ("Deutsch", SAYS["de"]), "de": ("English", SAYS["en"])}
+"""The link to the other language, and what the page says in that."""
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
-@pytest.mark.parametrize(
-    ("locale", "heading", "other", "changed"),
-    [
-        ("en-GB", "There is no such page.", "Deutsch", "Diese Seite gibt es nicht."),
-        ("de-AT", "Diese Seite gibt es nicht.", "English", "There is no such page."),
-    ],
-)
+
+@looks
 async def test_the_error_page_is_accessible_and_changes_its_language_by_keyboard(
-    chromium: Browser,
-    settings: Settings,
-    scheme: Any,
-    width: int,
-    locale: str,
-    heading: str,
-    other: str,
-    changed: str,
+    chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
+    other, changed = OTHER[language]
     at = listener()
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
     strangers: list[str] = []
     async with running(settings) as service, serving(running_already(service.app), at):
-        context = await chromium.new_context(
-            color_scheme=scheme, locale=locale, viewport={"width": width, "height": 700}
-        )
+        context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("request", lambda request: None if address in request.url else strangers.append(request.url))
         page.on("pageerror", lambda error: strangers.append(str(error)))
         page.on("console", lambda said: strangers.append(said.text) if "Content Security" in said.text else None)
 
         await page.goto(f"{address}/{'nothing' * 50}")
-        await expect(page.locator("h1")).to_have_text(heading)
+        await expect(page.locator("h1")).to_have_text(SAYS[language])
         assert await violations(page) == []
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert await too_wide(page) == []
 
         for _ in range(2):
             await page.keyboard.press("Tab")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from axe_playwright_python.async_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
 from playwright.async_api import Browser, BrowserContext, Error, Page, Response, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -18,6 +17,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
+from tests.browser.looking import looking, looks, too_wide, violations
 from tests.docs.test_connectors import python_connector
 from tests.events.queues.scene import Line, open_line
 from tests.serving import listener, running_already, serving
@@ -91,7 +91,8 @@ async def visitor(context: BrowserContext) -> Visitor:
 async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
     chromium: Browser, shop: Shop, scripts: bool
 ) -> None:
-    contexts = [await chromium.new_context(java_script_enabled=scripts) for _ in range(10)]
+    # Ten rings that breathe at once would cost more than all else that these browsers do.
+    contexts = [await chromium.new_context(java_script_enabled=scripts, reduced_motion="reduce") for _ in range(10)]
     visitors = [await visitor(context) for context in contexts]
 
     await asyncio.gather(*(each.page.goto(shop.room) for each in visitors))
@@ -128,7 +129,8 @@ async def test_a_page_that_is_closed_and_opened_again_has_kept_its_place(chromiu
 async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_when_it_is_cut_off(
     chromium: Browser, shop: Shop
 ) -> None:
-    await shop.line.join(*(f"visitor{number}" for number in range(60)))
+    # Who waits for less than a minute looks again every five seconds.
+    await shop.line.join(*(f"visitor{number}" for number in range(25)))
     context = await chromium.new_context(locale="en-GB")
     page = await context.new_page()
     await page.goto(shop.room)
@@ -166,20 +168,11 @@ async def test_the_page_may_not_be_framed_itself(chromium: Browser, shop: Shop) 
     await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
 
 
-async def violations(page: Page) -> list[tuple[str, str]]:
-    """The rules of accessibility that a page breaks, each with the first place where it does."""
-    axe: Any = Axe()
-    return [(each["id"], each["nodes"][0]["html"]) for each in (await axe.run(page)).response["violations"]]
-
-
-@pytest.mark.parametrize(
-    ("scheme", "width", "locale"), [("light", 320, "en-GB"), ("dark", 1100, "en-GB"), ("dark", 320, "de-DE")]
-)
+@looks
 async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
-    chromium: Browser, shop: Shop, scheme: Any, width: int, locale: str
+    chromium: Browser, shop: Shop, scheme: Any, width: int, language: str
 ) -> None:
-    viewport: Any = {"width": width, "height": 700}
-    context = await chromium.new_context(color_scheme=scheme, viewport=viewport, locale=locale)
+    context = await looking(chromium, scheme, width, language)
     page = await context.new_page()
     failures: list[str] = []
     requests: list[str] = []
@@ -195,7 +188,7 @@ async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
         await page.goto(shop.room + path)
         await expect(page.locator(f"main[data-state={state}]")).to_be_visible()
         await expect(page.locator("h1, h2")).to_have_count(2)
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert await too_wide(page) == []
         assert (await violations(page)) == []
 
     await check("before")

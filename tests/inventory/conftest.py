@@ -1,29 +1,14 @@
 """Fixtures of the inventory tests: a database of its own for each test, the service, a shop."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.settings import Settings
+from tests.databases import scratch_database
 from tests.inventory.support import Inventory, Shop, running, unlimited
-from tests.support import scratch_database, template_database
-
-
-@pytest.fixture(scope="session")
-def inventory_template(template_url: str) -> Iterator[str]:
-    """A migrated database of the inventory service that tests are cloned from, beside the events service's."""
-    with template_database(template_url, "inventory_template", INVENTORY) as url:
-        yield url
-
-
-@pytest.fixture
-def inventory_url(inventory_template: str) -> Iterator[str]:
-    """A database of this test's own."""
-    with scratch_database(inventory_template, "inventory") as url:
-        yield url
 
 
 @pytest.fixture

@@ -32,6 +32,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "release_hold": {"hold_id": 3},
     "record_sale": {"pool_id": 2, "quantity": 1, "hold_id": 3},
     "revert_entry": {"entry_id": 1},
+    "search_variants": {"query": "honey"},
+    "get_sync_status": {},
+    "get_drift": {"pool_id": 1},
+    "reconcile": {"pool_id": 1},
+    "resync": {"pool_id": 1},
     "export_csv": {"kind": "members"},
     "import_csv": {"kind": "pools", "text": "name,quantity\nHoney jars,7\n", "dry_run": False},
 }

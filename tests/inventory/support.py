@@ -1,6 +1,7 @@
 """The cast of the inventory tests: the service, shops with their keys, and short words for what they do."""
 
 import contextlib
+import functools
 import itertools
 import json
 import time
@@ -18,6 +19,7 @@ from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock import audit
 from holdfast.kit.rest import Table
+from tests.connections import Kept
 
 SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
 PACKS = [
@@ -25,9 +27,20 @@ PACKS = [
 ]
 TABLES = (
     "shops shared_inventories api_keys agent_registrations pools variants members ledger holds hold_lines "
-    "idempotency_answers"
+    "idempotency_answers installs platform_tokens webhooks links orders order_lines order_draws order_catches catalogs "
+    "catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants"
 ).split()
 TOOLS = {operation.name: operation for operation in OPERATIONS}
+
+UNLIMITED: dict[str, Any] = {
+    "base_url": "http://inventory.test",
+    "messages_per_second": 1_000_000,
+    "identities_per_minute": 1_000_000,
+    "installs_per_minute": 1_000_000,
+    "sign_ins_per_hour": 1_000_000,
+    "sign_ins_per_address": 1_000_000,
+}
+"""Settings of the inventory service that put rate limits out of the way."""
 
 _numbers = itertools.count(1)
 
@@ -157,6 +170,7 @@ class Inventory:
 async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
     """The service under these settings."""
     database = INVENTORY.database(settings)
+    database.pool.connection_class = Kept
     app = INVENTORY.build(database).app(background=background)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),
@@ -172,11 +186,11 @@ def client_secret(settings: Settings) -> bytes:
 
 def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
     """The defaults, with rate limits out of the way."""
-    defaults: dict[str, Any] = {
-        "data_dir": data_dir,
-        "database_url": database_url,
-        "base_url": "http://inventory.test",
-        "messages_per_second": 1_000_000,
-        "identities_per_minute": 1_000_000,
-    }
-    return Settings(**{**defaults, **fields})
+    if fields:
+        return Settings(data_dir=data_dir, database_url=database_url, **{**UNLIMITED, **fields})
+    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+
+
+@functools.cache
+def _unlimited() -> Settings:
+    return Settings(**UNLIMITED)

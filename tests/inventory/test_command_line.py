@@ -57,7 +57,10 @@ def call(process: Process, key: str, tool: str, **arguments: object) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "serve", "worker", "migrate", "check", "sign-proxy-url", "shop", "shop add", "shop key"],
+    [
+        *("", "serve", "worker", "migrate", "check", "sign-proxy-url", "webhooks", "platform-double"),
+        *("shop", "shop add", "shop key", "shop list", "shop locations"),
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     explained = holdfast("inventory", *command.split(), "--help")
@@ -184,6 +187,65 @@ def test_check_finds_that_all_is_right_or_says_what_is_not(
     assert complaint.startswith("Pool 1: on_hand 50, its ledger sums to 44, its last balance is 44;")
 
 
+def test_locations_are_listed_and_quantities_spread_over_them(operator: Operator, inventory_url: str) -> None:
+    operator.add()
+    shop, warehouse, stall = "shop", "gid://shopify/Location/1", "gid://shopify/Location/2"
+    assert operator.run(shop, "locations", DOMAIN) == ""
+    with psycopg.connect(inventory_url) as connection:
+        for gid, name in ((warehouse, "Warehouse"), (stall, "Market stall")):
+            connection.execute(
+                "insert into locations (shop_id, gid, name, active) select id, %s, %s, true from shops", [gid, name]
+            )
+
+    def locations(*words: str) -> list[list[str]]:
+        return [line.split("\t") for line in operator.run(shop, "locations", DOMAIN, *words).splitlines()]
+
+    names = [[stall, "Market stall"], [warehouse, "Warehouse"]]
+    whole = [[*each, "all"] for each in names]
+    spread = [[*names[0], "30"], [*names[1], "70"]]
+    assert sorted(locations(), reverse=True) == whole
+    shares = ["--share", f"{warehouse}=70", "--share", f"{stall}=30"]
+    assert sorted(locations(*shares), reverse=True) == sorted(locations(), reverse=True) == spread
+    assert sorted(locations("--all"), reverse=True) == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "complaint"),
+    [
+        (["--all", "--share", "gid://shopify/Location/1=100"], 2, "--share does not go with --all."),
+        (["--share", "gid://shopify/Location/1"], 2, "is not such as gid://shopify/Location/1=70."),
+        (["--share", "gid://shopify/Location/1=-5"], 2, "is not such as gid://shopify/Location/1=70."),
+        (["--share", "gid://shopify/Location/1=100"], 1, "the shop has no location gid://shopify/Location/1"),
+    ],
+)
+def test_shares_that_make_no_sense_are_refused(
+    operator: Operator, words: list[str], status: int, complaint: str
+) -> None:
+    operator.add()
+
+    assert complaint in re.sub(r"[│\s]+", " ", operator.run("shop", "locations", DOMAIN, *words, status=status))
+    assert "No shop has the domain" in operator.run("shop", "locations", "ben.myshopify.com", status=1)
+
+
+def test_parked_webhooks_are_listed_and_tried_again(operator: Operator, inventory_url: str) -> None:
+    operator.add()
+    assert operator.run("webhooks") == "No webhook is parked.\n"
+    with psycopg.connect(inventory_url) as connection:
+        connection.execute(
+            """insert into webhooks (shop_id, webhook_id, topic, payload, due_at, attempts, error)
+               select id, 'w1', 'orders/updated', '{}', null, 14, 'ValueError: no such line' from shops"""
+        )
+
+    listed = operator.run("webhooks").splitlines()
+    again = operator.run("webhooks", "--retry", listed[0].partition("\t")[0])
+
+    assert listed[0].endswith(f"\t{DOMAIN}\torders/updated\tafter 14 attempts\tValueError: no such line")
+    assert listed[1] == "Parked webhooks: 1."
+    assert again == "Tried again: 1.\n"
+    assert operator.run("webhooks", "--retry-all") == "Tried again: 0.\n"
+    assert "No webhook with the id 999 is parked" in operator.run("webhooks", "--retry", "999", status=1)
+
+
 def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str, tmp_path: Path) -> None:
     with psycopg.connect(inventory_template, dbname="postgres", autocommit=True) as connection:
         connection.execute("create database inventory_not_migrated")
@@ -200,3 +262,18 @@ def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str,
     assert "applied 0001_inventory.sql" in done
     assert operator.run("migrate", "--dry-run") == "The schema is up to date.\n"
     assert KEY.fullmatch(operator.add())
+
+
+def test_an_operator_names_owners_and_hands_a_link_to_the_console_over(operator: Operator) -> None:
+    operator.run("shop", "add", DOMAIN, "--owner", "ada@example.com")
+    operator.add("ben.myshopify.com")
+
+    link = operator.run("console-link", DOMAIN, "--base-url", "https://stock.example.com/")
+    without = operator.run("console-link", "ben.myshopify.com", status=1)
+    taken = operator.run("shop", "owner", "ben.myshopify.com", "ada@example.com", status=1)
+    named = operator.run("shop", "owner", "ben.myshopify.com", "Ben@example.com")
+
+    assert re.fullmatch(r"https://stock\.example\.com/sign-in/[0-9]+-[0-9a-f]{64}\n", link)
+    assert "holdfast inventory shop owner" in without
+    assert "email" in taken
+    assert named == "ben@example.com signs in to ben.myshopify.com at http://127.0.0.1:8001/console.\n"

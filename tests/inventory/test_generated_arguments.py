@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from jsonschema import Draft202012Validator
 
+from tests.databases import scratch_database
 from tests.faults.processes import serving
 from tests.generated import fits, from_schema
 from tests.inventory.generated import known
 from tests.inventory.samples import furnished
 from tests.inventory.support import TOOLS, running, unlimited
-from tests.support import scratch_database
 
 
 class Served(NamedTuple):
@@ -71,7 +71,7 @@ def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_ref
     about = served.tools[tool]
 
     @settings(
-        max_examples=150,
+        max_examples=80,
         deadline=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

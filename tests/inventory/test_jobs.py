@@ -46,6 +46,16 @@ async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inve
         await worker
 
 
+async def test_work_of_nobody_can_enqueue_a_task_of_a_shop_and_a_shop_none_of_another(
+    inventory: Inventory, ben: Shop
+) -> None:
+    await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id))
+    assert await inventory.sql("select args ->> 'tenant' from procrastinate_jobs") == [(str(ben.id),)]
+
+    with pytest.raises(ValueError, match="no work of another"):
+        await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id), ben.id + 1)
+
+
 async def test_the_jobs_of_all_are_no_shops_to_read_or_to_change(inventory: Inventory, ben: Shop) -> None:
     async def enqueue_and_look(tx: Tx) -> None:
         await tx.enqueue(COUNT, Nothing())

@@ -10,8 +10,8 @@ from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.model import AdjustPoolQuantity
 from holdfast.kit.migrate import migrate
+from tests.databases import scratch_database
 from tests.inventory.support import Shop, running, unlimited
-from tests.support import scratch_database
 
 ANSWERED = """
     insert into idempotency_keys (shop_id, key, fingerprint, answer, created_at)

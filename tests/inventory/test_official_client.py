@@ -54,9 +54,10 @@ async def test_it_makes_a_pool_sells_a_6_pack_and_reads_what_is_left(
         made = await call("create_pool", name="Honey jars", quantity=50, members=PACKS)
         await call("adjust_pool_quantity", pool_id=made["pool"]["id"], delta=-6, reason="One 6-pack was sold.")
         left = await call("get_availability", pool_id=made["pool"]["id"])
-        (listed,) = (await agent.list_resources()).resources
+        status, listed = (await agent.list_resources()).resources
         (read,) = (await agent.read_resource(listed.uri)).contents
 
     assert left["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert str(status.uri) == "sync://status"
     assert listed.title == "Honey jars"
     assert '"on_hand":44' in getattr(read, "text", "")

@@ -119,11 +119,11 @@ async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_be
     far.there.start()
 
     async with asyncio.timeout(20), far.get_stream(**{"last-event-id": last}) as heard:
-        told = [await anext(heard) for _ in range(3)]
+        told = [await anext(heard) for _ in range(4)]
 
-    uris = [each["params"]["uri"] for each in told[:2]]
-    assert uris == [f"pool://{changed['id']}", f"pool://{changed['id']}/history"]
-    assert told[2]["method"] == "notifications/resources/list_changed"
+    uris = [each["params"]["uri"] for each in told[:3]]
+    assert uris == [f"pool://{changed['id']}", f"pool://{changed['id']}/history", "sync://status"]
+    assert told[3]["method"] == "notifications/resources/list_changed"
     assert f"pool://{old['id']}" not in uris
 
 

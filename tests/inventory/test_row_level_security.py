@@ -18,9 +18,10 @@ from holdfast.inventory.availability import sql as availability
 from holdfast.inventory.resources import Tx
 from holdfast.kit.caller import system
 from holdfast.kit.command import check
-from holdfast.kit.modes import Batch, Batched, Call
+from holdfast.kit.modes import Batch, Batched, Call, Stepwise
 from holdfast.kit.operation import Operation
 from holdfast.kit.problems import Problem
+from holdfast.kit.steps import Steps
 from tests.inventory.samples import ARGUMENTS, furnished
 from tests.inventory.support import SINGLE, Inventory, Shop
 
@@ -28,7 +29,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 TABLES = (
     "shops shared_inventories pools variants members availability ledger holds hold_lines idempotency_answers "
-    "api_keys agent_registrations"
+    "api_keys agent_registrations installs platform_tokens webhooks links orders order_lines order_draws "
+    "order_catches catalogs catalog_variants locations levels syncs pushes sync_lags cart_numbers merchants"
 ).split()
 
 SECRETS = ("Honey", "Lids", SINGLE, "cart 7")
@@ -67,9 +69,13 @@ async def test_no_row_of_another_shop_is_there(inventory: Inventory, ada: Shop, 
     assert seen == 0
 
 
-async def test_what_signs_tokens_is_no_shops_to_read(inventory: Inventory, ben: Shop) -> None:
+NO_SHOPS = ("signing_keys", "sessions", "sign_in_links", "mails", "oauth_grants", "trusted_auth_keys")
+
+
+@pytest.mark.parametrize("table", NO_SHOPS)
+async def test_what_signs_and_who_is_signed_in_is_no_shops_to_read(inventory: Inventory, ben: Shop, table: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        await inventory.database.transact(lambda tx: tx.tuples("select * from signing_keys"), ben.id)
+        await inventory.database.transact(lambda tx: tx.tuples(f"select * from {table}"), ben.id)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
@@ -83,6 +89,8 @@ async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing
 
     async def work(tx: Tx) -> Any:
         function = operation.run.function
+        if isinstance(operation.run, Stepwise):
+            return await function(Steps(inventory.database, ben.id), pretender, command)
         if isinstance(operation.run, Batched):
             return await function(tx, Batch(ada.id, [Call(pretender, command)]))
         return await function(tx, pretender, command)

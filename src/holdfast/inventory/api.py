@@ -4,14 +4,25 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
+from holdfast.accounts.door import Door
+from holdfast.accounts.sessions import Sessions
+from holdfast.accounts.signin.operations import SignInOperations
+from holdfast.accounts.signin.pages import SignInPages
 from holdfast.inventory import discovery, jobs
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.availability import operations as availability
-from holdfast.inventory.availability.live import Live
+from holdfast.inventory.availability.live import STATUS, Live
 from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.catalog import operations as catalog
+from holdfast.inventory.console import routes as console_routes
+from holdfast.inventory.console.embedded import EmbeddedEntrance
+from holdfast.inventory.console.frame import HOME, MORE
 from holdfast.inventory.idempotency import IDEMPOTENCY
+from holdfast.inventory.installs import door as installs
+from holdfast.inventory.installs.connecting import Connecting
+from holdfast.inventory.merchants.directory import MerchantDirectory
 from holdfast.inventory.pages import routes as page_routes
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
@@ -22,12 +33,15 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.site import SITE
 from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
+from holdfast.inventory.sync import operations as sync
+from holdfast.inventory.topics import AFTER_INSTALL, HANDLERS
+from holdfast.inventory.webhooks import door as webhooks
 from holdfast.kit import keys, mcp
 from holdfast.kit.discovery import reverse_dns
 from holdfast.kit.keys import KeyRing
 from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched, read, read_batched, single
-from holdfast.kit.operation import ADDS, OVERWRITES, READS, REWRITES, SETS, Operation
+from holdfast.kit.modes import batched, read, read_batched, single, steps
+from holdfast.kit.operation import ADDS, OVERWRITES, READS, RECONCILES, REWRITES, SETS, Operation
 from holdfast.kit.runner import Runner
 from holdfast.kit.service import Service
 from holdfast.kit.streams import Streams
@@ -66,10 +80,23 @@ OPERATIONS = (
     Operation("record_sale",          None, batched(sales.record), ADDS, scope="write_inventory"),
     Operation("revert_entry",         None, single(stock.revert), SETS, scope="write_inventory"),
 
+    Operation("search_variants",      None, read(catalog.search), READS, scope="read_pools"),
+    Operation("get_sync_status",      None, read(sync.status), READS, scope="read_inventory"),
+    Operation("get_drift",            None, read(sync.drift), READS, scope="read_inventory"),
+    Operation("reconcile",            None, steps(sync.reconcile), RECONCILES, scope="write_inventory"),
+    Operation("resync",               None, single(sync.resync), SETS, scope="write_inventory"),
+
     Operation("export_csv",           None, read(spreadsheets.export), READS, scope="read_pools"),
     Operation("import_csv",           None, single(spreadsheets.load), REWRITES, scope="write_pools"),
 )
 # fmt: on
+
+EVERY = (*OPERATIONS, *console_routes.OPERATIONS)
+"""All operations that run for a shop: those of the table, and those that pages alone ask for."""
+
+SIGN_IN = SignInOperations(MerchantDirectory())
+ACROSS = (*console_routes.ACROSS, *SIGN_IN.all)
+"""Those that run for no shop: for people before they are signed in, and on keys."""
 
 INSTRUCTIONS = """\
 Stock is kept in pools. A pool is one physical stock with a quantity in whole units (units, g, ml). A variant draws on
@@ -109,25 +136,48 @@ def service(database: Database) -> Service:
         }
     )
     endpoint = agents(settings.base_url, live)
+    runner = Runner(EVERY, database, IDEMPOTENCY)
+    connecting = Connecting(database, AFTER_INSTALL)
+    across = Runner(ACROSS, database.across_tenants())
+    directory = MerchantDirectory()
+    sessions = Sessions(database, directory, settings.base_url)
+    entrance = EmbeddedEntrance(sessions, database, connecting)
+    door = Door(entrance, SITE, limits, resources.secret, settings.base_url, first=lambda _: None)
+    signing_in = SignInPages(
+        SIGN_IN, directory, across, limits, door, resources.secret, base_url=settings.base_url, home=HOME, more=MORE
+    )
+    run = {**{each.name: runner[each] for each in EVERY}, **{each.name: across[each] for each in ACROSS}}
     return Service(
         database=database,
-        runner=Runner(OPERATIONS, database, IDEMPOTENCY),
+        runner=runner,
         operations=OPERATIONS,
         routes=[
             *agent_routes.routes(database, limits, credentials),
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *page_routes.routes(settings.base_url, limits),
+            *webhooks.routes(database, limits, HANDLERS),
+            *installs.routes(database, limits, connecting),
+            *entrance.routes(limits),
+            *signing_in.routes(),
+            *console_routes.routes(door, run, settings.base_url),
         ],
         authenticate=credentials.caller,
         limits=limits,
-        caches=[ring.forgetting, live.listening, lambda: database.listen(keys.CHANNEL, lambda _: streams.wake())],
+        caches=[
+            ring.forgetting,
+            sessions.forgetting,
+            live.listening,
+            lambda: database.listen(keys.CHANNEL, lambda _: streams.wake()),
+        ],
         handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,
         site=SITE,
         streams=streams,
         error_body=error_body,
         loops=jobs.LOOPS,
+        jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
+        closing=(resources.platform.close,),
     )
 
 
@@ -153,6 +203,9 @@ TEMPLATES = (
     mcp.Template("pool://{pool_id}", "get_pool", "pool", "Pool", "A pool with its variants."),
     mcp.Template(
         "pool://{pool_id}/history", "get_stock_history", "pool history", "History of a pool", "Its newest entries."
+    ),
+    mcp.Template(
+        STATUS, "get_sync_status", "sync status", "Sync status", "The import, and how levels follow the pools."
     ),
 )
 

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.inventory.resources import Tx
+    from holdfast.inventory.shops.model import Shop
 
 ShopDomain = Annotated[str, typer.Argument(metavar="SHOP_DOMAIN", help="Such as my-shop.myshopify.com.")]
 
@@ -14,29 +17,104 @@ shops = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Shops and
 
 
 @shops.command("add")
-def add_shop(domain: ShopDomain) -> None:
+def add_shop(
+    domain: ShopDomain,
+    owner: Annotated[str, typer.Option(metavar="ADDRESS", help="Whose e-mail address signs in to its console.")] = "",
+) -> None:
     """Make a shop, and print its key alone on the last line."""
+    from holdfast.inventory.merchants import operations as merchants
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
 
-    made, key = INVENTORY.change(lambda tx: operations.add(tx, domain))
+    async def add(tx: "Tx") -> "tuple[Shop, str]":
+        made, key = await operations.add(tx, domain)
+        if owner:
+            await merchants.add_owner(tx, made.id, owner)
+        return made, key
+
+    made, key = INVENTORY.change(add)
     typer.echo(f"Shop {made.id}, {made.domain}, shared inventory {made.shared_inventory_id}.")
     typer.echo(key)
+
+
+@shops.command("owner")
+def add_owner(
+    domain: ShopDomain, address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The e-mail address.")]
+) -> None:
+    """Let the owner of an e-mail address sign in to the console of a shop."""
+    from holdfast.inventory.merchants import operations as merchants
+    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.shops import operations
+
+    async def add(tx: "Tx") -> "Shop":
+        shop = await operations.find(tx, domain)
+        await merchants.add_owner(tx, shop.id, address)
+        return shop
+
+    shop, _ = INVENTORY.look(add)
+    settings = INVENTORY.configured()
+    typer.echo(
+        f"{address.strip().lower()} signs in to {shop.domain} at {settings.base_url or 'http://127.0.0.1:8001'}/console."
+    )
 
 
 @shops.command("list")
 def list_shops() -> None:
     """List the shops, oldest first.
 
-    A line each, with tabs between: id, domain, id of the shared inventory.
+    A line each, with tabs between: id, domain, id of the shared inventory, whether it is connected with the platform.
     """
+    from holdfast.inventory.installs.operations import states
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
 
-    found, place = INVENTORY.look(operations.list)
+    async def look(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
+        return await operations.list(tx), await states(tx)
+
+    (found, connected), place = INVENTORY.look(look)
     for each in found:
-        typer.echo(f"{each.id}\t{each.domain}\t{each.shared_inventory_id}")
+        state = connected.get(each.id, "not connected")
+        typer.echo(f"{each.id}\t{each.domain}\t{each.shared_inventory_id}\t{state}")
     typer.echo(f"Looked in {place}.", err=True)
+
+
+@shops.command("locations")
+def show_locations(
+    domain: ShopDomain,
+    share: Annotated[
+        list[str] | None, typer.Option(help="LOCATION=PERCENT: its share of each quantity; may be given several times.")
+    ] = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="Let each location show the whole quantity.")] = False,
+) -> None:
+    """List the locations of a shop, or say how quantities are spread over them.
+
+    A line each, with tabs between: id, name, its share in percent; `all` if each shows the whole quantity.
+    """
+    if share and everywhere:
+        raise typer.BadParameter("--share does not go with --all.")
+
+    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.shops import operations
+    from holdfast.inventory.sync import operations as sync
+    from holdfast.inventory.sync.answers import LocationShare, Share
+
+    shares: list[Share] = []
+    for each in share or ():
+        gid, _, percent = each.rpartition("=")
+        if not (percent.isascii() and percent.isdecimal() and len(percent) <= 3):
+            raise typer.BadParameter(f"{each} is not such as gid://shopify/Location/1=70.")
+        shares.append(Share(gid, int(percent)))
+
+    async def look(tx: "Tx") -> "Sequence[LocationShare]":
+        return await sync.locations(tx, (await operations.find(tx, domain)).id)
+
+    async def spread(tx: "Tx") -> "Sequence[LocationShare]":
+        return await sync.spread(tx, (await operations.find(tx, domain)).id, shares)
+
+    found = INVENTORY.change(spread) if shares or everywhere else INVENTORY.look(look)[0]
+    shared = any(each.percent for each in found)
+    for each in found:
+        typer.echo(f"{each.gid}\t{each.name}\t{each.percent if shared else 'all'}")
 
 
 @shops.command("key")
@@ -63,6 +141,48 @@ def show_key(
         return await operations.regenerate_key(tx, (await operations.find(tx, domain)).id, scope)
 
     typer.echo(INVENTORY.change(renew) if regenerate else INVENTORY.look(show)[0])
+
+
+def webhooks(
+    retry: Annotated[int | None, typer.Option(help="Id of a parked webhook to try again.")] = None,
+    retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all parked webhooks again.")] = False,
+) -> None:
+    """List the webhooks of the platform that could not be handled and are parked, or try them again."""
+    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.webhooks import inbox
+
+    if retry is not None or retry_all:
+        again, _ = INVENTORY.look(lambda tx: inbox.retry(tx, retry))
+        typer.echo(f"Tried again: {again}.")
+        return
+    parked, place = INVENTORY.look(inbox.parked)
+    for each in parked:
+        typer.echo(f"{each.id}\t{each.domain}\t{each.topic}\tafter {each.attempts} attempts\t{each.error}")
+    if len(parked) == inbox.LISTED:
+        typer.echo(f"These are the newest {len(parked)} parked webhooks; there may be more.")
+    else:
+        typer.echo(f"Parked webhooks: {len(parked)}." if parked else "No webhook is parked.")
+    typer.echo(f"Looked in {place}.", err=True)
+
+
+def console_link(
+    domain: ShopDomain,
+    base_url: Annotated[str, typer.Option(help="Where the service is served, if not where its settings say.")] = "",
+) -> None:
+    """Print a link that signs the owner of a shop in to its console. It works once, for 15 minutes."""
+    from holdfast.accounts.signin import links
+    from holdfast.inventory.merchants import operations as merchants
+    from holdfast.inventory.product import INVENTORY
+    from holdfast.inventory.resources import build
+    from holdfast.inventory.shops import operations
+
+    async def make(tx: "Tx") -> int:
+        return await merchants.console_link(tx, (await operations.find(tx, domain)).id)
+
+    id, _ = INVENTORY.look(make)
+    settings = INVENTORY.configured()
+    served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
+    typer.echo(f"{served}/sign-in/{links.write(build(settings).secret, id)}")
 
 
 def sign_proxy_url(

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import CreatePool, MemberFields
 from holdfast.inventory.resources import Tx
@@ -9,6 +10,8 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.kit.caller import system
 
 DOMAIN = "demo.myshopify.com"
+OWNER = "merchant@example.com"
+"""Whom a link of the operator signs in to its console."""
 
 
 class Planted(NamedTuple):
@@ -22,6 +25,7 @@ async def plant(tx: Tx) -> Planted | None:
     if await tx.value("select exists (select from shops)"):
         return None
     shop, key = await shops.add(tx, DOMAIN)
+    await merchants.add_owner(tx, shop.id, OWNER)
     packs = (("Single", 1), ("6-pack", 6), ("12-pack", 12))
     change = await pools.create(
         tx,

@@ -52,6 +52,48 @@ INVALID_TARGET = ProblemType(
     "The resource is not one of this service.",
     "Leave out `resource`, or name the address of the agent endpoint.",
 )
+PLATFORM_REFUSED = ProblemType(
+    "platform_refused",
+    400,
+    "The storefront platform did not accept this.",
+    "Begin again; a code of the platform works once.",
+)
+INSTALL_EXPIRED = ProblemType(
+    "install_expired",
+    400,
+    "The installation was begun in another browser, or more than a minute ago.",
+    "Begin again at /auth?shop=SHOP_DOMAIN, and agree within a minute.",
+)
+INVALID_SESSION_TOKEN = ProblemType(
+    "invalid_session_token",
+    401,
+    "The session token is missing, is not one of the platform for this app, or has expired.",
+    "Get a fresh one from App Bridge and send it as Authorization: Bearer <token>.",
+)
+MISSING_SCOPES = ProblemType(
+    "missing_scopes",
+    403,
+    "The shop has not granted all access scopes that the app needs.",
+    "Install the app again and agree to all of them.",
+)
+SHOP_NOT_CONNECTED = ProblemType(
+    "shop_not_connected",
+    409,
+    "The shop is not connected with the storefront platform.",
+    "Its merchant installs the app, or opens it again: /auth?shop=SHOP_DOMAIN of this service.",
+)
+PLATFORM_UNREACHABLE = ProblemType(
+    "platform_unreachable",
+    503,
+    "The storefront platform did not answer.",
+    "Try again after the number of seconds in Retry-After.",
+)
+PLATFORM_NOT_CONFIGURED = ProblemType(
+    "platform_not_configured",
+    503,
+    "The app is not set up at the storefront platform.",
+    "The operator sets INVENTORY_CLIENT_ID and INVENTORY_CLIENT_SECRET.",
+)
 STALE = ProblemType(
     "stale",
     409,
@@ -105,6 +147,13 @@ ALL: tuple[ProblemType, ...] = (
     INVALID_GRANT,
     INVALID_SCOPE,
     INVALID_TARGET,
+    PLATFORM_REFUSED,
+    INSTALL_EXPIRED,
+    INVALID_SESSION_TOKEN,
+    MISSING_SCOPES,
+    SHOP_NOT_CONNECTED,
+    PLATFORM_UNREACHABLE,
+    PLATFORM_NOT_CONFIGURED,
     STALE,
     NOT_ENOUGH_STOCK,
     IDEMPOTENCY_KEY_REUSED,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from holdfast import accounts
 from holdfast.inventory import api, resources
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import Settings
@@ -14,12 +15,13 @@ INVENTORY = Product(
     settings=Settings,
     resources=resources.build,
     build=api.service,
-    migrations=(Path(__file__).parent / "migrations",),
+    migrations=(accounts.MIGRATIONS, Path(__file__).parent / "migrations"),
     factory="holdfast.inventory.product:worker",
     sealed=(
         Sealed("api_keys", "id", "bigint"),
         Sealed("signing_keys", "kid", "text"),
         Sealed("idempotency_answers", "id", "bytea"),
+        Sealed("platform_tokens", "shop_id", "bigint"),
     ),
     tenancy=resources.TENANCY,
     error_body=error_body,

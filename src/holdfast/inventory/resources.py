@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from typing import LiteralString, TypeAlias
 
 from holdfast.inventory.settings import Settings
-from holdfast.kit import database, resources
+from holdfast.inventory.shopify.admin import Admin
+from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast.kit import database, resources, steps
 from holdfast.kit.mailer import mailer_of
 
 
@@ -12,10 +15,16 @@ from holdfast.kit.mailer import mailer_of
 class Resources(resources.Resources[Settings]):
     """The inventory service's resources.
 
-    client_secrets    the secrets storefront requests may be signed with, the present one first
+    client_secrets    the secrets the platform's requests may be signed with, the present one first
+    platform          how shops are reached at the platform
+    token_endpoint    where they give tokens
+    admin             their Admin API
     """
 
     client_secrets: tuple[bytes, ...]
+    platform: Platform
+    token_endpoint: TokenEndpoint
+    admin: Admin
 
 
 def build(settings: Settings) -> Resources:
@@ -24,12 +33,22 @@ def build(settings: Settings) -> Resources:
     derived = [each.hex() for each in secret.derive_each("client secret")]
     present = [settings.client_secret] if settings.client_secret else derived
     client_secrets = tuple(each.encode() for each in (*present, settings.old_client_secret) if each)
-    return Resources(settings, secret, mailer_of(settings), client_secrets)
+    platform = Platform(settings.platform_address, settings.platform_api_version)
+    return Resources(
+        settings,
+        secret,
+        mailer_of(settings),
+        client_secrets,
+        platform,
+        TokenEndpoint(platform, settings.client_id, client_secrets[0].decode()),
+        Admin(platform),
+    )
 
 
 Reader: TypeAlias = database.Reader[Resources]
 Tx: TypeAlias = database.Tx[Resources]
 Database: TypeAlias = database.Database[Resources]
+Steps: TypeAlias = steps.Steps[Resources]
 
 TENANCY: LiteralString = """
     select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(tenant)s, true)

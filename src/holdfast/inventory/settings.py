@@ -1,12 +1,18 @@
 """Settings of the inventory service; see `docs/settings.md`."""
 
+import re
+
 from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from holdfast.accounts.signin.settings import SignInSettings
 from holdfast.kit import settings as kit
+from holdfast.kit.addresses import is_web_address
+
+_VERSION = re.compile(r"20[0-9]{2}-(01|04|07|10)|unstable")
 
 
-class Settings(kit.Settings):
+class Settings(SignInSettings):
     """Read from the environment once, at start."""
 
     service = "inventory"
@@ -34,11 +40,32 @@ class Settings(kit.Settings):
         validation_alias="INVENTORY_OLD_CLIENT_SECRET",
         description="The client secret before it was rotated; accepted too.",
     )
+    platform_address: str = Field(
+        "https://{shop}",
+        validation_alias="PLATFORM_ADDRESS",
+        description="Address of a shop at the storefront platform, with `{shop}` where its domain stands.",
+    )
+    platform_api_version: str = Field(
+        "2026-10",
+        validation_alias="PLATFORM_API_VERSION",
+        description="Version of the storefront platform's Admin API.",
+    )
+    app_bridge: str = Field(
+        "https://cdn.shopify.com/shopifycloud/app-bridge.js",
+        validation_alias="APP_BRIDGE_ADDRESS",
+        description="Address of the storefront platform's script for pages inside its admin.",
+    )
     identities_per_minute: int = Field(
         30,
         ge=1,
         validation_alias="API_IDENTITY_RATE_LIMIT",
         description="POST /api/agent/identity and /oauth/token per client address and minute.",
+    )
+    installs_per_minute: int = Field(
+        30,
+        ge=1,
+        validation_alias="INSTALL_RATE_LIMIT",
+        description="/auth, /auth/install, /auth/session and /console/enter per client address and minute.",
     )
 
     streams_per_address: int = Field(
@@ -60,9 +87,32 @@ class Settings(kit.Settings):
         description="Event streams that one shop may have open to one process.",
     )
 
+    @field_validator("platform_address")
+    @classmethod
+    def _names_a_shop(cls, address: str) -> str:
+        if address.count("{shop}") != 1 or not is_web_address(address.replace("{shop}", "shop")):
+            raise ValueError("must be an http or https address with {shop} in it once, such as https://{shop}")
+        return address.rstrip("/")
+
+    @field_validator("app_bridge")
+    @classmethod
+    def _is_a_script(cls, address: str) -> str:
+        if not is_web_address(address):
+            raise ValueError("must be an http or https address")
+        return address
+
+    @field_validator("platform_api_version")
+    @classmethod
+    def _is_a_version(cls, version: str) -> str:
+        if not _VERSION.fullmatch(version):
+            raise ValueError("must be a quarter such as 2026-10, or unstable")
+        return version
+
     @property
     def limits(self) -> dict[str, RateLimitItem]:
         return {
             "messages": RateLimitItemPerSecond(self.messages_per_second),
             "identities": RateLimitItemPerMinute(self.identities_per_minute),
+            "installs": RateLimitItemPerMinute(self.installs_per_minute),
+            **self.sign_in_limits,
         }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from holdfast import accounts
 from holdfast.kit.pages.site import Site
 
-SITE = Site("Holdfast Inventory", Path(__file__).parent)
+SITE = Site("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)

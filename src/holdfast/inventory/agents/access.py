@@ -1,0 +1,118 @@
+"""API access, as a merchant sees it: the key, the keys before it, and what agents have done with each."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.shops import operations as shops
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import Command
+from holdfast.kit.secrets import Unreadable
+
+Scope = Literal["read_inventory", "write_inventory", "read_pools", "write_pools"]
+
+MOST_KEYS = 20
+LOOKED_AT = 10_000
+"""The newest entries of the history among which those of agents are looked for."""
+
+BEGINNING = 8
+"""Characters of a key that is no longer good by which people recognize it."""
+
+
+class ShowAccess(Command):
+    """Nothing more: it is that of the caller's shop."""
+
+
+class RenewKey(Command):
+    """Asks for a new key, with these scopes."""
+
+    scopes: Annotated[list[Scope], Meta(min_length=1)]
+
+
+class Stored(Struct, frozen=True):
+    """A key as it is stored, with what is known of its use."""
+
+    id: int
+    sealed: bytes
+    scopes: list[str]
+    active: bool
+    made_at: dt.datetime
+    agent_since: dt.datetime | None
+    changes: int
+    changed_at: dt.datetime | None
+    tools: list[str]
+
+
+class Key(Struct, frozen=True):
+    """A key of a shop.
+
+    text           the key; of one that is no longer good only its beginning; empty if it cannot be read any more
+    agent_since    when an agent was given an identity for it; None: none was
+    changes        how many of the newest entries of the history were made with it, the last of them at `changed_at`
+    tools          by which tools
+    """
+
+    id: int
+    text: str
+    scopes: list[str]
+    active: bool
+    made_at: dt.datetime
+    agent_since: dt.datetime | None
+    changes: int
+    changed_at: dt.datetime | None
+    tools: list[str]
+
+
+async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]:
+    """The keys of the shop, the newest first: the first one is good, unless the shop has none."""
+    return [_shown(reader, each) for each in await _stored(reader, caller.tenant)]
+
+
+async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
+    """Make a new key. The old one, and every identity and token derived from it, is invalid at once, everywhere."""
+    await shops.regenerate_key(tx, caller.tenant, sorted({*command.scopes}))
+
+
+def _shown(reader: Reader, stored: Stored) -> Key:
+    try:
+        text = reader.resources.secret.unseal(stored.sealed)
+    except Unreadable:
+        text = ""
+    return Key(
+        stored.id,
+        text if stored.active else text[:BEGINNING],
+        stored.scopes,
+        stored.active,
+        stored.made_at,
+        stored.agent_since,
+        stored.changes,
+        stored.changed_at,
+        stored.tools,
+    )
+
+
+async def _stored(reader: Reader, shop_id: int) -> Sequence[Stored]:
+    return await reader.rows(
+        Stored,
+        """
+        with recent as (
+            select actor, actor_id, source, created_at from ledger where shop_id = %(shop_id)s
+             order by id desc limit %(looked_at)s),
+        made as (
+            select actor_id, count(*) as changes, max(created_at) as changed_at,
+                   array_agg(distinct source order by source) as tools
+              from recent where actor = 'agent' group by actor_id)
+        select api_keys.id, sealed, scopes, active, api_keys.inserted_at as made_at,
+               agent.inserted_at as agent_since, coalesce(changes, 0) as changes, changed_at,
+               coalesce(tools, '{}') as tools
+          from api_keys
+          left join agent_registrations as agent on agent.api_key_id = api_keys.id
+          left join made on made.actor_id = api_keys.id
+         where api_keys.shop_id = %(shop_id)s
+         order by active desc, api_keys.id desc limit %(most)s
+        """,
+        {"shop_id": shop_id, "looked_at": LOOKED_AT, "most": MOST_KEYS},
+    )

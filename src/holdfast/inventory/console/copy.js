@@ -1,0 +1,14 @@
+// Copies the text that a button names; where the browser does not allow that, marks it so that it can be copied.
+for (const button of document.querySelectorAll("button[data-copies]")) {
+  const text = document.getElementById(button.dataset.copies);
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = button.dataset.done;
+    } catch {
+      text.closest("details").open = true;
+      getSelection().selectAllChildren(text);
+    }
+  });
+}

@@ -1,0 +1,108 @@
+"""The pages that pause a pool and let it go on, and that put it away and bring it back. Each asks first."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pool import POOL, pool_of
+from holdfast.inventory.pools.model import ArchivePool, ChangePool, PausePool, PoolChange, RestorePool, ResumePool
+from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE
+from holdfast.kit.command import check
+from holdfast.kit.handler import Reply, Request
+from holdfast.kit.pages import once
+from holdfast.kit.pages.refusal import Refusal, tried
+from holdfast.kit.said import marked
+
+EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+
+
+class Step(NamedTuple):
+    """A change of a pool's status.
+
+    question, meaning, button    in English, as they are in the catalogues
+    """
+
+    name: str
+    operation: str
+    kind: type[ChangePool]
+    question: str
+    meaning: str
+    button: str
+
+
+STEPS = (
+    Step(
+        "pause",
+        "pause_pool",
+        PausePool,
+        marked("Pause this pool?"),
+        marked("The storefront is no longer told of its variants. Its stock can still be changed."),
+        marked("Pause it"),
+    ),
+    Step(
+        "resume",
+        "resume_pool",
+        ResumePool,
+        marked("Let this pool go on?"),
+        marked("The storefront is told of its variants again."),
+        marked("Let it go on"),
+    ),
+    Step(
+        "archive",
+        "archive_pool",
+        ArchivePool,
+        marked("Archive this pool?"),
+        marked("Its history stays. Its stock cannot be changed until you bring it back."),
+        marked("Archive it"),
+    ),
+    Step(
+        "restore",
+        "restore_pool",
+        RestorePool,
+        marked("Bring this pool back?"),
+        marked("It is active again, with the stock it had."),
+        marked("Bring it back"),
+    ),
+)
+
+
+class PoolStatusPages:
+    """Answers requests for the pages that change the status of a pool."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(f"{POOL}/{step.name}", f"{step.name}_pool", self._answer(step), "POST")
+            for step in STEPS
+        ]
+
+    def _answer(self, step: Step) -> Callable[[Session, Request], Awaitable[Reply]]:
+        async def answer(session: Session, request: Request) -> Reply:
+            fields = await self._console.door.read(session, request) if request.method == "POST" else None
+            pool = await pool_of(self._console, session, request)
+            code = ""
+            if fields is not None:
+                released = {"release_variants": "release_variants" in fields} if step.kind is ArchivePool else {}
+                asked = check(step.kind, {"pool_id": pool.id, **released})
+                run = self._console.run[step.operation]
+                done = await tried(lambda: once.run(run, merchant(session), asked, fields, PoolChange), *EXPLAINED)
+                if not isinstance(done, Refusal):
+                    return self._console.to(request, f"{HOME}/pools/{pool.id}")
+                code = done.code
+            return self._console.page(
+                session,
+                request,
+                "pool_status.html",
+                409 if code else 200,
+                pool=pool,
+                step=step,
+                code=code,
+                once=once.new(),
+            )
+
+        return answer

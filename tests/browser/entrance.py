@@ -1,0 +1,73 @@
+"""Scanners in Chromium: browsers at the check-in of an event, and what they say and keep."""
+
+from typing import Any
+
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.accounts.browser import Browser as Visitor
+from tests.browser.registering import Stage
+from tests.events.console.organizing import PASSWORD
+from tests.support import Client
+
+
+async def organized(stage: Stage) -> Client:
+    return await stage.service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
+
+
+async def sign_in(stage: Stage, context: BrowserContext) -> None:
+    browser = Visitor(stage.service)
+    await browser.send("/sign-in", email="ada@example.com", password=PASSWORD)
+    for name, value in browser.http.cookies.items():
+        await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
+
+
+async def entered(stage: Stage, context: BrowserContext, event_id: int, device: str) -> Page:
+    """A scanner: a browser that is signed in, at the check-in of an event, with its list."""
+    await sign_in(stage, context)
+    page = await context.new_page()
+    await page.goto(f"{stage.base_url}/console/events/{event_id}/check-in")
+    await page.locator("#device").fill(device)
+    await expect(page.locator("body[data-kept]")).to_be_attached()
+    await expect(page.locator("#list time")).not_to_be_empty()
+    return page
+
+
+async def typed(page: Page, code: str) -> str:
+    """Type a code, and return what the scanner says."""
+    await page.locator("#verdict").evaluate("each => each.replaceChildren()")
+    await page.locator("#text").fill(code)
+    await page.locator("#text").press("Enter")
+    verdict = page.locator("#verdict [data-says]:not([data-says=asking])")
+    await verdict.wait_for()
+    return " ".join((await verdict.inner_text()).split())
+
+
+async def stored(stage: Stage) -> list[tuple[Any, ...]]:
+    return await stage.service.run_sql(
+        "select split_part(email, '@', 1), device, is_entry from check_in_scans join users on users.id = user_id "
+        "order by number"
+    )
+
+
+async def sent(page: Page) -> bool:
+    return (await page.locator("#unsent strong").inner_text()) == "0"
+
+
+async def kept(page: Page) -> str:
+    """Everything that the browser keeps of check-ins, as text."""
+    return await page.evaluate(
+        """async () => {
+            const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+            const found = [];
+            for (const { name } of await indexedDB.databases()) {
+                const database = await done(indexedDB.open(name));
+                for (const store of database.objectStoreNames)
+                    found.push(await done(database.transaction(store).objectStore(store).getAll()));
+                database.close();
+            }
+            for (const name of await caches.keys())
+                for (const answer of await (await caches.open(name)).matchAll())
+                    found.push(await answer.text());
+            return JSON.stringify(found);
+        }"""
+    )

@@ -1,0 +1,64 @@
+"""How every page is looked at: light and dark, on a small and on a large screen, in both languages."""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from zlib import crc32
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT  # pyright: ignore[reportMissingTypeStubs]
+from playwright.async_api import Browser, BrowserContext, Page
+
+Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
+
+SMALL, LARGE = 320, 1280
+"""Widths of screens, in pixels."""
+
+LOOKS = [("light", SMALL, "de"), ("dark", LARGE, "en")]
+"""Each scheme, each width and each language once: what axe finds depends on the elements and their colours, and those
+depend on the scheme and the language."""
+
+SOAK = "HOLDFAST_SOAK" in os.environ
+
+
+def looks(test: Test) -> Test:
+    """For a test that looks at pages with `violations` and `too_wide`: in both ways in `make soak`, else in one."""
+    ways = LOOKS if SOAK else [LOOKS[crc32(test.__name__.encode()) % len(LOOKS)]]
+    return pytest.mark.parametrize(("scheme", "width", "language"), ways)(test)
+
+
+LOCALES = {"de": "de-DE", "en": "en-US"}
+
+FAULTS = """
+    axe.run({ resultTypes: ["violations"] })
+       .then((found) => found.violations.map((each) => [each.id, each.nodes[0].html]))
+"""
+
+
+async def looking(chromium: Browser, scheme: Any, width: int, language: str) -> BrowserContext:
+    """A browser of somebody who reads this language and likes this scheme. Nothing moves in it."""
+    return await chromium.new_context(
+        color_scheme=scheme,
+        viewport={"width": width, "height": 800},
+        locale=LOCALES[language],
+        # What moves on a page costs more than all that is looked at.
+        reduced_motion="reduce",
+    )
+
+
+async def violations(page: Page) -> list[tuple[str, str]]:
+    """The rules of accessibility that a page breaks, each with the first place where it does."""
+    await page.evaluate(AXE_SCRIPT)
+    return [(rule, place) for rule, place in await page.evaluate(FAULTS)]
+
+
+async def too_wide(page: Page) -> list[int]:
+    """The widths of screens on which a page must be scrolled sideways, of a small and of a large one."""
+    found: list[int] = []
+    viewport = page.viewport_size
+    assert viewport
+    for width in sorted((SMALL, LARGE), key=lambda each: each == viewport["width"]):
+        await page.set_viewport_size({**viewport, "width": width})
+        if await page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(width)
+    return found

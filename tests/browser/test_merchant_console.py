@@ -1,0 +1,166 @@
+"""The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from holdfast.inventory.product import INVENTORY
+from holdfast.inventory.shopify.double.framing import BRIDGE
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.databases import scratch_database, template_database
+from tests.inventory.console.signing_in import Owner, own
+from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
+from tests.inventory.support import PACKS, SIX_PACK, unlimited
+from tests.serving import listener, running_already, serving
+
+POOLS = {"en": "Pools", "de": "Bestände"}
+SETTINGS = {"en": "Settings", "de": "Einstellungen"}
+NEW_KEY = {"en": "Make a new key", "de": "Einen neuen Schlüssel machen"}
+RENEW = {"en": "End the old key, and make a new one", "de": "Den alten Schlüssel beenden und einen neuen machen"}
+CHANGE = {"en": "Change the units per sale?", "de": "Die Einheiten je Verkauf ändern?"}
+SHOW = {"en": "Show the key", "de": "Den Schlüssel zeigen"}
+
+FORMS = ("adjust", "count", "transfer", "edit", "pause", "archive")
+"""Pages of a pool with a form."""
+
+
+@pytest.fixture(scope="module")
+def template(template_url: str) -> Iterator[str]:
+    with template_database(template_url, "console_browser", INVENTORY) as url:
+        yield url
+
+
+class Stage(NamedTuple):
+    scene: Scene
+    base_url: str
+
+
+@contextlib.asynccontextmanager
+async def staged(template: str, tmp_path: Path) -> AsyncGenerator[Stage]:
+    """The service at an address, and the platform beside it."""
+    here = listener()
+    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with scratch_database(template, "console") as url:
+        async with beside_the_platform(unlimited(url, tmp_path), base_url) as scene:
+            # The service reads this setting with every page.
+            object.__setattr__(scene.inventory.settings, "app_bridge", f"{scene.platform.address}{BRIDGE}")
+            async with serving(running_already(scene.inventory.app), here):
+                yield Stage(scene, base_url)
+
+
+async def looked_at(page: Page) -> None:
+    assert await violations(page) == []
+    assert await too_wide(page) == []
+
+
+def watched(page: Page) -> list[str]:
+    """What goes wrong in a page, as it happens."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+    return faults
+
+
+@looks
+async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_its_frame(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+        faults = watched(page)
+
+        await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
+        await page.get_by_role("button", name="Install").click()
+        frame = page.frame_locator("iframe")
+        await expect(frame.locator("h1")).to_have_text(POOLS[language])
+        await looked_at(page)
+        await frame.get_by_role("link", name=SETTINGS[language]).click()
+        await frame.get_by_text(SHOW[language]).click()
+        key = await frame.locator("#key").inner_text()
+        shop = await scene.shop(key)
+        assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
+
+        await frame.get_by_role("link", name=NEW_KEY[language]).click()
+        await frame.get_by_role("button", name=RENEW[language]).click()
+        await frame.get_by_text(SHOW[language]).click()
+
+        assert await frame.locator("#key").inner_text() != key
+        assert (await shop.ask("list_pools", {})).status_code == 401
+        assert faults == []
+        # Without its session, the page asks the admin around it who is there, and goes on.
+        await context.clear_cookies()
+        await frame.get_by_role("link", name=POOLS[language], exact=True).click()
+        await expect(frame.locator("h1")).to_have_text(POOLS[language])
+        assert [urlsplit(each.url).netloc for each in page.frames[1:]] == [urlsplit(base_url).netloc]
+        assert faults == []
+        await context.close()
+
+
+PAGES = (
+    "/console/low-stock",
+    "/console/holds",
+    "/console/spreadsheets",
+    "/console/sync",
+    "/console/settings",
+    "/console/settings/key",
+    "/account",
+)
+
+
+@looks
+async def test_an_owner_reads_every_page_of_the_console(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        shop = await scene.inventory.shop()
+        await own(scene.inventory, shop)
+        made = await shop.call("create_pool", name="Honey jars", quantity=50, low_stock_at=60, members=PACKS)
+        await shop.call("adjust_pool_quantity", pool_id=made["pool"]["id"], delta=-6, reason="Broken")
+        [entry, _] = await shop.entries()
+        pool = f"/console/pools/{made['pool']['id']}"
+        await shop.call("hold_quantity", pool_id=made["pool"]["id"], quantity=2, reference="cart 7")
+        [(id,)] = await scene.inventory.sql(
+            "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
+        )
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+        faults = watched(page)
+
+        await page.goto(base_url + Owner(scene.inventory).path(id))
+        await page.locator("main button").click()
+        await expect(page.locator("h1")).to_have_text(POOLS[language])
+        await looked_at(page)
+        pages = (pool, f"{pool}/history", f"{pool}/entries/{entry['id']}/undo", f"/console/variant?gid={SIX_PACK}")
+        forms = [*(f"{pool}/{form}" for form in FORMS), "/console/pools/new"]
+        for path in (*pages, *forms, *PAGES, f"{pool}/variants"):
+            await page.goto(base_url + path)
+            await looked_at(page)
+        await page.goto(f"{base_url}{pool}/variants")
+        await page.locator("button[value=change]").first.click()
+        await expect(page.locator("h1")).to_have_text(CHANGE[language])
+        await looked_at(page)
+        assert faults == []
+        await context.close()
+
+
+@looks
+async def test_who_is_not_known_in_the_frame_is_told_what_to_do(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        context = await looking(chromium, scheme, width, language)
+        page = await context.new_page()
+
+        await page.goto(f"{base_url}/console?shop={DOMAIN}&entered=1")
+        await looked_at(page)
+        # In a window of its own the platform's script leads to the admin.
+        await page.goto(f"{base_url}/console?shop={DOMAIN}")
+        await page.wait_for_url(f"{scene.platform.address}/{DOMAIN}/admin/apps/**")
+        await looked_at(page)
+        await context.close()

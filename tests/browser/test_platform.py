@@ -1,0 +1,194 @@
+"""Somebody tries everything that `holdfast up` starts: a shop, the app, a pool, a sale, and the numbers that follow."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from playwright.async_api import Browser, FrameLocator, Page, expect
+
+from holdfast.kit import embedded
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.cli.test_up import running
+from tests.inventory.availability.reader import Event, parsed
+from tests.support import eventually
+
+SHOP, OTHER_SHOP = "bees.myshopify.com", "hives.myshopify.com"
+SETTINGS = {"en": "Settings", "de": "Einstellungen"}
+PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
+
+
+class Started(NamedTuple):
+    """Where the services are."""
+
+    shops: str
+    inventory: str
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Started]:
+    with running(embedded.scratch_directory(), "--inventory-port=0", "--events-port=0") as said:
+        [shops] = re.findall(r"^Demo shops +(http://\S+)$", said, re.MULTILINE)
+        [inventory] = re.findall(r"^Inventory +(http://\S+)$", said, re.MULTILINE)
+        yield Started(shops, inventory)
+
+
+@looks
+async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
+    chromium: Browser, started: Started, scheme: Any, width: int, language: str
+) -> None:
+    context = await looking(chromium, scheme, width, language)
+    page = await context.new_page()
+    key = await install(page, started, SHOP, language)
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
+        Client(streamable_http_client(f"{started.inventory}/mcp", http_client=http)) as agent,
+        httpx2.AsyncClient(trust_env=False) as visitor,
+    ):
+
+        async def call(tool: str, **arguments: Any) -> Any:
+            answer = await agent.call_tool(tool, arguments)
+            assert not answer.is_error, answer
+            return answer.structured_content
+
+        async def is_imported() -> bool:
+            return (await call("get_sync_status"))["imported"]["status"] == "done"
+
+        async def quantities() -> dict[str, int]:
+            return (await visitor.get(f"{started.shops}/{SHOP}/apps/holdfast/availability")).json()["variants"]
+
+        await eventually(is_imported, 30)
+        found = (await call("search_variants", query="honey"))["variants"]
+        gid_of = {each["title"]: each["variant_gid"] for each in found}
+        gids = [gid_of[title] for title in PACKS]
+        members = [{"variant_gid": gid_of[title], "units_per_sale": units} for title, units in PACKS.items()]
+        pool = (await call("create_pool", name="Honey jars", quantity=50, members=members))["pool"]
+        assert await quantities() == dict(zip(gids, (50, 8, 4), strict=True))
+        stream_url = (await visitor.get(f"{started.shops}/{SHOP}/apps/holdfast/availability")).json()["stream_url"]
+
+        async with visitor.stream("GET", stream_url) as stream:
+            told = events(stream)
+            assert (await anext(told))["data"]["variants"] == dict(zip(gids, (50, 8, 4), strict=True))
+            await page.get_by_role("button", name="Sell one 6-pack").click()
+            change = await anext(told)
+
+        sold = dict(zip(gids, (44, 7, 3), strict=True))
+        assert (change["event"], change["data"]["variants"]) == ("change", sold)
+        assert await quantities() == sold
+
+        async def levels_follow() -> bool:
+            await page.get_by_role("link", name="Look again").click()
+            return await shown(page) == ["44", "7", "3"]
+
+        await eventually(levels_follow)
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        [entry, first] = (await call("get_stock_history", pool_id=pool["id"]))["entries"]
+        assert (first["kind"], first["delta"], first["actor"]) == ("set", 50, "agent")
+        assert (entry["kind"], entry["delta"], entry["balance_after"]) == ("sale", -6, 44)
+        assert (entry["actor"], entry["source"]) == ("platform", "webhook")
+        assert re.fullmatch(rf"Order #1001: 1 of {gids[1]} sold \(line \d+\)\.", entry["reason"])
+        assert (await call("get_drift"))["drift"] == []
+    await context.close()
+
+
+async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_back(
+    chromium: Browser, started: Started
+) -> None:
+    context = await looking(chromium, "light", 1280, "en")
+    page = await context.new_page()
+    key = await install(page, started, OTHER_SHOP, "en")
+    await page.goto(f"{started.shops}/{OTHER_SHOP}/admin/apps/holdfast")
+    app = page.frame_locator("iframe")
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
+        Client(streamable_http_client(f"{started.inventory}/mcp", http_client=http)) as agent,
+    ):
+
+        async def call(tool: str, **arguments: Any) -> Any:
+            return (await agent.call_tool(tool, arguments)).structured_content
+
+        async def is_imported() -> bool:
+            return (await call("get_sync_status"))["imported"]["status"] == "done"
+
+        await eventually(is_imported, 30)
+        await app.get_by_role("link", name="Make a new pool").click()
+        await app.locator("[name=name]").fill("Honey jars")
+        await app.locator("[name=quantity]").fill("50")
+        await app.get_by_role("button", name="Make the pool").click()
+        await app.get_by_role("link", name="Link and change variants").click()
+        await app.get_by_label("Part of a title or SKU").fill("honey")
+        await app.get_by_role("button", name="Search").click()
+        await expect(app.locator("input[type=hidden][name=q]")).to_have_value("honey")
+        for title, units in PACKS.items():
+            await app.get_by_label(f"Units per sale Honey jars {title}").fill(str(units))
+        await app.get_by_role("button", name="See what linking changes").click()
+        outcome = app.locator("section.outcome").first.locator("dd")
+        await expect(outcome).to_have_count(len(PACKS))
+        assert sorted(await outcome.all_inner_texts()) == ["not sold, then 4", "not sold, then 50", "not sold, then 8"]
+        await app.get_by_role("button", name="Link", exact=True).click()
+        await open_pool(app)
+        before = await app.locator("figure svg path").get_attribute("d")
+
+        [six] = [
+            each["variant_gid"]
+            for each in (await call("search_variants", query="honey"))["variants"]
+            if each["title"] == "6-pack"
+        ]
+        await call("record_sale", variant_gid=six, quantity=1)
+        await open_pool(app)
+        await expect(app.locator("figcaption").first).to_contain_text("44 now")
+        assert await app.locator("figure svg path").get_attribute("d") != before
+
+        await app.get_by_role("link", name="Settings").click()
+        await app.get_by_role("link", name="Make a new key").click()
+        await app.get_by_role("button", name="End the old key, and make a new one").click()
+        await expect(app.locator("#key")).not_to_have_text(key)
+        assert (await http.post(f"{started.inventory}/mcp", json={})).status_code == 401
+    await context.close()
+
+
+async def open_pool(app: FrameLocator) -> None:
+    """The page of the pool, from the list of pools."""
+    await app.get_by_role("link", name="Pools", exact=True).click()
+    await app.get_by_role("link", name="Honey jars", exact=True).click()
+    await expect(app.locator("figure")).to_be_visible()
+
+
+async def install(page: Page, started: Started, shop: str, language: str) -> str:
+    """Open a shop at the platform, and install the app by clicking. Returns the key that its settings show."""
+    await page.goto(started.shops)
+    await page.get_by_label("Domain").fill(shop)
+    await page.get_by_role("button", name="Open").click()
+    await expect(page.locator("h1")).to_have_text(shop)
+    await page.get_by_role("link", name="Install").click()
+    await page.get_by_role("button", name="Install").click()
+    app = page.frame_locator("iframe")
+    await app.get_by_role("link", name=SETTINGS[language]).click()
+    assert await violations(page) == []
+    assert await too_wide(page) == []
+    key = await app.locator("#key").text_content()
+    assert key
+    await page.get_by_role("link", name="Back to the shop").click()
+    await expect(page.get_by_role("link", name="Look again")).to_be_visible()
+    return key
+
+
+async def shown(page: Page) -> list[str]:
+    """What the platform has of single, 6-pack and 12-pack, as its page says."""
+    return [await page.locator("li", has_text=title).locator("strong").first.inner_text() for title in PACKS]
+
+
+async def events(stream: httpx2.Response) -> AsyncIterator[Event]:
+    """What a stream says, without comments."""
+    text = ""
+    async for part in stream.aiter_text():
+        text += part
+        while "\n\n" in text:
+            head, _, text = text.partition("\n\n")
+            event = parsed(head)
+            if "data" in event:
+                yield event

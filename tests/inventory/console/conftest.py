@@ -1,0 +1,32 @@
+"""A merchant in the admin of a shop that has the app; and one whose shop has something to sell there."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shops.model import SCOPES
+from tests.inventory.console.scene import Admin, in_the_admin
+from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.support import Shop
+
+
+@pytest.fixture
+async def admin(settings: Settings) -> AsyncGenerator[Admin]:
+    async with in_the_admin(settings) as admin:
+        yield admin
+
+
+@pytest.fixture
+async def own_shop(admin: Admin) -> Shop:
+    """The shop of the merchant, who has opened the app, and its agent."""
+    await admin.open()
+    shop = await admin.scene.shop()
+    await admin.inventory.regenerate(shop, *SCOPES)
+    return shop
+
+
+@pytest.fixture
+async def merchant(settings: Settings) -> AsyncGenerator[Stocking]:
+    async with stocking(settings) as merchant:
+        yield merchant

@@ -1,0 +1,89 @@
+"""A merchant in the console: inside the admin of a shop at the platform, in a browser with cookies."""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx2
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene, beside_the_platform
+from tests.inventory.support import Inventory
+
+SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
+FOREIGN = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+
+
+class Admin:
+    """The admin of a shop, in a browser: it loads pages of the app in a frame."""
+
+    def __init__(self, scene: Scene, domain: str = DOMAIN, *, language: str = "en", user: int = 1) -> None:
+        self.scene = scene
+        self.inventory: Inventory = scene.inventory
+        self.domain = domain
+        self.user = user
+        self.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(scene.inventory.app),
+            base_url=BASE_URL,
+            headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
+        )
+
+    def token(self, **claims: Any) -> str:
+        """A session token, as the platform gives one to this merchant."""
+        return self.scene.platform.oauth.session_token(self.domain, user=self.user, **claims)
+
+    async def load(self, path: str = "/console", token: str | None = None, shop: str = "") -> httpx2.Response:
+        """Load a page of the app as the platform does: with the shop and a session token."""
+        query = {"embedded": "1", "host": "x", "shop": shop or self.domain, "id_token": token or self.token()}
+        return await self.http.get(f"{path}?{urlencode(query)}")
+
+    async def open(self) -> "Admin":
+        """Open the app, so that there is a session."""
+        begun = await self.load()
+        assert begun.status_code == 303, begun.text
+        return self
+
+    def at(self, path: str) -> str:
+        """The address of a page in the frame, as links have it."""
+        return f"{path}{'&' if '?' in path else '?'}{urlencode({'shop': self.domain})}"
+
+    async def get(self, path: str = "/console") -> httpx2.Response:
+        """Follow a link in the frame."""
+        return await self.http.get(self.at(path))
+
+    async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
+        """Open a page in the frame, and send its form with these fields, and with its hidden ones."""
+        shown = await self.get(page)
+        given = {name: value for name in ("token", "once") if (value := hidden(shown, name))}
+        return await self.http.post(self.at(action or page), data={**given, **fields}, headers=SAME_SITE)
+
+    def policy(self, answer: httpx2.Response) -> str:
+        """Who may show an answer in a frame."""
+        found = re.search(r"frame-ancestors ([^;]*)", answer.headers["content-security-policy"])
+        assert found
+        return found[1]
+
+
+@contextlib.asynccontextmanager
+async def in_the_admin(settings: Settings, **options: Any) -> AsyncGenerator[Admin]:
+    """A merchant in whose shop the app is installed, and who has not opened it."""
+    async with beside_the_platform(settings) as scene:
+        scene.platform.install(DOMAIN)
+        admin = Admin(scene, **options)
+        async with admin.http:
+            yield admin
+
+
+def hidden(page: httpx2.Response, name: str) -> str:
+    """The value of the first hidden field with a name; empty if there is none."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    return unescape(found[1]) if found else ""
+
+
+def said(page: httpx2.Response) -> str:
+    """The text of a page's main part, without tags and needless spaces."""
+    main = page.text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

@@ -1,0 +1,42 @@
+"""A merchant in the console of a shop whose honey is at the platform, with an agent of the shop beside."""
+
+import contextlib
+import html
+import re
+from collections.abc import AsyncGenerator
+
+import httpx2
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.console.scene import SAME_SITE, Admin
+from tests.inventory.sync.scene import Scene, installed
+
+
+class Stocking(Admin):
+    """The merchant, and what is at the platform."""
+
+    def __init__(self, at: Scene, language: str = "en") -> None:
+        super().__init__(at.installing, language=language)
+        self.at_platform = at
+        self.shop = at.shop
+
+    async def confirm(self, shown: httpx2.Response, page: str, **button: str) -> httpx2.Response:
+        """Send the form of a page that asks whether somebody is sure."""
+        return await self.http.post(self.at(page), data={**asked(shown), **button}, headers=SAME_SITE)
+
+
+def asked(page: httpx2.Response) -> dict[str, str]:
+    """The hidden fields of the first form of a page's main part."""
+    main = page.text.partition("<main")[2].partition("</form>")[0]
+    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', main)
+    return {html.unescape(name): html.unescape(value) for name, value in found}
+
+
+@contextlib.asynccontextmanager
+async def stocking(settings: Settings, language: str = "en") -> AsyncGenerator[Stocking]:
+    """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
+    async with installed(settings) as scene:
+        merchant = Stocking(scene, language)
+        async with merchant.http:
+            await merchant.open()
+            yield merchant

@@ -1,0 +1,272 @@
+"""Who is in the console inside the platform's admin, and in whose frame it is shown."""
+
+import re
+import time
+from typing import Any
+
+from holdfast.accounts.sessions import PLATFORM_HOURS
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shops import operations as shops
+from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden, in_the_admin, said
+from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.inventory.support import running
+from tests.inventory.webhooks.deliveries import deliver, handle
+from tests.support import eventually
+
+OTHER = "ben.myshopify.com"
+NOT_IN = "One moment, please"
+
+
+async def test_the_platforms_word_opens_the_console_and_leaves_the_address(admin: Admin) -> None:
+    begun = await admin.load("/console")
+
+    assert (begun.status_code, begun.headers["location"]) == (303, f"/console?shop={DOMAIN}")
+    page = await admin.http.get(begun.headers["location"])
+    assert page.status_code == 200
+    assert "Pools You have no pools yet." in said(page)
+    assert await admin.inventory.sql("select staff_id, email from merchants") == [("1", None)]
+    assert await admin.inventory.sql("select way from sessions") == [("platform",)]
+
+
+async def test_a_shop_that_only_the_platform_knows_of_is_connected_when_the_app_is_opened(
+    admin: Admin,
+) -> None:
+    assert await admin.inventory.sql("select from shops") == []
+
+    await admin.open()
+
+    assert await admin.scene.row("uninstalled_at, broken") == (None, None)
+    assert await admin.scene.row("generation", "platform_tokens") == (1,)
+
+
+async def test_the_cookie_of_a_session_goes_to_frames_of_this_admin_alone(admin: Admin) -> None:
+    cookie = (await admin.load()).headers["set-cookie"]
+
+    name, _, rest = cookie.partition("=")
+    assert name == f"__Host-shop-{DOMAIN}"
+    assert rest.split("; ")[1:] == [
+        "Path=/",
+        f"Max-Age={PLATFORM_HOURS * 3600}",
+        "HttpOnly",
+        "Secure",
+        "SameSite=None",
+        "Partitioned",
+    ]
+
+
+async def test_without_https_the_cookie_is_one_for_the_same_host(settings: Settings) -> None:
+    async with beside_the_platform(settings, "http://inventory.test") as scene:
+        scene.platform.install(DOMAIN)
+        query = {"shop": DOMAIN, "id_token": scene.platform.oauth.session_token(DOMAIN)}
+
+        begun = await scene.inventory.http.get("/console", params=query)
+
+        assert begun.headers["set-cookie"].startswith(f"shop-{DOMAIN}=")
+        assert begun.headers["set-cookie"].endswith("; HttpOnly; SameSite=Lax")
+
+
+async def test_every_answer_names_the_admin_of_the_shop_alone(admin: Admin) -> None:
+    own = admin.scene.platform.address
+
+    answers = [
+        await admin.load(),  # the redirect
+        await admin.get(),  # a page
+        await admin.load(token="forged"),
+        await admin.get("/console?cursor=no"),  # an error
+        await admin.http.post(f"/console/enter?shop={DOMAIN}", data={}, headers=FOREIGN),
+        await Admin(admin.scene).get(),  # somebody who is not signed in
+    ]
+
+    assert {admin.policy(each) for each in answers} == {own}
+    assert [each for each in answers if "x-frame-options" in each.headers] == []
+
+
+async def test_at_the_real_platform_the_admin_has_two_addresses(admin: Admin) -> None:
+    settings = admin.inventory.settings.model_copy(update={"platform_address": "https://{shop}"})
+    async with running(settings) as inventory:
+        answer = await inventory.http.get(f"/console?shop={DOMAIN}")
+
+    assert admin.policy(answer) == f"https://{DOMAIN} https://admin.shopify.com"
+    assert "script-src 'self' https://cdn.shopify.com;" in answer.headers["content-security-policy"]
+
+
+async def test_a_page_that_names_no_shop_is_shown_in_no_frame(admin: Admin) -> None:
+    await admin.open()
+
+    for query in ("", "?shop=", "?shop=evil.example", f"?shop={DOMAIN}&shop={OTHER}", "?shop=%ff"):
+        answer = await admin.http.get(f"/console{query}")
+
+        assert answer.status_code == 303, query  # to sign in: the session is that of a frame
+        assert admin.policy(answer) == "'none'"
+        assert answer.headers["x-frame-options"] == "DENY"
+
+
+WRONG: list[dict[str, Any]] = [
+    {"aud": "another app"},
+    {"iss": f"https://{OTHER}/admin"},
+    {"iss": f"https://{OTHER}/admin", "dest": f"https://{OTHER}"},
+    {"exp": 0},
+    {"nbf": time.time() + 600},
+    {"sub": ""},
+    {"sub": "1" * 65},
+    {"sub": "1\n2"},
+]
+"""Claims of session tokens that are signed, and not good."""
+
+
+async def test_nobody_comes_in_by_a_word_that_is_none_or_is_about_another_shop(admin: Admin) -> None:
+    unsigned = f"{admin.token().rpartition('.')[0]}.{'A' * 43}"
+
+    for each in (unsigned, "forged", *(admin.token(**claims) for claims in WRONG)):
+        loaded = await admin.load(token=each)
+        sent = await admin.http.post(f"/console/enter?shop={DOMAIN}", data={"id_token": each}, headers=SAME_SITE)
+
+        assert (loaded.status_code, loaded.headers["location"]) == (303, f"/console?shop={DOMAIN}")
+        assert sent.status_code == 401
+        assert "set-cookie" not in loaded.headers
+        assert "set-cookie" not in sent.headers
+        assert said(await admin.get()).startswith(NOT_IN)
+    assert await admin.inventory.sql("select from sessions") == []
+
+
+async def test_a_session_of_one_shop_opens_nothing_in_the_frame_of_another(admin: Admin) -> None:
+    await admin.open()
+    admin.scene.platform.open(OTHER)
+    admin.scene.platform.install(OTHER)
+    ben = await Admin(admin.scene, OTHER).open()
+    [own] = list(admin.http.cookies.jar)
+
+    in_bens = await admin.http.get(f"/console?shop={OTHER}")
+    bens_word = await admin.load(token=ben.token())
+    # A cookie that somebody has moved by hand is one of another shop all the same.
+    moved = await ben.inventory.http.get(
+        f"/console?shop={OTHER}", headers={"cookie": f"__Host-shop-{OTHER}={own.value}"}
+    )
+
+    assert said(in_bens).startswith(NOT_IN)
+    assert said(moved).startswith(NOT_IN)
+    assert "set-cookie" not in bens_word.headers
+    assert said(await admin.get()).startswith("Pools")
+    assert said(await ben.get()).startswith("Pools")
+
+
+async def test_without_a_cookie_the_platforms_script_says_who_is_there(admin: Admin) -> None:
+    page = await admin.get("/console?cursor=abc")
+
+    assert page.status_code == 401
+    assert said(page).startswith(NOT_IN)
+    assert f'<meta name="shopify-api-key" content="{admin.inventory.settings.client_id}">' in page.text
+    assert re.search(r'<script src="https://cdn.shopify.com/shopifycloud/app-bridge.js"></script>', page.text)
+    back = hidden(page, "return_to")
+    assert back == f"/console?cursor=abc&shop={DOMAIN}"
+
+    done = await admin.http.post(
+        f"/console/enter?shop={DOMAIN}",
+        data={"id_token": admin.token(), "return_to": f"/console?shop={DOMAIN}"},
+        headers=SAME_SITE,
+    )
+
+    assert (done.status_code, done.headers["location"]) == (303, f"/console?shop={DOMAIN}&entered=1")
+    assert said(await admin.http.get(done.headers["location"])).startswith("Pools")
+
+
+async def test_a_browser_that_keeps_no_cookie_is_told_so_and_does_not_turn_in_circles(admin: Admin) -> None:
+    page = await admin.get("/console?entered=1")
+
+    assert said(page).startswith("Your browser keeps no cookie for this page")
+    assert "enter.js" not in page.text
+
+
+async def test_the_word_of_the_platform_leads_to_no_other_site(admin: Admin) -> None:
+    for path in ("https://evil.example/", "//evil.example", "/\\evil.example"):
+        fields = {"id_token": admin.token(), "return_to": path}
+        done = await admin.http.post(f"/console/enter?shop={DOMAIN}", data=fields, headers=SAME_SITE)
+
+        assert done.headers["location"] == f"/console?shop={DOMAIN}&entered=1"
+
+
+async def test_the_word_of_the_platform_is_not_taken_from_another_site(admin: Admin) -> None:
+    fields = {"id_token": admin.token(), "return_to": "/console"}
+
+    done = await admin.http.post(f"/console/enter?shop={DOMAIN}", data=fields, headers=FOREIGN)
+
+    assert done.status_code == 403
+    assert await admin.inventory.sql("select from sessions") == []
+
+
+async def test_every_link_goes_on_naming_the_shop(admin: Admin) -> None:
+    await admin.open()
+
+    page = await admin.get()
+
+    links = re.findall(r'(?:href|action)="(/[^"]*)"', page.text)
+    pages = [each for each in links if not each.startswith("/assets/")]
+    assert pages
+    assert [each for each in pages if f"shop={DOMAIN}" not in each] == []
+
+
+async def test_a_session_ends_with_the_working_day(admin: Admin) -> None:
+    await admin.open()
+    await admin.inventory.sql(
+        "update sessions set began_at = now() - make_interval(hours => %(hours)s, secs => 1)", hours=PLATFORM_HOURS
+    )
+
+    async def has_ended() -> bool:
+        return (await admin.get()).status_code == 401
+
+    await eventually(has_ended)
+
+
+async def test_uninstalling_the_app_ends_the_sessions_of_its_merchants(admin: Admin) -> None:
+    await admin.open()
+    other = await Admin(admin.scene, user=2).open()
+    shop = await admin.scene.shop()
+
+    told = await deliver(shop, "app/uninstalled", {"id": 1, "myshopify_domain": DOMAIN})
+    await handle(admin.inventory)
+
+    assert told.status_code == 200
+    for each in (admin, other):
+        assert said(await each.get()).startswith(NOT_IN)
+    assert await admin.inventory.sql("select from sessions") == []
+
+
+async def test_a_shop_that_has_uninstalled_the_app_has_no_merchants_even_with_a_session(admin: Admin) -> None:
+    await admin.open()
+    await admin.inventory.sql("update installs set uninstalled_at = now()")
+    await admin.inventory.sql("select pg_notify('holdfast', 'sessions ')")
+
+    async def is_out() -> bool:
+        return (await admin.get()).status_code == 401
+
+    await eventually(is_out)
+
+
+async def test_a_shop_without_the_app_is_told_so_in_its_frame(settings: Settings) -> None:
+    async with beside_the_platform(settings) as scene:
+        admin = Admin(scene)
+
+        answer = await admin.load()
+
+        assert answer.status_code == 400
+        assert said(answer).startswith("Your shop is not connected")
+        assert f'href="/auth?shop={DOMAIN}" target="_top"' in answer.text
+        assert admin.policy(answer) == scene.platform.address
+
+
+async def test_pools_are_listed_with_what_can_be_sold(settings: Settings) -> None:
+    async with in_the_admin(settings, language="de") as admin:
+        await admin.open()
+        shop = await admin.scene.shop(await key(admin))
+        await shop.call("create_pool", name="<b>Honig</b>", quantity=1050, low_stock_at=2000)
+
+        page = await admin.get()
+
+        assert "<b>Honig" not in page.text
+        assert said(page).startswith("Bestände <b>Honig</b> 1.050 units verkäuflich · geringer Bestand")
+
+
+async def key(admin: Admin) -> str:
+    """The API key of the shop."""
+    shop = await admin.scene.shop()
+    return await admin.inventory.database.transact(lambda tx: shops.show_key(tx, shop.id))

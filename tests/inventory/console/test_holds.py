@@ -1,0 +1,66 @@
+"""The page of holds: what is kept for whom; each can be released."""
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.console.scene import said
+from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.support import PACKS, SIX_PACK
+
+PATH = "/console/holds"
+
+
+async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
+    pool = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
+    taken = await merchant.shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="<i>cart</i> 7")
+
+    page = await merchant.get(PATH)
+    done = await merchant.send(PATH, hold_id=str(taken["hold"]["id"]))
+
+    assert "12 jars of <b>Honey</b> For <i>cart</i> 7 Since" in said(page)
+    assert "<b>Honey" not in page.text
+    assert "<i>cart" not in page.text
+    assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
+    assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
+    assert (await merchant.shop.entries())[0]["actor"] == "staff"
+    assert "Nothing is held." in said(await merchant.get(PATH))
+
+
+async def test_a_hold_that_ended_meanwhile_is_said_to_have(merchant: Stocking) -> None:
+    pool = await merchant.shop.pool(50)
+    hold = (await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
+    await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
+    await merchant.shop.call("release_hold", hold_id=hold)
+
+    again = await merchant.send(PATH, hold_id=str(hold))
+
+    assert again.status_code == 409
+    assert "This hold has ended already." in said(again)
+
+
+async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
+    own = await merchant.shop.pool(50)
+    await merchant.shop.call("hold_quantity", pool_id=own["id"], quantity=1)
+    other = await merchant.inventory.shop()
+    pool = await other.pool(50)
+    await other.call("hold_quantity", pool_id=pool["id"], quantity=1)
+    hold = (await other.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
+
+    refused = [await merchant.send(PATH, hold_id=id) for id in (str(hold), "x", "")]
+
+    assert [each.status_code for each in refused] == [404, 404, 404]
+    assert (await other.call("get_pool", pool_id=pool["id"]))["held"] == 3
+    assert "2 units" not in said(await merchant.get(PATH))
+
+
+async def test_many_holds_are_shown_a_page_at_a_time_in_german(settings: Settings) -> None:
+    async with stocking(settings, "de") as merchant:
+        pool = await merchant.shop.pool(50, name="Honig", unit="Gläser")
+        for number in range(21):
+            await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1 + (number == 0))
+
+        first = await merchant.get(PATH)
+        following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
+        second = await merchant.http.get(following.replace("&amp;", "&"))
+
+        assert said(first).count("1 Gläser von Honig") == 20
+        assert said(second).count("2 Gläser von Honig") == 1
+        assert "Freigeben" in said(second)

@@ -1,0 +1,52 @@
+"""The page of pools that run low."""
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.console.scene import said
+from tests.inventory.console.stocking import Stocking, stocking
+
+PATH = "/console/low-stock"
+
+
+async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: Stocking) -> None:
+    low = await merchant.shop.pool(66, name="<b>Honey</b>", unit="jars", low_stock_at=10)
+    await merchant.shop.call("adjust_pool_quantity", pool_id=low["id"], delta=-56)
+    await merchant.shop.pool(66, name="Tea", low_stock_at=10)
+
+    page = await merchant.get(PATH)
+
+    assert (
+        "<b>Honey</b> 10 jars can be sold Its limit is 10. About 2 jars are taken a day, so it lasts 5 days."
+        in said(page)
+    )
+    assert "Tea" not in said(page)
+    assert "<b>Honey" not in page.text
+
+
+async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:
+    await merchant.shop.pool(66, name="Tea")
+
+    assert "No pool runs low." in said(await merchant.get(PATH))
+    assert "Tea 66 units can be sold It has no limit of its own." in said(await merchant.get(f"{PATH}?threshold=66"))
+
+
+async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) -> None:
+    page = await merchant.get(f"{PATH}?threshold=many&days_of_cover=0")
+
+    assert page.status_code == 422
+    assert page.text.count(' aria-invalid="true"') == 2
+    assert "No pool runs low." not in said(page)
+
+
+async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(settings: Settings) -> None:
+    async with stocking(settings, "de") as merchant:
+        await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
+        for number in range(51):
+            await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)
+
+        first = await merchant.get(f"{PATH}?threshold=4")
+        following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
+        second = await merchant.http.get(following.replace("&amp;", "&"))
+
+        assert first.text.count("<h2>") == 50
+        assert "Honig 50 0 units verkäuflich Seine Grenze ist 5." in said(second)
+        assert "Anders" not in said(first)

@@ -1,0 +1,135 @@
+"""A new pool, and what is changed of one that is there: each once, and nothing unseen is overwritten."""
+
+import pytest
+
+from tests.inventory.console.scene import Admin, hidden, said
+from tests.inventory.support import Shop
+
+FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
+
+
+async def test_a_merchant_makes_a_pool_with_what_is_there(admin: Admin, own_shop: Shop) -> None:
+    fields = {"name": "<b>Honey</b>", "unit": "g", "quantity": "500", "buffer": "5", "low_stock_at": "50"}
+
+    made = await admin.send("/console/pools/new", **fields, allow_negative="on", reason="Opening")
+
+    [pool] = (await own_shop.call("list_pools"))["pools"]
+    assert (made.status_code, made.headers["location"]) == (303, admin.at(f"/console/pools/{pool['id']}"))
+    assert (pool["name"], pool["unit"], pool["on_hand"], pool["buffer"]) == ("<b>Honey</b>", "g", 500, 5)
+    assert (pool["low_stock_at"], pool["allow_negative"]) == (50, True)
+    [entry] = await own_shop.entries()
+    assert (entry["reason"], entry["actor"]) == ("Opening", "staff")
+
+
+async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
+    shown = await admin.get("/console/pools/new")
+    fields = {"token": hidden(shown, "token"), "once": hidden(shown, "once"), "name": "Honey"}
+
+    answers = [await admin.http.post(admin.at("/console/pools/new"), data=fields) for _ in range(2)]
+
+    assert answers[0].headers["location"] == answers[1].headers["location"]
+    assert len((await own_shop.call("list_pools"))["pools"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [("name", ""), ("name", "x" * 101), ("buffer", "-1"), ("quantity", "x"), ("low_stock_at", "1.5")],
+)
+async def test_what_does_not_fit_is_marked_and_makes_nothing(
+    admin: Admin, own_shop: Shop, field: str, typed: str
+) -> None:
+    refused = await admin.send("/console/pools/new", **{"name": "Honey", field: typed})
+
+    assert refused.status_code == 422
+    assert f'id="{field}-note"' in refused.text.partition('class="error"')[2][:40]
+    assert (await own_shop.call("list_pools"))["pools"] == []
+
+
+async def test_a_name_that_another_pool_has_is_refused_in_words(admin: Admin, own_shop: Shop) -> None:
+    await own_shop.pool(1, name="Honey")
+
+    refused = await admin.send("/console/pools/new", name="Honey")
+
+    assert (refused.status_code, "Another pool has this name." in said(refused)) == (409, True)
+
+
+async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, low_stock_at=7, allow_negative=True)
+    path = f"/console/pools/{pool['id']}/edit"
+    shown = await admin.get(path)
+    assert 'value="7"' in shown.text
+    assert 'name="allow_negative" value="on" checked' in shown.text
+
+    done = await admin.send(path, **FIELDS, seen=hidden(shown, "seen"))
+
+    assert done.status_code == 303
+    after = await own_shop.call("get_pool", pool_id=pool["id"])
+    assert {name: after[name] for name in (*FIELDS, "allow_negative", "on_hand")} == {
+        **FIELDS,
+        "buffer": 5,
+        "low_stock_at": None,
+        "allow_negative": False,
+        "on_hand": 50,
+    }
+
+
+async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, name="Honey")
+    path = f"/console/pools/{pool['id']}/edit"
+    seen = hidden(await admin.get(path), "seen")
+    await own_shop.call("update_pool", pool_id=pool["id"], name="<i>Jam</i>")
+
+    stale = await admin.send(path, **FIELDS, seen=seen)
+
+    assert stale.status_code == 409
+    assert "The pool has changed since you opened this page." in said(stale)
+    assert "<dd><bdi>&lt;i&gt;Jam&lt;/i&gt;</bdi></dd>" in stale.text
+    assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "<i>Jam</i>"
+    kept = {name: hidden(stale, name) for name in ("token", "seen")}
+    again = await admin.http.post(admin.at(path), data={**FIELDS, **kept})
+    assert again.status_code == 303
+    assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
+
+
+async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+    path = f"/console/pools/{pool['id']}/edit"
+    shown = await admin.get(path)
+    await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
+    fields = {**FIELDS, **{name: hidden(shown, name) for name in ("token", "seen")}}
+
+    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
+
+    assert [each.status_code for each in answers] == [303, 303]
+    after = await own_shop.call("get_pool", pool_id=pool["id"])
+    assert (after["name"], after["on_hand"], after["version"]) == ("Honey", 44, pool["version"] + 2)
+
+
+async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, name="Honey")
+    path = f"/console/pools/{pool['id']}/edit"
+    seen = hidden(await admin.get(path), "seen")
+
+    refused = [
+        await admin.send(path, **{**FIELDS, "seen": seen, **wrong})
+        for wrong in ({"name": ""}, {"buffer": ""}, {"policy": "burn"}, {"seen": ""})
+    ]
+
+    assert [each.status_code for each in refused] == [422, 422, 422, 409]
+    after = await own_shop.call("get_pool", pool_id=pool["id"])
+    assert (after["name"], after["version"]) == ("Honey", pool["version"])
+
+
+async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
+    other = await admin.inventory.shop()
+    theirs = await other.pool(50)
+    path = f"/console/pools/{theirs['id']}/edit"
+    form = await admin.get("/console/pools/new")
+
+    sent = await admin.http.post(
+        admin.at(path),
+        data={**FIELDS, "token": hidden(form, "token")},
+    )
+
+    assert {(await admin.get(path)).status_code, sent.status_code} == {404}
+    assert (await other.call("get_pool", pool_id=theirs["id"]))["version"] == theirs["version"]

@@ -1,0 +1,84 @@
+"""Pausing a pool and putting it away, and back: each after a question."""
+
+from tests.inventory.console.scene import Admin, hidden, said
+from tests.inventory.support import PACKS, Shop
+
+
+async def status(shop: Shop, pool_id: int) -> str:
+    return (await shop.call("get_pool", pool_id=pool_id))["status"]
+
+
+async def test_a_pool_is_paused_and_goes_on(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    page = f"/console/pools/{pool['id']}"
+    assert f'href="{admin.at(f"{page}/pause")}"' in (await admin.get(page)).text
+
+    asked = await admin.get(f"{page}/pause")
+    assert (await status(own_shop, pool["id"]), "Pause this pool?" in said(asked)) == ("active", True)
+    paused = await admin.send(f"{page}/pause")
+
+    assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
+    assert await status(own_shop, pool["id"]) == "paused"
+    assert "Paused: the storefront is not told of its variants." in said(await admin.get(page))
+    await admin.send(f"{page}/resume")
+    assert await status(own_shop, pool["id"]) == "active"
+
+
+async def test_a_pool_is_put_away_and_brought_back_with_its_stock(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, name="Honey", members=PACKS)
+    page = f"/console/pools/{pool['id']}"
+
+    await admin.send(f"{page}/archive")
+
+    shown = await admin.get(page)
+    assert "Archived: its stock cannot be changed until you bring it back." in said(shown)
+    assert [f'href="{admin.at(f"{page}/{form}")}"' in shown.text for form in ("restore", "pause")] == [True, False]
+    assert "Honey" not in said(await admin.get())
+    archived = await admin.http.get(admin.at("/console?status=archived"))
+    assert "Honey" in said(archived)
+    await admin.send(f"{page}/restore")
+    after = await own_shop.call("get_pool", pool_id=pool["id"])
+    assert (after["status"], after["on_hand"], len(after["members"])) == ("active", 50, len(PACKS))
+
+
+async def test_variants_are_unlinked_with_the_pool_if_that_is_chosen(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+
+    await admin.send(f"/console/pools/{pool['id']}/archive", release_variants="on")
+
+    after = await own_shop.call("get_pool", pool_id=pool["id"])
+    assert (after["status"], after["members"]) == ("archived", [])
+
+
+async def test_a_pool_of_which_something_is_held_stays(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+    await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
+
+    refused = await admin.send(f"/console/pools/{pool['id']}/archive")
+
+    assert (refused.status_code, await status(own_shop, pool["id"])) == (409, "active")
+    assert "Something of it is kept for somebody. End these holds first." in said(refused)
+
+
+async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+    path = f"/console/pools/{pool['id']}/archive"
+    asked = await admin.get(path)
+    fields = {name: hidden(asked, name) for name in ("token", "once")}
+
+    answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
+    later = await admin.send(path)
+
+    assert [each.status_code for each in (*answers, later)] == [303, 303, 409]
+
+
+async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
+    other = await admin.inventory.shop()
+    own, theirs = await own_shop.pool(1), await other.pool(50)
+    fields = {name: hidden(await admin.get(f"/console/pools/{own['id']}/archive"), name) for name in ("token", "once")}
+
+    for step in ("pause", "resume", "archive", "restore"):
+        path = f"/console/pools/{theirs['id']}/{step}"
+        assert (await admin.get(path)).status_code == 404
+        assert (await admin.http.post(admin.at(path), data=fields)).status_code == 404
+    assert await status(other, theirs["id"]) == "active"

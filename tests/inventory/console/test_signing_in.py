@@ -1,0 +1,150 @@
+"""The console in a window of its own: merchants whom an operator has named sign in by a link to their address."""
+
+import pytest
+
+from holdfast.inventory.mails import sending
+from holdfast.inventory.mails.writing import Portion, write
+from holdfast.inventory.merchants import operations
+from holdfast.inventory.merchants.model import ListActors
+from holdfast.kit import outbox
+from holdfast.kit.caller import person
+from holdfast.kit.mail import Envelope
+from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem
+from tests.inventory.console.scene import said
+from tests.inventory.console.signing_in import EMAIL, Owner, own
+from tests.inventory.support import Inventory, Shop
+
+
+@pytest.fixture
+async def owner(inventory: Inventory, shop: Shop) -> Owner:
+    await own(inventory, shop)
+    return Owner(inventory)
+
+
+async def test_an_owner_signs_in_and_sees_the_pools_of_the_shop(owner: Owner, shop: Shop) -> None:
+    await shop.pool(7, name="Honey jars")
+
+    asked = await owner.get("/console?cursor=x")
+    page = await (await owner.sign_in()).get("/console")
+
+    assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%3Fcursor%3Dx")
+    assert "7 units can be sold" in said(page)
+    assert f"Sign out {EMAIL}" in page.text
+    assert page.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert "shopify" not in page.text
+
+
+async def test_the_account_names_its_shop_and_signs_out(owner: Owner, shop: Shop) -> None:
+    await owner.sign_in()
+
+    account = await owner.get("/account")
+    left = await owner.send("/account", "/sign-out")
+
+    assert shop.domain in said(account)
+    assert left.status_code == 303
+    assert (await owner.get("/console")).status_code == 303
+
+
+async def test_the_mail_has_the_link_once_and_no_longer_when_it_was_used(owner: Owner) -> None:
+    path = await owner.ask()
+
+    async def writer(portion: Portion) -> list[bytes]:
+        return write(portion)
+
+    async def written() -> list[str]:
+        due = await owner.inventory.database.read(lambda tx: outbox.due(tx, 10, []))
+        rendered = await sending.render(writer, owner.inventory.database, due)
+        return [each.content.decode() for each in rendered if isinstance(each, Envelope)]
+
+    [mail] = await written()
+    await owner.send(path)
+
+    assert "Subject: Sign in to Holdfast Inventory" in mail
+    assert path in mail.replace("=\r\n", "").replace("=\n", "")
+    assert await written() == []
+
+
+async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) -> None:
+    done = await owner.send(await owner.ask("eve@example.com"))
+
+    assert done.status_code == 410
+    assert said(done).startswith("No account has your address.")
+    assert await owner.inventory.sql("select from sessions") == []
+    assert await owner.inventory.sql("select email from merchants") == [(EMAIL,)]
+
+
+async def test_nobody_has_a_password(owner: Owner) -> None:
+    refused = await owner.send("/sign-in", email=EMAIL, password="correct horse battery")
+
+    assert refused.status_code == 422
+    assert "set-cookie" not in refused.headers
+
+
+async def test_a_session_by_a_link_is_none_in_a_frame(owner: Owner, shop: Shop) -> None:
+    await owner.sign_in()
+
+    # Without the app at the platform no page is shown in a frame, whatever its address says.
+    page = await owner.get(f"/console?shop={shop.domain}")
+
+    assert page.headers["x-frame-options"] == "DENY"
+
+
+async def test_an_address_belongs_to_one_shop(inventory: Inventory, owner: Owner, shop: Shop) -> None:
+    other = await inventory.shop()
+
+    again = await own(inventory, shop, f" {EMAIL.upper()} ")
+    with pytest.raises(Problem, match="email") as taken:
+        await own(inventory, other)
+    with pytest.raises(Problem, match="email") as malformed:
+        await own(inventory, other, "nobody")
+
+    assert await inventory.sql("select id, email from merchants") == [(again, EMAIL)]
+    assert taken.value.type is malformed.value.type is VALIDATION_FAILED
+
+
+async def test_an_operator_makes_a_link_that_works_once_in_any_browser(owner: Owner, shop: Shop) -> None:
+    id = await owner.inventory.database.transact(lambda tx: operations.console_link(tx, shop.id))
+
+    first = await owner.send(owner.path(id))
+    second = await Owner(owner.inventory).get(owner.path(id))
+
+    assert (first.status_code, first.headers["location"]) == (303, "/console")
+    assert (await owner.get("/console")).status_code == 200
+    assert said(second).startswith("This link was used already.")
+
+
+async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:
+    with pytest.raises(Problem, match="name an owner") as refused:
+        await inventory.database.transact(lambda tx: operations.console_link(tx, shop.id))
+
+    assert refused.value.type is NOT_FOUND
+
+
+async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Owner, shop: Shop) -> None:
+    await owner.inventory.sql(
+        "insert into installs (shop_id, scopes, uninstalled_at) values (%(id)s, '{}', now())", id=shop.id
+    )
+
+    done = await owner.send(await owner.ask())
+
+    assert said(done).startswith("No account has your address.")
+
+
+async def test_what_a_merchant_did_is_known_by_the_address(owner: Owner, shop: Shop) -> None:
+    [(id,)] = await owner.inventory.sql("select id from merchants")
+    pool = await shop.pool(10)
+    await owner.inventory.sql(
+        "insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,"
+        " version, actor, actor_id, source, created_at)"
+        " values (%(shop)s, 2, %(pool)s, 2, 'adjust', 1, 0, 11, 0, false, 9, 'staff', %(id)s, 'test', now())",
+        shop=shop.id,
+        pool=pool["id"],
+        id=id,
+    )
+
+    actors = await owner.inventory.database.read(
+        lambda reader: operations.list_actors(reader, person(id, shop.id), ListActors(entry_ids=[1, 2, 3])), shop.id
+    )
+
+    assert [(each.entry_id, each.email, each.staff_id) for each in actors] == [(2, EMAIL, None)]

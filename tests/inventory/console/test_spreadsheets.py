@@ -1,0 +1,125 @@
+"""The page of spreadsheets: CSV out; and in, after a look at what would change."""
+
+import httpx2
+import pytest
+
+from holdfast.inventory.console.spreadsheets import LARGEST
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.spreadsheets.model import MOST_ROWS
+from tests.inventory.console.scene import SAME_SITE, hidden, said
+from tests.inventory.console.stocking import Stocking, asked, stocking
+from tests.inventory.support import PACKS, SIX_PACK
+
+PATH = "/console/spreadsheets"
+
+
+async def send(merchant: Stocking, text: str, **fields: str) -> httpx2.Response:
+    """Send the form with rows that were pasted."""
+    return await merchant.send(PATH, **{"kind": "pools", "mode": "set", "text": text, **fields})
+
+
+async def upload(merchant: Stocking, content: bytes, kind: str = "pools") -> httpx2.Response:
+    """Send the form with a file."""
+    token = hidden(await merchant.get(PATH), "token")
+    fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
+    files = {"file": ("stock.csv", content, "text/csv")}
+    return await merchant.http.post(merchant.at(PATH), data=fields, files=files, headers=SAME_SITE)
+
+
+async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stocking) -> None:
+    jars = (await merchant.shop.pool(50, name="Jars"))["id"]
+    text = 'name,unit,quantity\nJars,,44\n"<b>Lids</b>",pcs,9'
+
+    shown = await send(merchant, text, reason="Counted")
+
+    assert "Import this? New: 1. Changed: 1. As they were: 0." in said(shown)
+    assert "Line 2: Jars changed Line 3: <b>Lids</b> new" in said(shown)
+    assert "<b>Lids" not in shown.text
+    assert await merchant.shop.on_hand(jars) == 50
+    form = {**asked(shown), "text": text, "sure": "yes"}
+    done = [await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE) for _ in range(2)]
+    assert [said(each).startswith("Imported New: 1. Changed: 1.") for each in done] == [True, True]
+    entries = await merchant.shop.entries(kinds=["import"])
+    assert [(each["delta"], each["reason"], each["actor"]) for each in entries] == [
+        (9, "Counted", "staff"),
+        (-6, "Counted", "staff"),
+    ]
+
+
+async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) -> None:
+    await merchant.shop.pool(50, name="Jars", members=PACKS)
+
+    pools = await merchant.get(f"{PATH}/pools.csv")
+    members = await merchant.get(f"{PATH}/members.csv")
+
+    assert pools.headers["content-type"] == "text/csv; charset=utf-8"
+    assert pools.headers["content-disposition"] == 'attachment; filename="pools.csv"'
+    assert "As they were: 1." in said(await upload(merchant, pools.content))
+    assert "As they were: 3." in said(await upload(merchant, members.content, "members"))
+    changed = await upload(
+        merchant, members.content.replace(f"{SIX_PACK},6".encode(), f"{SIX_PACK},5".encode()), "members"
+    )
+    assert f"{SIX_PACK} in Jars changed" in said(changed)
+
+
+async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking) -> None:
+    rows = "".join(f"Pool {number}\n" for number in range(MOST_ROWS))
+    await merchant.shop.call("import_csv", kind="pools", text=f"name\n{rows}", dry_run=False)
+    await merchant.shop.pool(50, name="Jars")
+
+    file = await merchant.get(f"{PATH}/pools.csv")
+
+    lines = file.text.removeprefix("\ufeff").splitlines()
+    assert (len(lines), sum(each.startswith("name,") for each in lines)) == (MOST_ROWS + 2, 1)
+    assert lines[-1].startswith("Jars,units,50,")
+    history = await merchant.get(f"{PATH}/history.csv")
+    assert len(history.text.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("name,quantity\nJars,many\nLids,-1\n", "line 2: quantity"),
+        ("", "choose a file of at most 400 kB, or paste the rows"),
+        ("colour\nred\n", "Nothing was imported."),
+    ],
+)
+async def test_rows_that_do_not_fit_are_all_named_and_the_text_stays(merchant: Stocking, text: str, why: str) -> None:
+    page = await send(merchant, text)
+
+    assert page.status_code == 422
+    assert why in said(page)
+    assert text.strip() in page.text
+    assert await merchant.shop.call("list_pools") == {"pools": [], "next_cursor": None}
+
+
+async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
+    await merchant.shop.pool(5, name="Jars")
+
+    page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
+
+    assert page.status_code == 422
+    assert "it would take more of a pool than there is" in said(page)
+
+
+async def test_a_file_that_is_too_large_or_no_text_is_refused(merchant: Stocking) -> None:
+    large = await upload(merchant, b"name\n" + b"x" * LARGEST)
+    other = await upload(merchant, b"name\n\xff\xfe\n")
+
+    assert (large.status_code, other.status_code) == (422, 400)
+    assert "choose a file of at most 400 kB" in said(large)
+    assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
+
+
+async def test_another_shop_is_neither_read_nor_changed(settings: Settings) -> None:
+    async with stocking(settings, "de") as merchant:
+        other = await merchant.inventory.shop()
+        theirs = await other.pool(7, name="Jars", members=PACKS)
+
+        shown = await send(merchant, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},5\n", kind="members")
+        files = [await merchant.get(f"{PATH}/{kind}.csv") for kind in ("pools", "members", "history")]
+
+        assert shown.status_code == 422
+        assert "Nichts wurde importiert." in said(shown)
+        assert [len(each.text.splitlines()) for each in files] == [1, 1, 1]
+        assert (await other.call("get_pool", pool_id=theirs["id"]))["on_hand"] == 7

@@ -1,0 +1,177 @@
+"""The page of a pool's variants: what linking, changing and unlinking would do is shown before it is done."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from tests.inventory.console.scene import said
+from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
+
+ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}
+
+
+async def pool(merchant: Stocking, quantity: int = 50, **fields: Any) -> tuple[int, str]:
+    """A pool, and the address of its variants."""
+    id = (await merchant.shop.pool(quantity, **{"name": "<b>Honey</b>", "unit": "jars", **fields}))["id"]
+    return id, f"/console/pools/{id}/variants"
+
+
+async def units(merchant: Stocking, id: int) -> dict[str, int]:
+    """What one sale takes of the pool, by variant."""
+    found = await merchant.shop.call("get_pool", pool_id=id)
+    return {each["variant_gid"]: each["units_per_sale"] for each in found["members"]}
+
+
+async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocking) -> None:
+    id, path = await pool(merchant)
+
+    shown = await merchant.send(path, do="link", **ALL)
+
+    assert shown.status_code == 200
+    text = said(shown)
+    assert "Honey jars · Single not sold, then 50" in text
+    assert "Honey jars · 6-pack not sold, then 8" in text
+    assert "Honey jars · 12-pack not sold, then 4" in text
+    assert await units(merchant, id) == {}
+    done = await merchant.confirm(shown, path, sure="keep_pool")
+    assert (done.status_code, done.headers["location"]) == (303, merchant.at(path))
+    assert await units(merchant, id) == {SINGLE: 1, SIX_PACK: 6, TWELVE_PACK: 12}
+    assert await merchant.shop.on_hand(id) == 50
+    # A second click is the same click.
+    assert (await merchant.confirm(shown, path, sure="keep_pool")).status_code == 303
+
+
+async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocking) -> None:
+    id, path = await pool(merchant, 0)
+
+    shown = await merchant.send(path, do="link", **ALL)
+
+    assert "If the pool gets what the platform has of them The pool has 146 jars ." in said(shown)
+    assert (await merchant.confirm(shown, path, sure="sum_from_platform")).status_code == 303
+    assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
+
+
+async def test_what_the_platform_does_not_know_is_linked_by_its_id_and_adds_nothing(merchant: Stocking) -> None:
+    id, path = await pool(merchant)
+    gid = "gid://shopify/ProductVariant/7"
+
+    shown = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
+
+    assert f"{gid} not sold, then 10" in said(shown)
+    assert "what the platform has" not in said(shown)
+    await merchant.confirm(shown, path, sure="keep_pool")
+    assert await units(merchant, id) == {gid: 5}
+
+
+async def test_units_are_changed_after_a_look_at_what_results(merchant: Stocking) -> None:
+    id, path = await pool(merchant, members=PACKS)
+
+    shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+
+    assert "8, then 10" in said(shown)
+    assert (await units(merchant, id))[SIX_PACK] == 6
+    await merchant.confirm(shown, path, sure="keep_pool")
+    assert (await units(merchant, id))[SIX_PACK] == 5
+
+
+async def test_a_variant_is_unlinked_after_a_question(merchant: Stocking) -> None:
+    id, path = await pool(merchant, members=PACKS)
+
+    shown = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
+
+    assert "8, then not sold" in said(shown)
+    await merchant.confirm(shown, path, sure="keep_pool")
+    assert await units(merchant, id) == {SINGLE: 1, TWELVE_PACK: 12}
+
+
+async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: Stocking) -> None:
+    id, path = await pool(merchant, members=PACKS)
+    shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+    await merchant.shop.call("adjust_pool_quantity", pool_id=id, delta=-30)
+
+    again = await merchant.confirm(shown, path, sure="keep_pool")
+
+    assert again.status_code == 409
+    assert "The pool has changed in the meantime." in said(again)
+    assert "3, then 4" in said(again)
+    assert (await units(merchant, id))[SIX_PACK] == 6
+    assert (await merchant.confirm(again, path, sure="keep_pool")).status_code == 303
+    assert (await units(merchant, id))[SIX_PACK] == 5
+
+
+async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> None:
+    _, path = await pool(merchant, members=PACKS)
+
+    nothing = await merchant.send(path, do="link")
+    wrong = await merchant.send(path, do="link", **{f"units:{SINGLE}": "0"}, variant_gid="7", units_per_sale="x")
+    none = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="")
+
+    assert [each.status_code for each in (nothing, wrong, none)] == [422, 422, 422]
+    assert "Say for at least one variant how much one sale of it takes." in said(nothing)
+    assert "must be a global id such as gid://shopify/ProductVariant/1001" in said(wrong)
+    assert wrong.text.count(' aria-invalid="true"') == 2
+    assert none.text.count(' aria-invalid="true"') == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"do": "sell"}, {"do": "link", "units:x": "1"}, {"do": "unlink", "variant_gid": SINGLE, "sure": "yes"}]
+)
+async def test_a_form_that_no_page_has_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
+    _, path = await pool(merchant, members=PACKS)
+
+    assert (await merchant.send(path, **fields)).status_code == 400
+
+
+async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant: Stocking) -> None:
+    _, path = await pool(merchant, members=PACKS[:1])
+
+    everything = await merchant.get(path)
+    found = await merchant.get(f"{path}?q=6-pack&unlinked=on")
+
+    assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in everything.text
+    assert "draws on this pool" in said(everything)
+    assert "Variants that draw on it Honey jars · Single 50 can be sold" in said(everything)
+    assert f"units:{SINGLE}" not in everything.text
+    assert [gid for gid in (SIX_PACK, TWELVE_PACK) if f"units:{gid}" in found.text] == [SIX_PACK]
+    assert "When a 6-pack is sold, 44 jars are left. Then 44 jars, 7 6-packs or 3 12-packs" in said(everything)
+
+
+async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> None:
+    id, path = await pool(merchant, members=PACKS)
+    shown = await merchant.send(path, do="unlink", variant_gid=SINGLE)
+    await merchant.shop.call("archive_pool", pool_id=id)
+
+    refused = await merchant.confirm(shown, path, sure="keep_pool")
+    page = await merchant.get(path)
+
+    assert (refused.status_code, page.status_code) == (422, 200)
+    assert "The pool is archived" in said(refused)
+    assert 'name="do"' not in page.text
+
+
+async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None:
+    _, own = await pool(merchant)
+    other = await merchant.inventory.shop()
+    await other.pool(7)
+    theirs = (await other.pool(7, members=PACKS))["id"]
+    path = f"/console/pools/{theirs}/variants"
+
+    shown = await merchant.get(path)
+    sent = await merchant.send(own, path, do="unlink", variant_gid=SINGLE, sure="keep_pool")
+
+    assert (shown.status_code, sent.status_code) == (404, 404)
+    assert (await merchant.get("/console/pools/x/variants")).status_code == 404
+    assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
+
+
+async def test_the_page_is_german_for_germans(settings: Settings) -> None:
+    async with stocking(settings, "de") as merchant:
+        _, path = await pool(merchant, members=PACKS)
+
+        shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+
+        assert "Wie ein Bestand zählt" in said(await merchant.get(path))
+        assert said(shown).startswith("Die Einheiten je Verkauf ändern?")
+        assert "8, danach 10" in said(shown)

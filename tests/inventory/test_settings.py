@@ -1,0 +1,35 @@
+"""Settings of the platform that cannot be right are refused at start, with what would be right."""
+
+import pytest
+from pydantic import ValidationError
+
+from holdfast.inventory.settings import Settings
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "https://shops.example.com",
+        "{shop}",
+        "ftp://{shop}",
+        "https://{shop}/{shop}",
+        "https://{shop} ",
+        "https://@{shop}",
+    ],
+)
+def test_the_address_of_the_platform_has_a_place_for_the_shop(address: str) -> None:
+    with pytest.raises(ValidationError, match=r"must be an http or https address with \{shop\} in it once"):
+        Settings(platform_address=address)  # pyright: ignore[reportCallIssue] - the rest has defaults
+
+
+def test_the_address_of_the_platform_has_no_slash_at_the_end() -> None:
+    settings = Settings(platform_address="http://127.0.0.1:8003/{shop}/")  # pyright: ignore[reportCallIssue]
+
+    assert settings.platform_address == "http://127.0.0.1:8003/{shop}"
+
+
+@pytest.mark.parametrize("version", ["", "2026", "2026-11", "2026-10/../..", "latest"])
+def test_the_version_of_the_platforms_api_is_a_quarter(version: str) -> None:
+    with pytest.raises(ValidationError, match="must be a quarter such as 2026-10, or unstable"):
+        Settings(platform_api_version=version)  # pyright: ignore[reportCallIssue]
