@@ -34,6 +34,7 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
         self._received = b""
         self._transport: asyncio.Transport | None = None
+        self.is_open = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -57,6 +58,7 @@ class Connection(asyncio.Protocol):
             self._answer.set_result((int(head[9:12]), body))
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
         if self._answer and not self._answer.done():
             self._answer.set_exception(exc or ConnectionError("closed"))
 
