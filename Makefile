@@ -11,10 +11,10 @@ run: .venv/.run ## Start everything on the embedded database and print addresses
 	@.venv/bin/holdfast up
 
 test: .venv/.dev ## Run every test, on all cores; with ARGS="..." what they name
-	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile)
+	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile --no-loadscope-reorder)
 
-soak: .venv/.dev ## Run the long versions of the fault tests and of the models
-	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/inventory/test_ledger_under_kills.py $(ARGS)
+soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
+	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py $(ARGS)
 
 conformance: .venv/.dev ## Hold the agent endpoint to its protocol with the official suite
 	@.venv/bin/python -m tests.conformance.run $(ARGS)
@@ -26,7 +26,7 @@ format: .venv/.dev ## Bring the code into shape
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
-	@for each in registrations stock mcp queue pages; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
+	@for each in registrations stock mcp queue pages sync; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 
 lock: $(UV) ## Renew the lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --group build -o requirements-build.lock

@@ -4,29 +4,59 @@
 (`await service.settle()`). What crosses processes starts real ones: see `tests/faults`.
 """
 
+import gc
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from argon2 import PasswordHasher
 from psycopg.conninfo import make_conninfo
 
+from holdfast.accounts import passwords
 from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
+from holdfast.inventory.product import INVENTORY
 from holdfast.kit import embedded
-from tests.support import Service, drop_used, running, scratch_database, template_database, unlimited
+from tests.databases import clone, drop_ended, template_database
+from tests.support import Service, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
 # Tests start hundreds of processes, each of which would compile every module anew.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
-pytest_plugins = ["tests.refusals"]
+pytest_plugins = ["tests.hangs", "tests.refusals"]
+
+# A password costs 0.1 s of a core and 64 MiB. That is what it is for, and not what hundreds of tests are about.
+passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def pytest_xdist_auto_num_workers() -> int:
     """Three workers for two cores: tests also wait, for timers and for connections and processes to start and end."""
     return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
+SLOW = ("browser", "cli", "docs", "faults", "models")
+"""Directories of files with few tests that take long each."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with each file of slow tests early, and not with all at once: else the last is waited for at the end."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    slow = [path for path in files if path.parent.name in SLOW]
+    order = [path for path in files if path.parent.name not in SLOW]
+    for number, path in enumerate(slow):
+        order.insert(4 * number, path)
+    items[:] = [item for path in order for item in files[path]]
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage in what tests make, seldom, and not in the tests themselves."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20)
 
 
 @pytest.fixture(scope="session")
@@ -53,13 +83,27 @@ def template_url(data_dir: Path) -> Iterator[str]:
     with template_database(server, "holdfast_template", EVENTS) as url:
         yield url
     with psycopg.connect(make_conninfo(server, dbname="postgres"), autocommit=True) as connection:
-        drop_used(connection)
+        drop_ended(connection)
 
 
 @pytest.fixture
 def database_url(template_url: str) -> Iterator[str]:
     """A database of this test's own."""
-    with scratch_database(template_url, "test") as url:
+    with clone(template_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def inventory_template(template_url: str) -> Iterator[str]:
+    """A migrated database of the inventory service that tests are cloned from, beside the events service's."""
+    with template_database(template_url, "inventory_template", INVENTORY) as url:
+        yield url
+
+
+@pytest.fixture
+def inventory_url(inventory_template: str) -> Iterator[str]:
+    """A database of the inventory service, of this test's own."""
+    with clone(inventory_template) as url:
         yield url
 
 

@@ -4,12 +4,13 @@ Every process counts the problems its operations answered with (`holdfast_refusa
 see all of them, and so tells nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pytest
 from _pytest.config import Config, ExitCode
 
 from holdfast.kit.metrics import REFUSALS
+from holdfast.kit.operation import Operations
 from holdfast.kit.problems import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 Refusal = tuple[str, str]
@@ -29,18 +30,21 @@ def counted() -> set[Refusal]:
 
 
 def declared() -> set[Refusal]:
-    """The refusals that the operations of both services declare."""
+    """The refusals that the operations of both services declare, also those that pages alone ask for."""
+    return {(each.name, type.code) for each in operations() for type in each.run.refuses}
+
+
+def operations() -> Operations:
+    """Every operation that the services run."""
     from holdfast.events import api as events
-    from holdfast.events.pages import routes as pages
-    from holdfast.events.queues import routes as queues
     from holdfast.inventory import api as inventory
 
-    operations = (*events.OPERATIONS, *queues.OPERATIONS, *pages.OPERATIONS, *inventory.OPERATIONS)
-    return {(each.name, type.code) for each in operations for type in each.run.refuses}
+    # People sign in to both services in the same way.
+    return tuple({each.name: each for each in (*inventory.ACROSS, *inventory.EVERY, *events.EVERY)}.values())
 
 
-def differences(declared: set[Refusal], seen: set[Refusal]) -> Iterable[str]:
-    names = {name for name, _ in declared}
+def differences(names: Collection[str], declared: set[Refusal], seen: set[Refusal]) -> Iterable[str]:
+    """What differs, of the operations with these names: an operation may declare nothing, and refuse all the same."""
     for name, code in sorted(declared - seen):
         yield f"{name} declares {code}, which no test saw."
     for name, code in sorted(seen - declared):
@@ -62,7 +66,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int | ExitCode) ->
         return
     _seen.update(counted())
     if exitstatus == ExitCode.OK and _is_whole(config):
-        _differences.extend(differences(declared(), _seen))
+        _differences.extend(differences({each.name for each in operations()}, declared(), _seen))
         if _differences:
             session.exitstatus = ExitCode.TESTS_FAILED
 

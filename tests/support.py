@@ -2,18 +2,15 @@
 
 import asyncio
 import contextlib
+import functools
 import itertools
-import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any
 
 import httpx2
-import psycopg
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.events import api
 from holdfast.events.keys.operations import mint
@@ -21,14 +18,10 @@ from holdfast.events.product import EVENTS
 from holdfast.events.registrations import settlement
 from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
-from holdfast.kit.process import Product
 from holdfast.kit.rest import Table
-
-CLONE: LiteralString = "template {source} strategy file_copy"
-"""What a scratch database is made from. So small a database is copied in half the time as files."""
+from tests.connections import Kept
 
 _numbers = itertools.count(1)
-_used: list[str] = []
 
 
 class Client:
@@ -141,6 +134,7 @@ async def running(
     """
     database = EVENTS.database(settings)
     database.resources = replace(database.resources, **(resources or {}))
+    database.pool.connection_class = Kept
     app = api.service(database).app(background=False)
     transport = httpx2.ASGITransport(app=app, **options)
     async with (
@@ -154,7 +148,8 @@ async def eventually(condition: Callable[[], Awaitable[object]], seconds: float 
     """Return as soon as the condition holds; fail when it does not in time. For what only looking can tell."""
     async with asyncio.timeout(seconds):
         while not await condition():  # noqa: ASYNC110
-            await asyncio.sleep(0)
+            # Whoever looks all the time takes the processor from those who are waited for.
+            await asyncio.sleep(0.005)
 
 
 def event_fields(**fields: Any) -> dict[str, Any]:
@@ -180,33 +175,6 @@ def queue_fields(**fields: Any) -> dict[str, Any]:
         "token_ttl_minutes": 10,
         **fields,
     }
-
-
-@contextlib.contextmanager
-def template_database(server_url: str, purpose: str, product: Product[Any, Any]) -> Generator[str]:
-    """A migrated database of a service, on the server of another one, for as long as the block lasts."""
-    with scratch_database(server_url, purpose, "template template1") as url:
-        product.migrate(url)
-        yield url
-
-
-@contextlib.contextmanager
-def scratch_database(url: str, purpose: str, options: LiteralString = CLONE) -> Generator[str]:
-    """A database for as long as the block lasts: a clone of the one at `url`, or of a special kind."""
-    name = f"{purpose}_{os.getpid()}_{next(_numbers)}"
-    names = {"name": sql.Identifier(name), "source": sql.Identifier(str(conninfo_to_dict(url).get("dbname")))}
-    with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {name} " + options).format(**names))
-        # Only now: the server waits 100 ms for connections that are still closing, and by now they have closed.
-        drop_used(connection)
-    yield make_conninfo(url, dbname=name)
-    _used.append(name)
-
-
-def drop_used(connection: psycopg.Connection[Any]) -> None:
-    """Drop the scratch databases whose blocks have ended."""
-    while _used:
-        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(_used.pop())))
 
 
 UNLIMITED: dict[str, Any] = {
@@ -236,9 +204,9 @@ UNLIMITED: dict[str, Any] = {
 
 def unlimited(database_url: str, data_dir: Path) -> Settings:
     """The defaults, with rate limits and quotas out of the way."""
-    return Settings(
-        data_dir=data_dir,
-        database_url=database_url,
-        base_url="http://events.test",
-        **UNLIMITED,
-    )  # pyright: ignore[reportCallIssue]
+    return _unlimited().model_copy(update={"data_dir": data_dir, "database_url": database_url})
+
+
+@functools.cache
+def _unlimited() -> Settings:
+    return Settings(base_url="http://events.test", **UNLIMITED)

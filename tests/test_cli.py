@@ -14,6 +14,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
+from tests.forking import forks
 from tests.support import event_fields
 
 SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
@@ -24,15 +25,7 @@ def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 def holdfast_in(directory: Path | None, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [HOLDFAST, *words],
-        cwd=directory,
-        env={**os.environ, **SECRET, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return forks().run([HOLDFAST, *words], directory or Path.cwd(), {**os.environ, **SECRET, **environment})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +51,10 @@ def test_every_command_explains_itself(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["", "events", "events serve", "inventory serve"])
 def test_what_only_pages_need_is_not_loaded_to_explain_a_command(command: str) -> None:
-    explained = holdfast(*command.split(), "--help", PYTHONPROFILEIMPORTTIME="1")
+    importing = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    explained = subprocess.run(
+        [HOLDFAST, *command.split(), "--help"], env=importing, capture_output=True, text=True, timeout=60, check=False
+    )
 
     assert explained.returncode == 0
     assert "holdfast.cli" in explained.stderr

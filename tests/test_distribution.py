@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.kit import embedded
-from tests.serving import said
+from tests.serving import said, stop
 
 CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
@@ -57,15 +57,16 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     )
     try:
         assert up.stdout
-        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", said(up.stdout), re.MULTILINE)
-        answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs")]
+        told = said(up.stdout)
+        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", told, re.MULTILINE)
+        [product] = re.findall(r"^  live number +(\S+)$", told, re.MULTILINE)
+        answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs", product)]
     finally:
-        up.terminate()
-        up.communicate()
+        stop(up)
 
     assert wheel.name == f"holdfast_server-{__version__}-py3-none-any.whl"
     assert version.stdout.decode() == f"holdfast-server {__version__}\n"
-    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
 
 

@@ -1,21 +1,36 @@
 """The check at the end of a whole run (`refusals.py`) finds what is declared in vain and what is not declared."""
 
-from tests.refusals import counted, differences
+from holdfast.events import api as events
+from holdfast.inventory import api as inventory
+from tests.refusals import counted, differences, operations
 from tests.support import Service
 
 
 def test_a_refusal_that_nobody_saw_and_one_that_nobody_declared_are_found() -> None:
     declared = {("get_event", "not_found"), ("get_event", "forbidden")}
     seen = {("get_event", "not_found"), ("get_event", "event_full"), ("get_event", "service_unavailable")}
+    seen.add(("list_mails", "forbidden"))
 
-    assert [*differences(declared, seen)] == [
+    assert [*differences({"get_event", "list_mails"}, declared, seen)] == [
         "get_event declares forbidden, which no test saw.",
         "get_event answered event_full, which it does not declare.",
+        "list_mails answered forbidden, which it does not declare.",
     ]
 
 
 def test_operations_of_others_are_left_alone() -> None:
-    assert [*differences({("get_event", "not_found")}, {("get_event", "not_found"), ("fill_jar", "jar_full")})] == []
+    seen = {("get_event", "not_found"), ("fill_jar", "jar_full")}
+
+    assert [*differences({"get_event"}, {("get_event", "not_found")}, seen)] == []
+
+
+def test_every_operation_is_looked_at_and_has_a_name_of_its_own() -> None:
+    names = [each.name for each in (*events.EVERY, *inventory.EVERY, *inventory.ACROSS)]
+
+    twice = {each for each in names if names.count(each) > 1}
+    assert twice == {each.name for each in events.SIGN_IN.all}
+    assert {*names} == {each.name for each in operations()}
+    assert {"get_event", "adjust_pool_quantity", "edit_event", "sign_in_by_link", "erase_own_data"} <= {*names}
 
 
 async def test_what_an_operation_refuses_is_counted(service: Service) -> None:

@@ -6,9 +6,11 @@ import typer
 
 from holdfast import __version__
 from holdfast import up as starting
-from holdfast.events import app_commands
+from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
+from holdfast.inventory.shopify.double.command import demo_shops
+from holdfast.kit.imports import importing
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
@@ -130,13 +132,15 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
 
 
 def _events() -> "Product[Any, Any]":
-    from holdfast.events.product import EVENTS
+    with importing():
+        from holdfast.events.product import EVENTS
 
     return EVENTS
 
 
 def _inventory() -> "Product[Any, Any]":
-    from holdfast.inventory.product import INVENTORY
+    with importing():
+        from holdfast.inventory.product import INVENTORY
 
     return INVENTORY
 
@@ -156,9 +160,13 @@ events.add_typer(of_events.organizers, name="organizer")
 events.add_typer(of_events.mails, name="mail")
 events.add_typer(of_events.people, name="person")
 events.add_typer(app_commands.apps, name="app")
+events.add_typer(payment_commands.payments, name="payments")
 app.add_typer(inventory, name="inventory")
 inventory.add_typer(of_inventory.shops, name="shop")
 inventory.command("sign-proxy-url")(of_inventory.sign_proxy_url)
+inventory.command("console-link")(of_inventory.console_link)
+inventory.command("webhooks")(of_inventory.webhooks)
+inventory.command("platform-double")(demo_shops)
 inventory.command("check")(of_inventory.check_ledger)
 
 

@@ -11,6 +11,13 @@ HELP = [
     *("events person", "events person export", "events person erase"),
     *("events app", "events app list", "events app disconnect"),
     *("inventory", "inventory serve", "inventory shop", "inventory shop list", "inventory shop key"),
+    *(
+        "inventory shop locations",
+        "inventory shop owner",
+        "inventory console-link",
+        "inventory webhooks",
+        "inventory platform-double",
+    ),
     *("inventory sign-proxy-url", "inventory check"),
 ]
 SLOW = {"asyncio", "cryptography", "jinja2", "msgspec", "procrastinate", "psycopg", "pydantic_settings", "starlette"}

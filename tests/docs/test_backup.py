@@ -15,8 +15,8 @@ import pytest
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit import embedded
 from tests.cli.test_up import running as up
+from tests.databases import scratch_database, template_database
 from tests.events.photos.pictures import picture
-from tests.support import scratch_database, template_database
 from tests.test_cli import holdfast
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"

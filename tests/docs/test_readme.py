@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import HOLDFAST
-from tests.serving import said
+from tests.serving import said, stop
 
 README = Path(__file__).parents[2] / "README.md"
 ADDRESSES = {"inventory": "127.0.0.1:8001", "events": "127.0.0.1:8002"}
@@ -54,8 +54,7 @@ def test_a_first_sale_and_a_first_registration_by_the_readmes_own_lines(tmp_path
             check=False,
         )
     finally:
-        up.terminate()
-        up.communicate()
+        stop(up)
 
     assert f"http://{served['events']}/docs" in started
     assert f"http://{served['inventory']}/mcp" in started
