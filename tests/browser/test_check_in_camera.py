@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from email import policy
 from email.parser import BytesParser
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from holdfast.events.mails import sending
 from holdfast.events.mails.model import Portion
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
+from holdfast.kit import sender
 from tests.browser.conftest import started
 from tests.browser.entrance import entered, organized
 from tests.browser.registering import Stage, Watch, staged
@@ -40,13 +42,13 @@ async def picture(stage: Stage, folder: Path) -> Image.Image:
     async def is_sent() -> bool:
         return not await stage.service.run_sql("select from mails where ended_at is null")
 
-    sender = asyncio.create_task(sending.send(stage.service.database, writer))
+    loop = asyncio.create_task(sender.run(stage.service.database, partial(sending.render, writer)))
     try:
         await eventually(is_sent)
     finally:
-        sender.cancel()
+        loop.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await sender
+            await loop
     return attached(folder)
 
 

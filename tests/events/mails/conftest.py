@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
-from holdfast.events.mails import sending
 from holdfast.events.mails.model import Portion
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
 from holdfast.kit.elsewhere import Elsewhere
+from holdfast.kit.rendering import Writer
 from tests.events.mails.post import Post
 from tests.smtp import Server, mail_server
 from tests.support import running
@@ -24,7 +24,7 @@ def server() -> Generator[Server]:
 
 
 @pytest.fixture(scope="session")
-def writer() -> Generator[sending.Writer]:
+def writer() -> Generator[Writer[Portion]]:
     """The process that writes mails. It takes longer to start than most tests, so it serves them all."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -42,7 +42,7 @@ def writer() -> Generator[sending.Writer]:
 
 
 @pytest.fixture
-async def post(settings: Settings, server: Server, writer: sending.Writer) -> AsyncGenerator[Post]:
+async def post(settings: Settings, server: Server, writer: Writer[Portion]) -> AsyncGenerator[Post]:
     """The service, without background work, and the mails of its people."""
     async with running(settings.model_copy(update=server.settings)) as service:
         yield Post(service, server, await service.organizer(), writer)

@@ -4,12 +4,16 @@ import asyncio
 import contextlib
 import re
 from email.message import EmailMessage
+from functools import partial
 from typing import Any
 
 from icalendar import Calendar
 
 from holdfast.events.mails import announcements, sending
+from holdfast.events.mails.model import Portion
 from holdfast.events.registrations import intake
+from holdfast.kit import sender
+from holdfast.kit.rendering import Writer
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually
 
@@ -19,7 +23,7 @@ ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 class Post:
     """A service with an organizer, whose mails arrive when the test says so."""
 
-    def __init__(self, service: Service, server: Server, organizer: Client, writer: sending.Writer) -> None:
+    def __init__(self, service: Service, server: Server, organizer: Client, writer: Writer[Portion]) -> None:
         self.service = service
         self.server = server
         self.organizer = organizer
@@ -46,7 +50,7 @@ class Post:
         """Let every mail leave that waits. Returns those that have arrived since the last time."""
         known = len(self.server.received)
         await announcements.tell(self.service.database)
-        loop = asyncio.create_task(sending.send(self.service.database, self.writer))
+        loop = asyncio.create_task(sender.run(self.service.database, partial(sending.render, self.writer)))
 
         async def empty() -> bool:
             return not await self.service.run_sql("select from mails where ended_at is null limit 1")

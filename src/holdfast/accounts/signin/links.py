@@ -7,14 +7,14 @@ nothing with which somebody could sign in.
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.signin.mail import MINUTES
+from holdfast.accounts.signin.mail import MINUTES, SignInMail
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.database import Database, Reader, Tx
@@ -178,9 +178,11 @@ async def _standing(reader: Reader[Any], id: int, browser: bytes) -> Standing:
     return found or Standing("expired", "", "")
 
 
-async def addresses(database: Database[Any], mails: Sequence[Mail], secret: Secret, base_url: str) -> Mapping[int, str]:
-    """The links that mails are about, as addresses, by the ids of the mails; without those that work no more."""
-    ids = {each.id: int(each.arguments["link_id"]) for each in mails}
+async def orders(database: Database[Any], mails: Sequence[Mail]) -> dict[int, SignInMail]:
+    """What is to be written for mails with links to sign in, by their ids; without those whose links work no more."""
+    if not mails:
+        return {}
+    links = {each.id: int(each.arguments["link_id"]) for each in mails}
 
     async def find(reader: Reader[Any]) -> set[int]:
         rows = await reader.tuples(
@@ -188,12 +190,24 @@ async def addresses(database: Database[Any], mails: Sequence[Mail], secret: Secr
             select id from sign_in_links where id = any(%(ids)s) and used_at is null
                and asked_at > now() - make_interval(mins => %(minutes)s)
             """,
-            {"ids": [*ids.values()], "minutes": MINUTES},
+            {"ids": [*links.values()], "minutes": MINUTES},
         )
         return {id for (id,) in rows}
 
     working = await database.read(find)
-    return {mail: f"{base_url}/sign-in/{write(secret, id)}" for mail, id in ids.items() if id in working}
+    resources = database.resources
+    at = f"{resources.settings.base_url}/sign-in"
+    return {
+        mail.id: SignInMail(
+            mail.recipient,
+            mail.message_id(resources.mailer.domain),
+            mail.inserted_at,
+            mail.arguments["language"],
+            f"{at}/{write(resources.secret, links[mail.id])}",
+        )
+        for mail in mails
+        if links[mail.id] in working
+    }
 
 
 def write(secret: Secret, id: int) -> str:

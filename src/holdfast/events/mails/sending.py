@@ -1,14 +1,10 @@
 """Sends the mails that are due: looks whether each is still true, and has it written and sent."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import msgspec
-import structlog
 
 from holdfast.accounts.signin import links
-from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.mails import sql
 from holdfast.events.mails.model import Arguments, DataMail, Kind, Order, Portion, is_true, paragraph_of
 from holdfast.events.mails.writing import write
@@ -17,60 +13,36 @@ from holdfast.events.people import proof
 from holdfast.events.people.links import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Resources
-from holdfast.kit import sender
-from holdfast.kit.elsewhere import Elsewhere
-from holdfast.kit.mail import Envelope, NoAddress, Unwritable, envelope_address
+from holdfast.kit import rendering
 from holdfast.kit.outbox import Mail
-
-Writer = Callable[[Portion], Awaitable[Sequence[bytes]]]
-
-MakeOrder = Callable[[str, str], Order | SignInMail | DataMail]
-"""`(recipient, message_id) -> order`"""
-
-log = structlog.get_logger()
+from holdfast.kit.rendering import Rendered, Writer
 
 
 async def run(database: Database) -> None:
     """Send mails until cancelled. A process that does not know the public address of the service sends none."""
-    if not database.resources.settings.base_url:
-        log.warning("this process sends no mails: set EVENTS_BASE_URL, since mails have links to the service")
-        await asyncio.Event().wait()
-    async with Elsewhere(write) as writer:
-        await send(database, writer)
+    await rendering.run(database, write, render)
 
 
-async def send(database: Database, writer: Writer) -> None:
-    """Send mails that somebody else writes, until cancelled."""
-    await sender.run(database, partial(_render, writer))
-
-
-async def _render(writer: Writer, database: Database, mails: Sequence[Mail]) -> list[Envelope | Unwritable | None]:
-    """The mails as they are sent; None for those that are no longer true."""
+async def render(writer: Writer[Portion], database: Database, mails: Sequence[Mail]) -> Rendered:
+    """The mails as they are sent."""
     resources: Resources = database.resources
+    settings = resources.settings
     of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "": []}
     for each in mails:
         of_kind[each.kind if each.kind in of_kind else ""].append(each)
-    rendered: dict[int, Envelope | Unwritable] = {}
-    orders: dict[int, Order | SignInMail | DataMail] = {}
-    for mail, order in (
-        *await _about_registrations(database, of_kind[""]),
-        *await _with_links(database, of_kind["sign_in"]),
-        *await _with_data_links(database, of_kind["own_data"]),
-    ):
-        try:
-            orders[mail.id] = order(envelope_address(mail.recipient), mail.message_id(resources.mailer.domain))
-        except NoAddress as error:
-            rendered[mail.id] = Unwritable(str(error))
-    if orders:
-        settings = resources.settings
-        portion = Portion(settings.base_url, resources.mailer.sender, settings.mail_from, [*orders.values()])
-        for (id, order), content in zip(orders.items(), await writer(portion), strict=True):
-            rendered[id] = Envelope(order.recipient, order.message_id, content)
-    return [rendered.get(each.id) for each in mails]
+    return await rendering.render(
+        mails,
+        {
+            **await _about_registrations(database, of_kind[""]),
+            **await links.orders(database, of_kind["sign_in"]),
+            **await _with_data_links(database, of_kind["own_data"]),
+        },
+        lambda orders: writer(Portion(settings.base_url, resources.mailer.sender, settings.mail_from, orders)),
+    )
 
 
-async def _about_registrations(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
-    """Those of the mails about registrations that are still true, with all that the process that writes needs for them.
+async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dict[int, Order]:
+    """What is to be written about registrations, by the ids of the mails; without those that are no longer true.
 
     No secret is among it.
     """
@@ -81,62 +53,42 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> lis
         for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True))
     ]
     known = await database.read(lambda reader: sql.find(reader, asked)) if asked else {}
-    settings, secret = database.resources.settings, database.resources.secret
-    found: list[tuple[Mail, MakeOrder]] = []
+    resources: Resources = database.resources
+    settings = resources.settings
+    orders: dict[int, Order] = {}
     for place, each in known.items():
         mail, cause, kind = mails[place], caused[place], kinds[place]
         if is_true(kind, cause, each):
-            order = partial(
-                Order,
+            orders[mail.id] = Order(
+                mail.recipient,
+                mail.message_id(resources.mailer.domain),
                 caused_at=mail.inserted_at,
                 kind=kind,
                 caused=cause,
                 known=each,
-                own=own_url(settings, secret, cause.event_id, cause.user_id, cause.arrival),
+                own=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
                 page=settings.base_url + event_path(each.organizer_slug, each.id),
             )
-            found.append((mail, order))
-    return found
+    return orders
 
 
-async def _with_links(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
-    """Those of the mails with links to sign in whose links still work."""
-    resources: Resources = database.resources
+async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[int, DataMail]:
+    """What is to be written with links to people's own data, by the ids of the mails; without those whose links
+    somebody has used, or which work no more.
+    """
     if not mails:
-        return []
-    addresses = await links.addresses(database, mails, resources.secret, resources.settings.base_url)
-    return [
-        (
-            mail,
-            partial(
-                SignInMail,
-                caused_at=mail.inserted_at,
-                language=mail.arguments["language"],
-                link=addresses[mail.id],
-            ),
-        )
-        for mail in mails
-        if mail.id in addresses
-    ]
-
-
-async def _with_data_links(database: Database, mails: Sequence[Mail]) -> list[tuple[Mail, MakeOrder]]:
-    """Those of the mails with links to people's own data whose links nobody has used, and which still work."""
-    if not mails:
-        return []
+        return {}
     sent = {each.id: DataLink(each.arguments["user_id"], each.arguments["issued"]) for each in mails}
     working = await database.read(lambda reader: proof.unused(reader, [*sent.values()]))
-    settings, secret = database.resources.settings, database.resources.secret
-    return [
-        (
-            mail,
-            partial(
-                DataMail,
-                caused_at=mail.inserted_at,
-                language=mail.arguments["language"],
-                link=url(settings, secret, sent[mail.id]),
-            ),
+    resources: Resources = database.resources
+    return {
+        mail.id: DataMail(
+            mail.recipient,
+            mail.message_id(resources.mailer.domain),
+            mail.inserted_at,
+            mail.arguments["language"],
+            url(resources.settings, resources.secret, sent[mail.id]),
         )
         for mail in mails
         if sent[mail.id] in working
-    ]
+    }
