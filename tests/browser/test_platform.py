@@ -16,7 +16,9 @@ from tests.cli.test_up import running
 from tests.inventory.availability.reader import Event, parsed
 from tests.support import eventually
 
-SHOP, OTHER_SHOP = "bees.myshopify.com", "hives.myshopify.com"
+SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}
+"""A shop for each look: what one has installed and sold is there for all."""
+OTHER_SHOP = "hives.myshopify.com"
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}
 PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
@@ -30,7 +32,9 @@ class Started(NamedTuple):
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[Started]:
-    with running(embedded.scratch_directory(), "--inventory-port=0", "--events-port=0") as said:
+    # Who waits for the import here asks more often than an agent does.
+    often = {"MCP_RATE_LIMIT": "1000"}
+    with running(embedded.scratch_directory(), "--inventory-port=0", "--events-port=0", **often) as said:
         [shops] = re.findall(r"^Demo shops +(http://\S+)$", said, re.MULTILINE)
         [inventory] = re.findall(r"^Inventory +(http://\S+)$", said, re.MULTILINE)
         yield Started(shops, inventory)
@@ -41,8 +45,8 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
     chromium: Browser, started: Started, scheme: Any, width: int, language: str
 ) -> None:
     context = await looking(chromium, scheme, width, language)
-    page = await context.new_page()
-    key = await install(page, started, SHOP, language)
+    page, shop = await context.new_page(), SHOPS[language]
+    key = await install(page, started, shop, language)
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as http,
         Client(streamable_http_client(f"{started.inventory}/mcp", http_client=http)) as agent,
@@ -58,7 +62,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
             return (await call("get_sync_status"))["imported"]["status"] == "done"
 
         async def quantities() -> dict[str, int]:
-            return (await visitor.get(f"{started.shops}/{SHOP}/apps/holdfast/availability")).json()["variants"]
+            return (await visitor.get(f"{started.shops}/{shop}/apps/holdfast/availability")).json()["variants"]
 
         await eventually(is_imported, 30)
         found = (await call("search_variants", query="honey"))["variants"]
@@ -67,7 +71,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
         members = [{"variant_gid": gid_of[title], "units_per_sale": units} for title, units in PACKS.items()]
         pool = (await call("create_pool", name="Honey jars", quantity=50, members=members))["pool"]
         assert await quantities() == dict(zip(gids, (50, 8, 4), strict=True))
-        stream_url = (await visitor.get(f"{started.shops}/{SHOP}/apps/holdfast/availability")).json()["stream_url"]
+        stream_url = (await visitor.get(f"{started.shops}/{shop}/apps/holdfast/availability")).json()["stream_url"]
 
         async with visitor.stream("GET", stream_url) as stream:
             told = events(stream)
