@@ -11,6 +11,7 @@ from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
 from holdfast.inventory.shopify.double.command import demo_shops
 from holdfast.kit.imports import importing
+from holdfast.kit.mail_commands import mail_commands
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
 
 
 def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_port: int, help: str) -> typer.Typer:
-    """What every service can be told: serve, worker, migrate, jobs, reseal."""
+    """What every service can be told: serve, worker, migrate, jobs, reseal, mail."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
 
     @group.command(help=f"Serve {title}: requests and, unless told otherwise, its background work.")
@@ -127,6 +128,7 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
             left = f", {each.unreadable} left that another secret sealed" if each.unreadable else ""
             typer.echo(f"{each.table}: {each.rows} sealed again{left}.")
 
+    group.add_typer(mail_commands(product, title), name="mail")
     _ = serve, worker, migrate, jobs, reseal
     return group
 
@@ -157,7 +159,6 @@ app.command()(starting.up)
 app.add_typer(events, name="events")
 events.add_typer(of_events.keys, name="key")
 events.add_typer(of_events.organizers, name="organizer")
-events.add_typer(of_events.mails, name="mail")
 events.add_typer(of_events.people, name="person")
 events.add_typer(app_commands.apps, name="app")
 events.add_typer(payment_commands.payments, name="payments")

@@ -10,6 +10,7 @@ HELP = [
     *("events key create", "events key list", "events organizer", "events organizer list", "events organizer link"),
     *("events person", "events person export", "events person erase"),
     *("events app", "events app list", "events app disconnect"),
+    *("events mail", "events mail list", "inventory mail", "inventory mail retry"),
     *("inventory", "inventory serve", "inventory shop", "inventory shop list", "inventory shop key"),
     *(
         "inventory shop locations",

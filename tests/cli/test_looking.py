@@ -14,6 +14,8 @@ LOOKING = [
         "events mail retry 1",
         "events organizer subjects ada-events",
         "inventory jobs",
+        "inventory mail list",
+        "inventory mail retry 1",
         "inventory migrate --dry-run",
         "inventory shop list",
     ),

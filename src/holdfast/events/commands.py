@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.kit.lines import line, moment
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from holdfast.events.keys.model import ApiKey
     from holdfast.events.people.model import Named
@@ -19,7 +20,6 @@ Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="The claim `sub`
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys of the events service.")
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="One person's data in the events service.")
 organizers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Organizers of the events service.")
-mails = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Mails of the events service.")
 
 
 @keys.command("create")
@@ -66,7 +66,7 @@ def list_keys() -> None:
     active, place = EVENTS.look(lambda tx: list(tx, ADMIN, ListKeys()))
     for each in active:
         owner = "admin" if each.user_id is None else str(each.user_id)
-        typer.echo(_row(each.id, owner, each.key, _time(each.inserted_at), each.name))
+        typer.echo(line(each.id, owner, each.key, moment(each.inserted_at), each.name))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -91,7 +91,7 @@ def list_organizers() -> None:
 
     found, place = EVENTS.look(pages)
     for each in found:
-        typer.echo(_row(each.id, each.slug, each.email, each.name))
+        typer.echo(line(each.id, each.slug, each.email, each.name))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -148,22 +148,8 @@ def subjects(slug: Slug) -> None:
     command = check(ListSubjects, {"slug": slug})
     found, place = EVENTS.look(lambda tx: operations.subjects(tx, command))
     for each in found:
-        typer.echo(_row(each.issuer, each.subject, each.email, _time(each.since)))
+        typer.echo(line(each.issuer, each.subject, each.email, moment(each.since)))
     typer.echo(f"Looked in {place}.", err=True)
-
-
-def _row(*fields: object) -> str:
-    """A line with tabs between the fields, so that no field contains one."""
-    return "\t".join("-" if each is None else _visible(" ".join(str(each).split())) for each in fields)
-
-
-def _visible(text: str) -> str:
-    """A text that a stranger may have written. What would act on the terminal is shown as `\\x1b`."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
-
-
-def _time(moment: "datetime") -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _issuer() -> str:
@@ -174,34 +160,6 @@ def _issuer() -> str:
     if not issuer:
         raise CannotStart("Set OAUTH_ISSUER to the authorization server that the subject is of.")
     return issuer
-
-
-@mails.command("list")
-def list_mails() -> None:
-    """List the mails that failed, newest first, and then those that wait; at most 100 of each.
-
-    A line each, with tabs between: id, failed or waiting, kind, address, attempts, since when, due when, and what the
-    mail server said last.
-    """
-    from holdfast.events.product import EVENTS
-    from holdfast.kit import outbox
-
-    found, place = EVENTS.look(outbox.unsent)
-    for each in found:
-        due = _time(each.due_at) if each.state == "waiting" else None
-        since = _time(each.inserted_at)
-        typer.echo(_row(each.id, each.state, each.kind, each.recipient, each.attempts, since, due, each.error))
-    typer.echo(f"Looked in {place}.", err=True)
-
-
-@mails.command("retry")
-def retry_mail(id: Annotated[int, typer.Argument(metavar="ID", help="Id of the mail, as `list` shows it.")]) -> None:
-    """Try a mail again at once that failed, or that the mail server put off."""
-    from holdfast.events.product import EVENTS
-    from holdfast.kit import outbox
-
-    EVENTS.look(lambda tx: outbox.retry(tx, id))
-    typer.echo(f"Mail {id} is tried again.")
 
 
 Address = Annotated[
@@ -249,7 +207,7 @@ def erase_person(
     typer.echo(f"Account: {done.account_id or 'none any more'}")
     typer.echo(f"Registrations for events to come that {cancelled}: {len(done.cancelled)}")
     for each in done.cancelled:
-        typer.echo("  " + _row(each.event_id, each.title, _time(each.datetime), each.status, each.amount_paid))
+        typer.echo("  " + line(each.event_id, each.title, moment(each.datetime), each.status, each.amount_paid))
     typer.echo(f"Other registrations that {kept} without address and name: {done.kept}")
     typer.echo(f"Mails that {mails}: {done.mails}")
     typer.echo("Erased. A backup still has the data." if yes else "Nothing was changed. Say --yes to do it.")
