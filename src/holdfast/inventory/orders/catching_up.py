@@ -11,8 +11,8 @@ from holdfast.inventory.installs.access import ask
 from holdfast.inventory.installs.model import OfShop
 from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.handling import count
-from holdfast.inventory.orders.model import Count, Moment
-from holdfast.inventory.orders.reading import Gid, Named, PageInfo, number
+from holdfast.inventory.orders.model import Moment
+from holdfast.inventory.orders.reading import Gid, Named, OrderLine, OrderLines, PageInfo, number
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
 from holdfast.inventory.shopify.admin import Query
@@ -24,21 +24,10 @@ OVERLAP = timedelta(minutes=2)
 log = structlog.get_logger()
 
 
-class _Line(Struct, rename="camel"):
-    id: Gid
-    current_quantity: Count
-    variant: Named | None
-
-
-class _Lines(Struct, rename="camel"):
-    nodes: list[_Line]
-    page_info: PageInfo
-
-
 class _Order(Struct, rename="camel"):
     id: Gid
     updated_at: Moment
-    line_items: _Lines
+    line_items: OrderLines
     refunds: list[Named]
 
 
@@ -133,5 +122,5 @@ async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_Order]) -> 
     return [number(each.id) for each in orders if is_missed(each)]
 
 
-def _draws(line: _Line, linked: Collection[str]) -> bool:
+def _draws(line: OrderLine, linked: Collection[str]) -> bool:
     return line.variant is not None and line.variant.id in linked

@@ -34,14 +34,18 @@ class PageInfo(Struct, rename="camel"):
     end_cursor: str | None
 
 
-class _Line(Struct, rename="camel"):
+class OrderLine(Struct, rename="camel"):
+    """A line of an order, with how many units it has now. `variant`: None if it was deleted."""
+
     id: Gid
     current_quantity: Count
     variant: Named | None
 
 
-class _Lines(Struct, rename="camel"):
-    nodes: list[_Line]
+class OrderLines(Struct, rename="camel"):
+    """A page of the lines of an order."""
+
+    nodes: list[OrderLine]
     page_info: PageInfo
 
 
@@ -65,7 +69,7 @@ class _Order(Struct, rename="camel"):
     name: str
     created_at: Moment
     updated_at: Moment
-    line_items: _Lines
+    line_items: OrderLines
     refunds: list[_Refund]
 
 
