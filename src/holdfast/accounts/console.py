@@ -3,7 +3,7 @@
 A page calls the operations of the API, as the person who is signed in. So it can do what the API can, and no more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.routing import Route
@@ -19,17 +19,15 @@ HOME = "/console"
 class Console:
     """The frame of a console.
 
-    door    lets those in who are signed in
-    run     the operations of the API, by name
+    door      lets those in who are signed in
+    run       the operations of the API, by name
+    places    the names in the navigation of somebody, in English, by their paths
     """
 
-    def __init__(self, door: Door, run: Mapping[str, Run]) -> None:
+    def __init__(self, door: Door, run: Mapping[str, Run], places: Callable[[Session], Mapping[str, str]]) -> None:
         self.door = door
         self.run = run
-
-    def places(self, session: Session) -> Mapping[str, str]:
-        """The names in the navigation, in English, by their paths."""
-        raise NotImplementedError
+        self._places = places
 
     def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
         """The route of a page. `answer` answers GET, and the methods."""
@@ -39,7 +37,7 @@ class Console:
         self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
     ) -> Reply:
         """A page of the console. `here`: the place in the navigation."""
-        more = {"here": here, "places": self.places(session), **values}
+        more = {"here": here, "places": self._places(session), **values}
         return self.door.page(session, request, f"console/{template}", status, **more)
 
     def to(self, request: Request, path: str) -> Reply:

@@ -1,14 +1,11 @@
 """What the pages of the console share: who may open them, and the places in its navigation."""
 
-from collections.abc import Mapping
-
-from holdfast.accounts import console
-from holdfast.accounts.console import HOME
+from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
 from holdfast.kit.caller import Caller
 from holdfast.kit.said import marked
 
-__all__ = ["BEFORE", "HOME", "START", "Console", "first", "organizer"]
+__all__ = ["BEFORE", "HOME", "PLACES", "START", "Console", "first", "organizer"]
 
 START = "/console/start"
 BEFORE = "/console/before"
@@ -23,13 +20,6 @@ PLACES = {
     "/account": marked("Account"),
 }
 """The names in the navigation, by their paths."""
-
-
-class Console(console.Console):
-    """The frame of the console."""
-
-    def places(self, session: Session) -> Mapping[str, str]:
-        return PLACES
 
 
 def organizer(session: Session) -> Caller:

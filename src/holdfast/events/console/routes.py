@@ -32,7 +32,7 @@ from holdfast.events.console.edit_event import EditEventPage
 from holdfast.events.console.event import EventPage
 from holdfast.events.console.event_payments import EventPaymentsPage
 from holdfast.events.console.events import EventsPage
-from holdfast.events.console.frame import Console
+from holdfast.events.console.frame import PLACES, Console
 from holdfast.events.console.keys import KeysPages
 from holdfast.events.console.mail_paragraphs import MailParagraphsPage
 from holdfast.events.console.mails import MailsPage
@@ -74,7 +74,7 @@ OPERATIONS = (
 
 def routes(door: Door, runner: Runner, run: Mapping[str, Run], settings: Settings, secret: Secret) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of the API, by name."""
-    console = Console(door, run)
+    console = Console(door, run, lambda _: PLACES)
     uploads = Uploads(console, runner)
     return [
         *SITE.assets("console/live.js"),

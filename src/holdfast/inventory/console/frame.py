@@ -6,13 +6,12 @@ The console is shown in a frame of the platform's admin, and in a window of its 
 
 from collections.abc import Mapping
 
-from holdfast.accounts import console
-from holdfast.accounts.console import HOME
+from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
 from holdfast.kit.caller import Caller, person
 from holdfast.kit.said import marked
 
-__all__ = ["HOME", "MORE", "Console", "merchant"]
+__all__ = ["HOME", "MORE", "Console", "merchant", "places"]
 
 MORE = "console/account.html"
 """The template of what is added to the page of somebody's account."""
@@ -31,11 +30,9 @@ ALONE = {"/account": marked("Account")}
 """Places of those who have signed in by a link: who comes from the platform has no account here."""
 
 
-class Console(console.Console):
-    """The frame of the console."""
-
-    def places(self, session: Session) -> Mapping[str, str]:
-        return PLACES | ALONE if session.email else PLACES
+def places(session: Session) -> Mapping[str, str]:
+    """What the navigation has for somebody."""
+    return PLACES | ALONE if session.email else PLACES
 
 
 def merchant(session: Session) -> Caller:

@@ -6,7 +6,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
 from holdfast.inventory.console import settings
-from holdfast.inventory.console.frame import Console
+from holdfast.inventory.console.frame import Console, places
 from holdfast.inventory.console.holds import HoldsPage
 from holdfast.inventory.console.low_stock import LowStockPage
 from holdfast.inventory.console.pool import PoolPage
@@ -41,7 +41,7 @@ ACROSS = settings.ACROSS
 
 def routes(door: Door, run: Mapping[str, Run], base_url: str) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of agents and of the console, by name."""
-    console = Console(door, run)
+    console = Console(door, run, places)
     return [
         *PoolsPage(console).routes(),
         *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
