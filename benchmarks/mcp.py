@@ -14,7 +14,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
-from benchmarks.stock import added_shop, call, make_pools
+from benchmarks.stock import SHOP, added_shop, call, make_pools
 from holdfast.kit import embedded
 
 ERAS = {"2025-11-25": "handshake, 2025-11-25", "2026-07-28": "stateless, 2026-07-28"}
@@ -32,7 +32,7 @@ def main(
         "MCP_RATE_LIMIT": "1000000000",
     }
     subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)
-    key = added_shop(environment)
+    key = added_shop(environment, SHOP)
     table = Table(title=f"tools/call: {requests:,} a run, best of {rounds}, 64 connections")
     for heading in ("what", "ours, get_pool", "SDK, no-op", "ours/SDK", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")

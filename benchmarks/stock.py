@@ -5,6 +5,7 @@ python -m benchmarks.stock [--help]
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
 import subprocess
@@ -26,6 +27,9 @@ from benchmarks.stage import Best, holdfast, row, say, server
 from holdfast.kit import embedded
 
 SHOP = "bench.myshopify.com"
+LARGE_SHOP = "large.myshopify.com"
+VARIANTS = 3
+"""How many variants draw on each pool of the large shop."""
 
 
 def main(
@@ -49,14 +53,16 @@ def main(
         "HOLDFAST_DATA_DIR": str(directory),
     }
     subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)
-    key = added_shop(environment)
+    key, large = added_shop(environment, SHOP), added_shop(environment, LARGE_SHOP)
     table = Table(title=f"Stock: {requests:,} requests a run, best of {rounds}, 64 connections")
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     command = [holdfast(), "inventory", "serve", "--port", "0", "--no-background"]
     with server(command, environment) as ours:
-        pools = make_pools(ours, key, 1_000)
-        measure_changes(table, ours, key, pools, environment, requests, rounds)
+        measure_changes(table, ours, key, make_pools(ours, key, 1_000), environment, requests, rounds)
+        pools = make_pools(ours, large, 3_000)
+        make_variants(ours, large, len(pools))
+        measure_changes(table, ours, large, pools, environment, requests, rounds, f", {VARIANTS} variants each")
         table.add_row("the same by SELECT FOR UPDATE, 64 connections", f"{locked_by_row(url):,.0f}", "", "", "")
     with server(command, environment) as ours:
         measure_availability(table, ours, key, environment, requests, rounds, variants)
@@ -65,9 +71,19 @@ def main(
 
 
 def measure_changes(
-    table: Table, ours: int, key: str, pools: Sequence[int], environment: dict[str, str], requests: int, rounds: int
+    table: Table,
+    ours: int,
+    key: str,
+    pools: Sequence[int],
+    environment: dict[str, str],
+    requests: int,
+    rounds: int,
+    kind: str = "",
 ) -> None:
-    """Adjustments, a ledger row each, beside a bare handler that stores a row with the same group commit."""
+    """Adjustments, a ledger row each, beside a bare handler that stores a row with the same group commit.
+
+    kind    what the rows of the table say of the pools
+    """
     chance = random.Random(7)
 
     def changes(pools: Sequence[int]) -> list[bytes]:
@@ -84,8 +100,8 @@ def measure_changes(
             floor.take(load.run(bare, iter(stored)), 202)
             hot.take(load.run(ours, iter(changes(pools[:1]))), 200)
             many.take(load.run(ours, iter(changes(pools))), 200)
-    row(table, "changes of one hot pool, a second", hot, floor, "≥ 5,000")
-    row(table, f"changes of {len(pools):,} pools, a second", many, floor, "")
+    row(table, f"changes of one hot pool{kind}, a second", hot, floor, "≥ 5,000")
+    row(table, f"changes of {len(pools):,} pools{kind}, a second", many, floor, "")
 
 
 def measure_availability(
@@ -198,10 +214,10 @@ def locked_by_row(url: str, connections: int = 64, seconds: float = 5) -> float:
     return uvloop.run(drive())
 
 
-def added_shop(environment: dict[str, str]) -> str:
-    """A shop's key."""
+def added_shop(environment: dict[str, str], domain: str) -> str:
+    """The key of a new shop."""
     added = subprocess.run(
-        [holdfast(), "inventory", "shop", "add", SHOP], env=environment, check=True, capture_output=True, text=True
+        [holdfast(), "inventory", "shop", "add", domain], env=environment, check=True, capture_output=True, text=True
     )
     return added.stdout.splitlines()[-1]
 
@@ -216,8 +232,8 @@ def signed_path(environment: dict[str, str]) -> str:
 
 def make_pools(port: int, key: str, count: int) -> list[int]:
     """So many pools of a million; their ids."""
-    text = "name,quantity\n" + "".join(f"Pool {number},1000000\n" for number in range(count))
-    told(port, key, "import_csv", {"kind": "pools", "text": text, "dry_run": False})
+    rows = [f"Pool {number},1000000" for number in range(count)]
+    imported(port, key, "pools", "name,quantity", rows)
     ids: list[int] = []
     cursor = ""
     while cursor is not None:
@@ -225,6 +241,23 @@ def make_pools(port: int, key: str, count: int) -> list[int]:
         ids += [pool["id"] for pool in page["pools"]]
         cursor = page["next_cursor"]
     return ids
+
+
+def make_variants(port: int, key: str, pools: int) -> None:
+    """Variants that draw on the pools made before, each on one."""
+    gids = itertools.count(60_000_000_000)
+    rows = [
+        f"Pool {number},gid://shopify/ProductVariant/{next(gids)},1" for number in range(pools) for _ in range(VARIANTS)
+    ]
+    imported(port, key, "members", "pool,variant_gid,units_per_sale", rows)
+
+
+def imported(port: int, key: str, kind: str, columns: str, rows: Sequence[str]) -> None:
+    """Import a spreadsheet, in parts that the service takes."""
+    for start in range(0, len(rows), 2_000):
+        text = "\n".join([columns, *rows[start : start + 2_000]]) + "\n"
+        answer = told(port, key, "import_csv", {"kind": kind, "text": text, "dry_run": False})
+        assert answer["applied"], answer
 
 
 def told(port: int, key: str, tool: str, arguments: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger import Cause, Posting, Stock
 from holdfast.inventory.stock.model import Actor, Entry, Hold, StockChange, StoredHold, Write
+from holdfast.inventory.stock.neighbours import pools_around
 from holdfast.kit.caller import Principal
 from holdfast.kit.modes import Batch, Call
 from holdfast.kit.problems import Problem
@@ -107,7 +108,7 @@ async def read_stock(reader: Reader, shop_id: int, touched: Touched) -> Stock:
     position = await sql.position(reader, shop_id)
     holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
     pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
-    return Stock(*position, await sql.pools_around(reader, shop_id, pool_ids, touched.variant_gids), holds)
+    return Stock(*position, await pools_around(reader, shop_id, pool_ids, touched.variant_gids), holds)
 
 
 class Book:

@@ -7,7 +7,6 @@ from typing import Any, LiteralString, NamedTuple
 import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.ledger import Pool
 from holdfast.inventory.stock.model import (
     ActiveHold,
     Entry,
@@ -54,34 +53,6 @@ async def bump(tx: Tx, shop_id: int) -> int:
         "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
         {"shop_id": shop_id},
     )
-
-
-async def pools_around(
-    reader: Reader, shop_id: int, pool_ids: Collection[int], variant_gids: Collection[str] = ()
-) -> list[Pool]:
-    """Those pools, the pools those variants draw on, and every pool that shares a variant with one of them."""
-    rows = await reader.tuples(
-        """
-        with wanted as (
-            select unnest(%(pool_ids)s::bigint[]) as id
-             union
-            select pool_id from members where shop_id = %(shop_id)s and variant_gid = any(%(variant_gids)s)),
-        around as (
-            select id from wanted
-             union
-            select other.pool_id
-              from wanted
-              join members on members.pool_id = wanted.id
-              join members as other on other.shop_id = %(shop_id)s and other.variant_gid = members.variant_gid)
-        select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text, version, entries,
-               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
-                  from members where pool_id = pools.id)
-          from pools
-         where shop_id = %(shop_id)s and id in (select id from around)
-        """,
-        {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
-    )
-    return [Pool(*row) for row in rows]
 
 
 async def insert_entries(tx: Tx, shop_id: int, version: int, entries: Sequence[Mapping[str, Any]]) -> None:
