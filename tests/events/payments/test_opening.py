@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import re
 import time
 
 import pytest
@@ -72,6 +73,21 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
     await ann.pay()
     await shop.deliver()
     assert await ann.state() == "registered"
+
+
+async def test_who_comes_back_from_paying_is_not_asked_again_and_sees_the_seat_soon(shop: Scene) -> None:
+    event_id = await shop.event(await shop.organizer())
+    ann = await held(shop, event_id)
+    await shop.work()
+    [session] = shop.processor.things("checkout.session")
+    await ann.pay()
+
+    back = await ann.visitor.http.get(session["success_url"])
+    assert "Thank you. A seat is held for you." in said(back)
+    assert "Pay €" not in said(back)
+    assert re.search(r'data-refresh="[12]"', back.text)
+    await shop.deliver()
+    assert "You have a seat." in said(await ann.visitor.http.get(session["success_url"]))
 
 
 async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: Scene) -> None:

@@ -15,7 +15,7 @@ from holdfast.events.registrations.own import LookAtOwn, Own
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Handler, Reply, Request
+from holdfast.kit.handler import Access, Handler, Reply, Request, read_query
 from holdfast.kit.limits import Limits
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.problems import NOT_FOUND, Problem
@@ -52,6 +52,8 @@ class OutcomePage:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show how the registration stands. Raises `not_found`."""
         language = language_of(request)
+        # The payment processor leads people here who have paid; that it was paid is what it tells the service.
+        paid = "paid" in read_query(request.query)
         link = await linked.opened(OUTCOME, request, self._secret, self._limits, caller)
         try:
             own: Own = await self._look(caller, LookAtOwn(**link._asdict()))
@@ -68,7 +70,8 @@ class OutcomePage:
             own=own,
             zone=own.timezone or "UTC",
             digits=digits(own.currency),
-            refresh=seconds_to_look_again(own),
+            refresh=seconds_to_look_again(own, paid=paid),
+            paid=paid,
             form_path=language.at(f"/events/{own.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(own.organizer_slug, own.event_id)),
         )
@@ -77,13 +80,15 @@ class OutcomePage:
         return SITE.refuse(problem, request, framed=self._framed)
 
 
-def seconds_to_look_again(own: Own) -> int | None:
+def seconds_to_look_again(own: Own, *, paid: bool = False) -> int | None:
     """Seconds after which the page looks again: more for a longer wait, and varied so that not all look together.
 
     None if nothing changes any more that the page shows.
+
+    paid    whether somebody has just paid
     """
     if own.status == "held":
-        least, most = (4, 8) if own.payment_url else (1, 2)
+        least, most = (4, 8) if own.payment_url and not paid else (1, 2)
     elif own.status == "pending":
         waits = ((5, 1, 1), (60, 2, 4))
         least, most = next(((least, most) for until, least, most in waits if own.age < until), (5, 10))

@@ -156,7 +156,7 @@ def _checkout(payment: Payment, account_id: str, steps: Steps) -> Checkout:
         email=payment.email,
         language=payment.language or "en",
         ends_at=payment.now + min(open, dt.timedelta(minutes=LONGEST_MINUTES)),
-        done_url=page,
+        done_url=f"{page}?paid=1",
         back_url=page,
     )
 
