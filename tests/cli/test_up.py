@@ -13,7 +13,7 @@ import stripe
 
 from holdfast import __version__
 from holdfast.kit import embedded
-from tests.docs.test_readme import free_port
+from tests.docs.test_first_requests import free_port
 from tests.events.payments.demo.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
 from tests.serving import said, stop
@@ -55,9 +55,8 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
 def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
     directory = embedded.scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
-        demo = re.search(r"^  demo event +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
-        assert demo
-        assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo[1]).text
+        [demo] = re.findall(r"^  event page +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
+        assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo).text
         [address] = re.findall(r"^Events +(http://\S+)$", first, re.MULTILINE)
         assert httpx2.get(f"{address}/.well-known/oauth-authorization-server").json()["issuer"] == address
     with running(directory, "--inventory-port=0", "--events-port=0") as second:
@@ -70,29 +69,44 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 
-def test_demo_payments_are_started_on_demand_and_keep_their_books() -> None:
+def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_processor() -> None:
     directory = embedded.scratch_directory()
-    ports = ("--inventory-port=0", "--events-port=0", "--payments-port=0")
-    with running(directory, *ports, "--demo-payments") as first:
+    ports = ("--inventory-port=0", "--events-port=0")
+    with running(directory, *ports) as first:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
         assert "Nothing was paid yet." in httpx2.get(address).text
         client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
         made = client.v2.core.accounts.create(ACCOUNT_V2)
-    with running(directory, *ports, "--demo-payments") as second:
+    with running(directory, *ports) as second:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
         client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
         assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
-    with running(directory, *ports) as third:
+        [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
+        assert "12.50" in httpx2.get(paid).text
+    with running(directory, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
         assert "Demo payments" not in third
+
+
+def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(data_dir: Path) -> None:
+    links: list[str] = []
+    for _ in range(2):
+        with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
+            links += re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", said, re.MULTILINE)
+            [address] = re.findall(r"^Events +(http://\S+)$", said, re.MULTILINE)
+            with httpx2.Client(base_url=address, follow_redirects=True) as browser:
+                [token] = re.findall(r'name="token" value="(.+?)"', browser.get(links[-1]).text)
+                assert browser.post(links[-1], data={"token": token}).url.path == "/console"
+            assert "This link was used already." in httpx2.get(address + links[-1]).text
+    assert len(set(links)) == 2
 
 
 def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_real_one(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with running(data_dir, *ports) as first:
-        [shop] = re.findall(r"^  to begin .* at (http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
+        [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
         [inventory] = re.findall(r"^Inventory +(http://\S+)$", first, re.MULTILINE)
         assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
-        assert f"  the app        {shop}/admin/apps/holdfast\n" in first
+        assert f"  merchant       {shop}/admin/apps/holdfast\n" in first
         with httpx2.Client(follow_redirects=False) as browser:
             asked = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
             assert asked.startswith(f"{shop}/admin/oauth/authorize?")
@@ -101,7 +115,7 @@ def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_rea
         storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
         assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
     with running(data_dir, *ports) as second:
-        [shop] = re.findall(r"^  to begin .* at (http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
+        [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
         assert "#1001" in httpx2.get(shop).text
     with running(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
         assert "Demo shops" not in third

@@ -53,7 +53,7 @@ def test_a_copy_of_the_data_directory_restores_keys_events_stock_and_photos() ->
             about = {"content_type": "image/jpeg", "content_length": len(picture())}
             upload = http.post("/api/uploads/presign", json=about).json()["data"]
             http.put(upload["upload_url"], content=picture(), headers={"Content-Type": "image/jpeg"})
-            event_id = int(shown(said, "demo event").rpartition("/")[2])
+            event_id = int(shown(said, "event page").rpartition("/")[2])
             added = http.post(f"/api/events/{event_id}/photos", json={"key": upload["key"]})
             assert added.status_code == 201, added.text
             event = http.get(f"/api/events/{event_id}").json()["data"]

@@ -1,4 +1,4 @@
-"""The lines of the README work as printed."""
+"""The lines of the first requests work as printed, and so do those of the README, which are a part of them."""
 
 import os
 import re
@@ -12,13 +12,14 @@ import pytest
 from tests.faults.processes import HOLDFAST
 from tests.serving import said, stop
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README, FIRST_REQUESTS = ROOT / "README.md", ROOT / "docs/first-requests.md"
 ADDRESSES = {"inventory": "127.0.0.1:8001", "events": "127.0.0.1:8002"}
 
 
 def commands() -> str:
-    """Every shell line the README prints, in order."""
-    return "\n".join(re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL))
+    """Every shell line of the first requests, in order."""
+    return "\n".join(re.findall(r"```sh\n(.*?)```", FIRST_REQUESTS.read_text(encoding="utf-8"), re.DOTALL))
 
 
 def free_port() -> int:
@@ -28,7 +29,7 @@ def free_port() -> int:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")
-def test_a_first_sale_and_a_first_registration_by_the_readmes_own_lines(tmp_path: Path, data_dir: Path) -> None:
+def test_a_first_sale_and_a_first_registration_by_the_lines_of_the_page(tmp_path: Path, data_dir: Path) -> None:
     served = {name: f"127.0.0.1:{free_port()}" for name in ADDRESSES}
     environment = {
         **os.environ,
@@ -69,3 +70,8 @@ def test_a_first_sale_and_a_first_registration_by_the_readmes_own_lines(tmp_path
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) < 100
+
+
+def test_the_lines_of_the_readme_are_among_the_first_requests() -> None:
+    [lines] = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert lines in FIRST_REQUESTS.read_text(encoding="utf-8")

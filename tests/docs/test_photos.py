@@ -1,4 +1,4 @@
-"""The lines of the page on photos work as printed, after those of the README that lead there."""
+"""The lines of the page on photos work as printed, after those of the first requests that lead there."""
 
 import asyncio
 import os
@@ -35,9 +35,9 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
         site_of(service) as site,
         serving(service.app, at),
     ):
-        begin = commands("README.md", "A first registration").split("curl -s http://127.0.0.1:8002/api/registrations")[
-            0
-        ]
+        begin = commands("docs/first-requests.md", "A first registration").split(
+            "curl -s http://127.0.0.1:8002/api/registrations"
+        )[0]
         lines = f"{begin}\n{commands('docs/events/photos.md')}".replace("127.0.0.1:8002", served)
         lines = lines.replace(FROM_THE_WEB, site.has("/logo.png", picture("image/png"), "image/png"))
         ran = await asyncio.create_subprocess_exec(

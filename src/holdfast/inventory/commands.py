@@ -182,7 +182,7 @@ def console_link(
     id, _ = INVENTORY.look(make)
     settings = INVENTORY.configured()
     served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
-    typer.echo(f"{served}/sign-in/{links.write(build(settings).secret, id)}")
+    typer.echo(links.address(build(settings).secret, served, id))
 
 
 def sign_proxy_url(

@@ -1,7 +1,6 @@
 """A shop to look at, planted on the first start of `holdfast up`: one stock, sold one by one, by six and by twelve."""
 
-from typing import NamedTuple
-
+from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import CreatePool, MemberFields
@@ -14,20 +13,19 @@ OWNER = "merchant@example.com"
 """Whom a link of the operator signs in to its console."""
 
 
-class Planted(NamedTuple):
-    domain: str
-    key: str
-    pool_id: int
+async def begin(tx: Tx) -> tuple[str | None, str | None]:
+    """Plant the shop if there is none yet. Returns its key then, and the path of a link that signs in to it, once."""
+    return await plant(tx), await look(tx)
 
 
-async def plant(tx: Tx) -> Planted | None:
-    """A shop with its key and a pool of 50; None when there are shops already."""
+async def plant(tx: Tx) -> str | None:
+    """Create a shop with a pool of 50. Returns its key; None if there are shops already."""
     if await tx.value("select exists (select from shops)"):
         return None
     shop, key = await shops.add(tx, DOMAIN)
     await merchants.add_owner(tx, shop.id, OWNER)
     packs = (("Single", 1), ("6-pack", 6), ("12-pack", 12))
-    change = await pools.create(
+    await pools.create(
         tx,
         system(shop.id),
         CreatePool(
@@ -40,4 +38,18 @@ async def plant(tx: Tx) -> Planted | None:
             ],
         ),
     )
-    return Planted(shop.domain, key, change.pool.id)
+    return key
+
+
+async def look(tx: Tx) -> str | None:
+    """The path of a link that signs its owner in to the shop, once; None if it is not there, or has no owner."""
+    shop_id = await tx.value(
+        """
+        select shop_id from merchants join shops on shops.id = shop_id
+         where domain = %(domain)s and email is not null limit 1
+        """,
+        {"domain": DOMAIN},
+    )
+    if shop_id is None:
+        return None
+    return links.address(tx.resources.secret, "", await merchants.console_link(tx, shop_id))

@@ -196,18 +196,22 @@ async def orders(database: Database[Any], mails: Sequence[Mail]) -> dict[int, Si
 
     working = await database.read(find)
     resources = database.resources
-    at = f"{resources.settings.base_url}/sign-in"
     return {
         mail.id: SignInMail(
             mail.recipient,
             mail.message_id(resources.mailer.domain),
             mail.inserted_at,
             mail.arguments["language"],
-            f"{at}/{write(resources.secret, links[mail.id])}",
+            address(resources.secret, resources.settings.base_url, links[mail.id]),
         )
         for mail in mails
         if links[mail.id] in working
     }
+
+
+def address(secret: Secret, base_url: str, id: int) -> str:
+    """The address of a link."""
+    return f"{base_url}/sign-in/{write(secret, id)}"
 
 
 def write(secret: Secret, id: int) -> str:

@@ -88,16 +88,22 @@ async def _account(steps: Steps, processor: Processor, organizer_id: int) -> str
     if known is not None:
         return known
     account_id = await processor.create_account(organizer)
-    return await steps.transact(
-        lambda tx: tx.value(
-            """
-            insert into payout_accounts (organizer_id, account_id) values (%(organizer_id)s, %(account_id)s)
-                on conflict (organizer_id) do update set account_id = payout_accounts.account_id
-            returning account_id
-            """,
-            {"organizer_id": organizer_id, "account_id": account_id},
-        )
+    return await steps.transact(lambda tx: add_account(tx, organizer_id, account_id))
+
+
+async def add_account(tx: Tx, organizer_id: int, account_id: str, *, is_ready: bool = False) -> str:
+    """Store the account of an organizer, unless another was stored before. Returns the one that is stored."""
+    stored = await tx.value(
+        """
+        insert into payout_accounts (organizer_id, account_id) values (%(organizer_id)s, %(account_id)s)
+            on conflict (organizer_id) do update set account_id = payout_accounts.account_id
+        returning account_id
+        """,
+        {"organizer_id": organizer_id, "account_id": account_id},
     )
+    if is_ready:
+        await _store_readiness(tx, stored, is_ready)
+    return stored
 
 
 async def _find(reader: Reader, organizer_id: int) -> tuple[NewAccount, str | None]:

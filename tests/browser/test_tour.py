@@ -1,0 +1,131 @@
+"""The tour of the README, step by step, in Chromium: everything is there that it tells people to look at."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, expect
+
+from holdfast.kit import embedded
+from tests.browser.looking import looking
+from tests.browser.registering import Watch
+from tests.cli.test_up import running
+from tests.docs.test_first_requests import README
+from tests.support import eventually
+
+JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left"}
+
+
+class Tour:
+    """Somebody who follows the tour.
+
+    said    what `holdfast up` has printed
+    mails   the directory of the mails
+    """
+
+    def __init__(self, said: str, mails: Path, context: BrowserContext) -> None:
+        shown = said.partition("To look at in a browser")[2]
+        self.addresses = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", shown, re.MULTILINE))
+        self.mails = mails
+        self.context = context
+
+    async def opens(self, name: str) -> Page:
+        page = await self.context.new_page()
+        await page.goto(self.addresses[name])
+        return page
+
+
+async def event_page(tour: Tour) -> None:
+    page = await tour.opens("event page")
+    await register(page, "ann@example.com")
+    await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible()
+
+    async def is_mailed() -> bool:
+        return any("ann@example.com" in each.read_text() for each in tour.mails.rglob("*.eml"))
+
+    await eventually(is_mailed)
+
+
+async def card_payment(tour: Tour) -> None:
+    page = await tour.opens("card payment")
+    await register(page, "ben@example.com")
+    await page.get_by_role("link", name="Pay").click(timeout=20_000)
+    await page.get_by_label("Card number").fill("4242 4242 4242 4242")
+    await page.get_by_role("button", name="Pay").click()
+    await expect(page.get_by_text("You have paid €12.50.")).to_be_visible()
+
+
+async def waiting_room(tour: Tour) -> None:
+    page = await tour.opens("waiting room")
+    await page.wait_for_url("**/docs?queue_token=**", timeout=30_000)
+
+
+async def organizer(tour: Tour) -> None:
+    page = await tour.opens("organizer")
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("link", name="Events", exact=True).click()
+    await page.get_by_role("link", name="Open studio evening").first.click()
+    await page.get_by_role("link", name="Registrations").first.click()
+    await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
+
+    await register(await tour.opens("event page"), "cem@example.com")
+    await expect(page.get_by_role("link", name="cem@example.com")).to_be_visible(timeout=20_000)
+
+
+async def merchant(tour: Tour) -> None:
+    page = await tour.opens("merchant")
+    await page.get_by_role("button", name="Install").click()
+    app = page.frame_locator("iframe")
+    await app.get_by_role("link", name="Honey jars", exact=True).click()
+    await expect(app.locator("figcaption").first).to_contain_text("50 now")
+    await app.get_by_role("link", name="Settings").click()
+    await expect(app.locator("#key")).to_contain_text("hf_")
+
+
+async def storefront(tour: Tour) -> None:
+    page, shop = await tour.opens("storefront"), await tour.opens("demo shop")
+    jars = page.locator("[data-variant]")
+    await expect(jars.filter(has_text="50 in stock").first).to_be_visible()
+    await shop.get_by_role("button", name="Sell one 6-pack").click()
+    for text in JARS.values():
+        await expect(jars.filter(has_text=text).first).to_be_visible()
+
+
+async def register(page: Page, email: str) -> None:
+    await page.get_by_label("E-mail address").fill(email)
+    await page.get_by_role("button", name="Register").click()
+
+
+STEPS: dict[str, Callable[[Tour], Awaitable[None]]] = {
+    "event page": event_page,
+    "card payment": card_payment,
+    "waiting room": waiting_room,
+    "organizer": organizer,
+    "merchant": merchant,
+    "storefront": storefront,
+}
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Path:
+    return embedded.scratch_directory()
+
+
+@pytest.fixture(scope="module")
+def said(data_dir: Path) -> Iterator[str]:
+    with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
+        yield said
+
+
+async def test_each_step_of_the_tour_shows_what_it_says(chromium: Browser, said: str, data_dir: Path) -> None:
+    context = await looking(chromium, "light", 1280, "en")
+    watch = Watch(context)
+    tour = Tour(said, data_dir / "mail", context)
+
+    for name in re.findall(r"^\d\. \*\*(.+?)\*\*:", README.read_text(encoding="utf-8"), re.MULTILINE):
+        await STEPS.pop(name)(tour)
+
+    assert STEPS == {}
+    assert watch.failures == []
+    await context.close()
