@@ -85,7 +85,9 @@ async def test_a_platform_that_does_not_answer_is_said_to(pooled: Stocking) -> N
     await pooled.inventory.sql("delete from platform_tokens")
     unconnected = await pooled.send(PATH, **form)
 
-    assert (down.status_code, unconnected.status_code) == (422, 422)
+    assert (down.status_code, down.headers["retry-after"]) == (503, "5")
+    assert unconnected.status_code == 409
+    assert "retry-after" not in unconnected.headers
     assert "The platform did not answer. Nothing was changed" in said(down)
     assert "That needs the platform" in said(unconnected)
 

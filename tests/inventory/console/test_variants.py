@@ -146,7 +146,7 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> No
     refused = await merchant.confirm(shown, path, sure="keep_pool")
     page = await merchant.get(path)
 
-    assert (refused.status_code, page.status_code) == (422, 200)
+    assert (refused.status_code, page.status_code) == (409, 200)
     assert "The pool is archived" in said(refused)
     assert 'name="do"' not in page.text
 

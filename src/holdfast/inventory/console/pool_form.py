@@ -117,7 +117,7 @@ class PoolForms:
             session,
             request,
             "pool_form.html",
-            409 if refusal.code and not refusal.errors else refusal.status,
+            refusal.status,
             pool=pool,
             stored=_shown(pool) if pool and refusal.code == STALE.code else {},
             # What is sent after that refusal is sent by somebody who has seen what is stored.

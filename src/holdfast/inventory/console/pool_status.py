@@ -13,7 +13,7 @@ from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACT
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.pages import once
-from holdfast.kit.pages.refusal import Refusal, tried
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
 from holdfast.kit.said import marked
 
 EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
@@ -85,7 +85,7 @@ class PoolStatusPages:
         async def answer(session: Session, request: Request) -> Reply:
             fields = await self._console.door.read(session, request) if request.method == "POST" else None
             pool = await pool_of(self._console, session, request)
-            code = ""
+            refusal = NOT_REFUSED
             if fields is not None:
                 released = {"release_variants": "release_variants" in fields} if step.kind is ArchivePool else {}
                 asked = check(step.kind, {"pool_id": pool.id, **released})
@@ -93,15 +93,15 @@ class PoolStatusPages:
                 done = await tried(lambda: once.run(run, merchant(session), asked, fields, PoolChange), *EXPLAINED)
                 if not isinstance(done, Refusal):
                     return self._console.to(request, f"{HOME}/pools/{pool.id}")
-                code = done.code
+                refusal = done
             return self._console.page(
                 session,
                 request,
                 "pool_status.html",
-                409 if code else 200,
+                refusal.status,
                 pool=pool,
                 step=step,
-                code=code,
+                code=refusal.code,
                 once=once.new(),
             )
 

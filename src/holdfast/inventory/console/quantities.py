@@ -157,7 +157,7 @@ class QuantityPages:
             session,
             request,
             f"{form.name}.html",
-            409 if refusal.code and not refusal.errors else refusal.status,
+            refusal.status,
             name=form.name,
             pool=pool,
             seen_before=fields.get("seen"),

@@ -24,7 +24,7 @@ from holdfast.inventory.sync.answers import (
 from holdfast.kit.command import check, numbered
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.pages import once
-from holdfast.kit.pages.refusal import Refusal, tried
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
 from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, Problem
 from holdfast.kit.said import marked
 
@@ -105,7 +105,7 @@ class SyncPage:
             session, request, "sync_sure.html", 200, drift, pool=pool, does=does, count=count, once=once.new()
         )
 
-    async def _shown(self, session: Session, request: Request, refusal: Refusal | None = None) -> Reply:
+    async def _shown(self, session: Session, request: Request, refusal: Refusal = NOT_REFUSED) -> Reply:
         caller = merchant(session)
         state: SyncStatus = await self._status(caller, GetSyncStatus())
         report: DriftReport = await self._drift(caller, GetDrift(limit=SHOWN))
@@ -115,11 +115,12 @@ class SyncPage:
             session,
             request,
             "sync.html",
-            refusal.status if refusal else 200,
+            refusal.status,
             report.drift,
             state=state,
             pools=pools.pools,
-            failed=refusal.code if refusal else "",
+            failed=refusal.code,
+            headers=refusal.headers,
             shop=account.shop if isinstance(account, Merchant) else "",
         )
 

@@ -12,7 +12,7 @@ from holdfast.kit.command import Id, check
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.pages import once
 from holdfast.kit.pages.own import named
-from holdfast.kit.pages.refusal import Refusal, tried
+from holdfast.kit.pages.refusal import NOT_REFUSED, Refusal, tried
 
 WHY_NOT = (ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
 
@@ -45,7 +45,7 @@ class UndoPage:
         entry_id = named(EntryOfPool, request).entry_id
         fields = await self._console.door.read(session, request) if request.method == "POST" else {}
         pool = await pool_of(self._console, session, request, EntryOfPool)
-        refusal: Refusal | None = None
+        refusal = NOT_REFUSED
         if request.method == "POST":
             asked = check(RevertEntry, {"entry_id": entry_id, "reason": fields.get("reason") or None})
             done = await tried(lambda: once.run(self._revert, merchant(session), asked, fields, StockChange), *WHY_NOT)
@@ -58,13 +58,13 @@ class UndoPage:
             session,
             request,
             "undo.html",
-            409 if refusal else 200,
+            refusal.status,
             pool=pool,
             entry_id=entry_id,
             effects=[] if isinstance(would, Refusal) else _effects(would),
             code=would.code if isinstance(would, Refusal) else "",
             values=fields,
-            errors=refusal.errors if refusal else {},
+            errors=refusal.errors,
             once=once.new(),
         )
 

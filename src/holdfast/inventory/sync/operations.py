@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from math import ceil
 
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
@@ -27,6 +28,9 @@ from holdfast.kit.steps import Concluded
 
 SHOWN = 200
 """The most differences that are shown at once."""
+
+RETRY_SECONDS = 5
+"""When to try again, where the platform did not answer and did not say when it will."""
 
 
 @refuses(NOT_FOUND)
@@ -61,7 +65,9 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclud
             gids = [gid for _, _, gid in known[start : start + platform.READ_AT_ONCE]]
             found += await platform.read_levels(steps, shop_id, gids)
     except (Unreachable, Refused) as error:
-        raise SERVICE_UNAVAILABLE(f"The platform does not say what it has. {error}", retry_after=5) from error
+        pause = error.retry_after if isinstance(error, Unreachable) else None
+        message = f"The platform does not say what it has. {error}"
+        raise SERVICE_UNAVAILABLE(message, retry_after=ceil(pause or RETRY_SECONDS)) from error
 
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from holdfast.kit.handler import Header, headers_of
 from holdfast.kit.problems import VALIDATION_FAILED, Problem, ProblemType
 
 A = TypeVar("A")
@@ -11,13 +12,16 @@ A = TypeVar("A")
 class Refusal(NamedTuple):
     """What a form says that is shown again.
 
-    errors    what is wrong, by field
-    code      the code of the problem
+    errors     what is wrong, by field
+    code       the code of the problem
+    status     the status of the answer: that of the problem
+    headers    what the answer says besides, such as Retry-After
     """
 
     errors: Mapping[str, Sequence[str]]
     code: str = VALIDATION_FAILED.code
-    status: int = 422
+    status: int = VALIDATION_FAILED.status
+    headers: Sequence[Header] = ()
 
 
 NOT_REFUSED = Refusal({}, "", 200)
@@ -34,4 +38,4 @@ async def tried(work: Callable[[], Awaitable[A]], *also: ProblemType) -> A | Ref
     except Problem as problem:
         if problem.type is not VALIDATION_FAILED and problem.type not in also:
             raise
-        return Refusal(problem.errors, problem.code)
+        return Refusal(problem.errors, problem.code, problem.status, headers_of(problem))
