@@ -10,6 +10,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console import stock_line
 from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.naming import names_of
 from holdfast.inventory.merchants.model import Actor, ListActors
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.stock.model import Entry, GetStockHistory, PoolId, StockHistory
@@ -61,7 +62,7 @@ SOURCES = {
     "revert_entry": marked("Changes that were undone"),
     "inventory_levels/update": marked("Changes at the platform"),
 }
-"""What took from a pool, in words; any other is shown by its name."""
+"""What drew on a pool, in words; any other is shown by its name."""
 
 
 class Line(Struct):
@@ -103,7 +104,9 @@ class PoolPage:
             "pool.html",
             pool=pool,
             line=stock_line.draw(look.moments),
-            taken=look.taken,
+            by_variant=look.by_variant,
+            by_source=look.by_source,
+            names=await names_of(self._console, session, request, gids_of(pool, look)),
             sources=SOURCES,
             limiting=await self._limiting(session, pool),
             lines=lines,
@@ -136,6 +139,11 @@ class PoolPage:
             return {}
         found: Availability = await self._available(merchant(session), GetAvailability(pool_id=pool.id))
         return found.limiting_pool
+
+
+def gids_of(pool: PoolWithMembers, look: Look) -> set[str]:
+    """The variants that the page of a pool names: those that draw on it, and those that did."""
+    return {each.variant_gid for each in pool.members} | {each.name for each in look.by_variant if each.name}
 
 
 class OfPool(Command):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.door import Door
+from holdfast.inventory.catalog import names
 from holdfast.inventory.console import settings
 from holdfast.inventory.console.frame import Console, places
 from holdfast.inventory.console.holds import HoldsPage
@@ -29,6 +30,7 @@ from holdfast.kit.runner import Run
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("look_at_pool", None, read(seen.look)),
+    Operation("name_variants", None, read(names.name_variants)),
     Operation("list_undone", None, read(seen.list_undone)),
     Operation("ask_low_stock", None, read(merchants.ask_low_stock)),
     Operation("want_low_stock", None, single(merchants.want_low_stock)),

@@ -55,18 +55,21 @@ def effect(order: Order, stored: StoredOrder | None, draws: Draws) -> Effect | N
             return None
     elif not now:
         return None
-    deltas: dict[int, int] = {}
+    drawn: dict[int, dict[str, int]] = {}
     levels: dict[str, int] = {}
     words: list[str] = []
     for id, line in changed.items():
         more = line.taken - (known[id].taken if id in known else 0)
         for pool_id, units in line.draws.items():
-            deltas[pool_id] = deltas.get(pool_id, 0) - more * units
+            by_variant = drawn.setdefault(pool_id, {})
+            by_variant[line.variant_gid] = by_variant.get(line.variant_gid, 0) + more * units
         if more:
             levels[line.variant_gid] = levels.get(line.variant_gid, 0) - more
             words.append(f"{abs(more)} of {line.variant_gid} {'sold' if more > 0 else 'came back'} (line {id})")
     postings = [
-        Posting(pool_id, "sale" if delta < 0 else "cancel", delta) for pool_id, delta in deltas.items() if delta
+        Posting(pool_id, "sale" if taken > 0 else "cancel", -taken, by_variant=by_variant)
+        for pool_id, by_variant in drawn.items()
+        if (taken := sum(by_variant.values()))
     ]
     at = order.updated_at if stored else order.placed_at
     return Effect(order, changed, postings, levels, at, _said(f"Order {order.name or order.id}: ", words))

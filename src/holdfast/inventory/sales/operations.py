@@ -29,7 +29,16 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
         stock.pool(newest.id, expected_version=command.expected_version)
         hold = _of_the_sale(stock, command, [pool.id for pool, _ in draws])
         kept = hold.lines if hold else {}
-        postings = [Posting(pool.id, "sale", -command.quantity * units, -kept.get(pool.id, 0)) for pool, units in draws]
+        postings = [
+            Posting(
+                pool.id,
+                "sale",
+                -command.quantity * units,
+                -kept.get(pool.id, 0),
+                by_variant={command.variant_gid: command.quantity * units} if command.variant_gid else None,
+            )
+            for pool, units in draws
+        ]
         return Draft(postings, command.order_reference or (hold.reference if hold else None), ends=hold)
 
     return await write(

@@ -134,7 +134,8 @@ class Book:
             stock.entries + 1 if draft.hold_for else draft.ends and draft.ends.id,
         )
         entries, pools, affected = stock.apply(draft.postings, cause)
-        self._entries += [self._row(entry, cause, command.idempotency_key) for entry in entries]
+        drawn = {posting.pool_id: posting.by_variant for posting in draft.postings}
+        self._entries += [self._row(entry, cause, command.idempotency_key, drawn[entry.pool_id]) for entry in entries]
         hold = Hold(cause.hold_id, stock.now + draft.hold_for, draft.source_ref) if draft.hold_for else None
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
@@ -145,7 +146,7 @@ class Book:
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)
         return tried(change) if command.dry_run else change
 
-    def _row(self, entry: Entry, cause: Cause, key: str | None) -> dict[str, Any]:
+    def _row(self, entry: Entry, cause: Cause, key: str | None, by_variant: Mapping[str, int] | None) -> dict[str, Any]:
         pool = self._stock.pools[entry.pool_id]
         return {
             **asdict(entry),
@@ -153,6 +154,7 @@ class Book:
             "below_zero": pool.allow_negative,
             "actor_id": cause.actor_id,
             "idempotency_key": key,
+            "by_variant": by_variant,
         }
 
     async def flush(self, tx: Tx, shop_id: int) -> None:

@@ -48,13 +48,17 @@ class Pool(Struct):
 
 
 class Posting(NamedTuple):
-    """What a change does to one pool."""
+    """What a change does to one pool.
+
+    by_variant    units that each variant takes of the pool; below zero: they come back. None: it is for no variant
+    """
 
     pool_id: int
     kind: EntryKind
     delta: int
     held_delta: int = 0
     reverts_id: int | None = None
+    by_variant: Mapping[str, int] | None = None
 
 
 class Cause(NamedTuple):

@@ -1,5 +1,5 @@
-"""What the pages of a pool show beside the operations of agents: its stock over time, what took from it, and which
-entries have been undone.
+"""What the pages of a pool show beside the operations of agents: its stock over time, who drew what in that time, and
+which entries have been undone.
 """
 
 from datetime import datetime
@@ -15,12 +15,13 @@ from holdfast.kit.command import Command
 from holdfast.kit.problems import NOT_FOUND, refuses
 
 DAYS = 30
-"""How far the picture of a pool goes back."""
+"""How many whole days, in UTC, the picture of a pool goes back before today."""
 
 STEPS = 60
 """Moments at which the stock is read, besides the first: more would be finer than anybody sees."""
 
-MOST_SOURCES = 10
+MOST_DRAWN = 20
+"""So many variants are shown by themselves, those that took most; the others are one."""
 
 
 class LookAtPool(Command):
@@ -41,24 +42,37 @@ class Moment(Struct):
     held: int
 
 
-class Taken(Struct):
-    """What took from a pool: a tool, a job, an order."""
+class Drawn(Struct):
+    """What drew on a pool: a variant, by its id, or a source, which is a tool, a job, or the orders.
 
-    source: str
+    name        empty: no variant is known of it. None: all others together
+    times       how often something was taken
+    taken       units of the pool
+    returned    units of it that came back, when orders were cancelled or refunded
+    """
+
+    name: str | None
     times: int
-    quantity: int
+    taken: int
+    returned: int
 
 
 class Look(Struct):
-    """A pool in the last 30 days, or since its first entry: the oldest moment first, what took most first."""
+    """A pool in the last 30 days and today, or since its first entry.
+
+    moments        the oldest first
+    by_variant     what took most first; what no variant is known of, and all others, come last
+    by_source      the same units once more, by what took them
+    """
 
     moments: list[Moment]
-    taken: list[Taken]
+    by_variant: list[Drawn]
+    by_source: list[Drawn]
 
 
 @refuses(NOT_FOUND)
 async def look(reader: Reader, caller: Caller, command: LookAtPool) -> Look:
-    """How the stock of a pool went, and what took from it."""
+    """How the stock of a pool went, and who drew what."""
     named = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": DAYS}
     moments = await reader.rows(
         Moment,
@@ -67,7 +81,8 @@ async def look(reader: Reader, caller: Caller, command: LookAtPool) -> Look:
         with begun as materialized (
             select id, greatest(coalesce((select min(created_at) from ledger where pool_id = pools.id),
                                          inserted_at),
-                                now() - make_interval(days => %(days)s)) as since
+                                (date_trunc('day', now() at time zone 'UTC') - make_interval(days => %(days)s))
+                                    at time zone 'UTC') as since
               from pools where shop_id = %(shop_id)s and id = %(pool_id)s),
         moments as materialized (
             select id, step, since + (now() - since) * (step::float / %(steps)s) as at
@@ -84,17 +99,27 @@ async def look(reader: Reader, caller: Caller, command: LookAtPool) -> Look:
     )
     if not moments:
         raise no_pool(command.pool_id)
-    taken = await reader.rows(
-        Taken,
+    drawn = await reader.tuples(
         """
-        select source, count(*) as times, -sum(delta)::bigint as quantity from ledger
-         where shop_id = %(shop_id)s and pool_id = %(pool_id)s and delta < 0
-           and created_at > now() - make_interval(days => %(days)s)
-         group by source order by quantity desc, source limit %(most)s
+        with sums as (
+            select grouping(variant_gid) = 0 as is_variant, coalesce(variant_gid, source) as name,
+                   sum(times) as times, sum(taken) as taken, sum(returned) as returned,
+                   row_number() over (partition by grouping(variant_gid) order by sum(taken) desc) as place
+              from drawn
+             where shop_id = %(shop_id)s and pool_id = %(pool_id)s
+               and day >= (%(since)s::timestamptz at time zone 'UTC')::date
+             group by grouping sets ((variant_gid), (source))),
+        shown as (
+            select is_variant, case when place <= %(most)s or name = '' then name end as name, times, taken, returned
+              from sums)
+        select is_variant, name, sum(times)::bigint, sum(taken)::bigint, sum(returned)::bigint
+          from shown group by is_variant, name
+         order by nullif(name, '') is null, name is null, sum(taken) desc, name
         """,
-        {**named, "most": MOST_SOURCES},
+        {**named, "since": moments[0].at, "most": MOST_DRAWN},
     )
-    return Look(moments, taken)
+    by_variant = [Drawn(*row) for is_variant, *row in drawn if is_variant]
+    return Look(moments, by_variant, [Drawn(*row) for is_variant, *row in drawn if not is_variant])
 
 
 async def list_undone(reader: Reader, caller: Caller, command: ListUndone) -> list[int]:

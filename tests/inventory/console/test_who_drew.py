@@ -1,0 +1,115 @@
+"""Who drew what on a pool: by variant, and by what was done, for the time that the picture shows."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from holdfast.inventory.stock.seen import MOST_DRAWN
+from tests.inventory.console.scene import Admin, said
+from tests.inventory.orders.stories import Told, tell
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
+
+OLD = """
+    insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+                        version, actor, source, by_variant, created_at)
+    values (%(shop)s, 99, %(pool)s, 2, 'sale', -6, 0, 44, 0, false, 9, 'agent', 'record_sale', %(by_variant)s,
+            date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - %(before)s::interval)
+"""
+
+
+async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
+    """What the page of a pool says of who drew what."""
+    text = said(await admin.get(f"/console/pools/{pool['id']}"))
+    return text.partition("Who drew what")[2].partition("What can be sold of each variant")[0]
+
+
+async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(100, members=[{**PACKS[0], "title": "One <jar>"}, {**PACKS[1], "sku": "H-6"}])
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+    await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
+    await own_shop.call("record_sale", variant_gid=SINGLE, quantity=3)
+    await own_shop.call("record_sale", pool_id=pool["id"], quantity=5)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-7)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=20)
+
+    text = await drawn(admin, pool)
+
+    by_variant, _, by_source = text.partition("By what was done")
+    assert "H-6 1 12 units One <jar> 2 4 units For no variant 2 12 units" in by_variant
+    assert "Counts, corrections, transfers and sales of the pool itself are for no variant." in by_variant
+    assert "Recorded sales 4 21 units Corrections 1 7 units" in by_source
+
+
+async def test_an_order_draws_by_its_lines_and_what_comes_back_is_said(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(100, members=PACKS)
+    order = Told((SIX_PACK, 2), (SINGLE, 3))
+    await tell(admin.inventory, order.told(), shop=own_shop)
+    order.back(next(iter(order.lines)), 1)
+    await tell(admin.inventory, order.told(), shop=own_shop)
+
+    text = await drawn(admin, pool)
+
+    assert "Variant 1006 1 12 units 6 came back Variant 1001 1 3 units" in text
+    assert "Orders 2 15 units 6 came back" in text
+    assert "For no variant" not in text
+
+
+async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) -> None:
+    honey = await own_shop.pool(50, members=PACKS)
+    boxes = await own_shop.pool(9, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
+
+    assert "Variant 1006 1 12 units" in await drawn(admin, honey)
+    assert "Variant 1006 1 2 units" in await drawn(admin, boxes)
+
+
+async def test_what_a_variant_drew_stays_when_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+    await own_shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK])
+
+    assert "Variant 1006 1 6 units" in await drawn(admin, pool)
+
+
+@pytest.mark.parametrize(("before", "is_shown"), [("30 days", True), ("30 days 1 second", False)])
+async def test_the_days_of_the_picture_are_counted_and_none_before(
+    admin: Admin, own_shop: Shop, before: str, is_shown: bool
+) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    by_variant = f'{{"{SIX_PACK}": 6}}'
+    await admin.inventory.sql(OLD, shop=own_shop.id, pool=pool["id"], before=before, by_variant=by_variant)
+
+    assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_shown
+
+
+async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> None:
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MOST_DRAWN + 4)]
+    pool = await own_shop.pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
+    for place, gid in enumerate(gids, start=2):
+        await own_shop.call("record_sale", variant_gid=gid, quantity=place)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+
+    text = await drawn(admin, pool)
+
+    assert "All others 3 9 units" in text.partition("By what was done")[0]
+    assert "For no variant 1 1 units" in text
+    assert "Variant 4 1 5 units" in text
+    assert "Variant 3 1 4 units" not in text
+
+
+async def test_another_shop_sees_nothing_of_it(admin: Admin, own_shop: Shop) -> None:
+    other = await admin.inventory.shop()
+    await other.pool(50, members=PACKS)
+    await other.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+
+    pool = await own_shop.pool(50, members=PACKS)
+
+    assert "Nothing was taken yet." in await drawn(admin, pool)
+
+
+async def test_an_entry_of_which_variants_took_another_number_is_refused(inventory: Inventory, shop: Shop) -> None:
+    pool = await shop.pool(50)
+
+    with pytest.raises(psycopg.errors.IntegrityError, match="took another number"):
+        await inventory.sql(OLD, shop=shop.id, pool=pool["id"], before="0", by_variant=f'{{"{SIX_PACK}": 5}}')
