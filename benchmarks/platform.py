@@ -18,12 +18,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks import load
-from holdfast.inventory.shopify.double import CLIENT_ID, CLIENT_SECRET, beside, testing
+from holdfast.inventory.shopify.double import CLIENT_ID, CLIENT_SECRET, testing
 from holdfast.inventory.shopify.double.model import Bulk, Subscription
 from holdfast.inventory.shopify.double.orders import Sold as Line
 from holdfast.inventory.shopify.double.whole import Double
 from holdfast.inventory.shopify.double.world import App, Message
-from holdfast.kit.serving import Served, serve
+from holdfast.kit.doubles.serving import served
+from holdfast.kit.serving import serve
 from holdfast.kit.sockets import listen_all
 
 
@@ -159,7 +160,7 @@ def main() -> None:
     Stage(double)
     print(double.address, flush=True)
     try:
-        serve([Served(beside.configured(double), listener)])
+        serve([served(double.app, listener)])
     finally:
         double.close()
 

@@ -166,12 +166,12 @@ def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Ser
     """A payment processor that moves no money, for the events service, and an account there that can be paid."""
     from holdfast.events import demo
     from holdfast.events.payments.demo import beside
-    from holdfast.kit.serving import Served
+    from holdfast.kit.doubles.serving import served
 
     processor = beside.processor(listener, settings.base_url, settings.data_dir)
     typer.echo(f"{typer.style('Demo payments', bold=True)}  {processor.address}")
     typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined; no money moves")
-    return Served(beside.configured(processor), listener), processor.ready_account(demo.NAME, demo.EMAIL)
+    return served(processor.app, listener), processor.ready_account(demo.NAME, demo.EMAIL)
 
 
 def _shops_at(listener: "socket", settings: "InventorySettings") -> "InventorySettings":

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from holdfast.events.payments.demo import beside, testing
+from holdfast.events.payments.demo import testing
 from holdfast.events.payments.demo.processor import KEY, SECRET, Processor
 from holdfast.events.payments.demo.webhooks import Endpoint
-from holdfast.kit.serving import Served, serve
+from holdfast.kit.doubles.serving import served
+from holdfast.kit.serving import serve
 from holdfast.kit.sockets import address_of, listen_all
 
 
@@ -29,7 +30,7 @@ def run(
         processor.app.router.routes[:0] = testing.routes(processor)
     typer.echo(f"Demo payments  {processor.address}")
     try:
-        serve([Served(beside.configured(processor), listener)])
+        serve([served(processor.app, listener)])
     finally:
         processor.close()
 

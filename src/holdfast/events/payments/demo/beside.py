@@ -3,8 +3,6 @@
 import socket
 from pathlib import Path
 
-import uvicorn
-
 from holdfast.events.payments.demo.processor import SECRET, Processor
 from holdfast.events.payments.demo.webhooks import Endpoint
 from holdfast.kit.sockets import address_of
@@ -20,8 +18,3 @@ def processor(listener: socket.socket, events_url: str, data_dir: Path) -> Proce
     """
     endpoints = [Endpoint(f"{events_url}/stripe/webhook", SECRET)]
     return Processor(address_of(listener), path=data_dir / FILE, endpoints=endpoints)
-
-
-def configured(processor: Processor) -> uvicorn.Config:
-    """How a processor is served."""
-    return uvicorn.Config(processor.app, log_level="warning", log_config=None, access_log=False, ws="none")

@@ -28,25 +28,4 @@ class Fault:
 
     def hits(self, method: str, path: str) -> bool:
         """Whether it concerns a request."""
-        return self.times > 0 and method == self.method and re.search(self.path, path) is not None
-
-
-class Faults:
-    """The faults that are to come."""
-
-    def __init__(self) -> None:
-        self._planned: list[Fault] = []
-
-    def plan(self, fault: Fault) -> None:
-        self._planned.append(fault)
-
-    def clear(self) -> None:
-        self._planned.clear()
-
-    def take(self, method: str, path: str) -> Fault | None:
-        """The fault that a request meets, which is used up by it."""
-        for each in self._planned:
-            if each.hits(method, path):
-                each.times -= 1
-                return each
-        return None
+        return method == self.method and re.search(self.path, path) is not None

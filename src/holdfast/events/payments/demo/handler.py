@@ -13,10 +13,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from holdfast.events.payments.demo import api, params, sessions
 from holdfast.events.payments.demo.api import Call, Operation
 from holdfast.events.payments.demo.errors import Refusal, failure, too_many
-from holdfast.events.payments.demo.faults import Fault, Faults
+from holdfast.events.payments.demo.faults import Fault
 from holdfast.events.payments.demo.idempotency import Answer, Keys, fingerprint
 from holdfast.events.payments.demo.store import Thing, new_id
 from holdfast.events.payments.demo.world import VERSION, World, public
+from holdfast.kit.doubles.faults import Faults
 
 MOST_BYTES = 1_000_000
 
@@ -26,13 +27,13 @@ _VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(\.[a-z]+)?")
 class Handler:
     """Answers the requests that stripe-python makes."""
 
-    def __init__(self, world: World, faults: Faults) -> None:
+    def __init__(self, world: World, faults: Faults[Fault]) -> None:
         self._world = world
         self._faults = faults
         self._keys = Keys(world.store)
 
     async def answer(self, request: Request) -> Response:
-        fault = self._faults.take(request.method, request.url.path)
+        fault = self._faults.take(lambda each: each.hits(request.method, request.url.path))
         if fault and fault.kind == "down":
             return PlainTextResponse("upstream connect error", 503)
         if fault and fault.kind == "limited":

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +15,8 @@ from holdfast.events.payments.demo.currencies import digits
 from holdfast.events.payments.demo.errors import Refusal
 from holdfast.events.payments.demo.store import Thing
 from holdfast.events.payments.demo.world import World
-from holdfast.kit.handler import Reply
+from holdfast.kit.doubles import serving
+from holdfast.kit.doubles.serving import sent
 from holdfast.kit.pages.language import ENGLISH
 from holdfast.kit.pages.site import Site, redirect
 
@@ -59,7 +60,7 @@ class _Pages:
         session = self._session(request)
         if session is None:
             return _page("gone.html", 404)
-        form = await _form(request)
+        form = await serving.form(request)
         card = _SPACES.sub("", form.get("card", ""))
         if not re.fullmatch(r"[0-9]{13,19}", card):
             return self._shown(session, form, "This is not the number of a card. Try 4242 4242 4242 4242.")
@@ -70,7 +71,7 @@ class _Pages:
                 session = payments.pay(self._world, session["id"], card, form.get("name", ""), form.get("email", ""))
         except Refusal as refusal:
             return self._shown(session, form, refusal.message)
-        return _sent(redirect(_back(session)))
+        return sent(redirect(_back(session)))
 
     def _session(self, request: Request) -> Thing | None:
         with self._world.store.change():
@@ -94,7 +95,7 @@ class _Pages:
         if link is None:
             return _page("gone.html", 404)
         if link["_state"] != "new" or link["expires_at"] <= self._world.clock.now():
-            return _sent(redirect(link["_refresh_url"]))
+            return sent(redirect(link["_refresh_url"]))
         self._world.store.put({**link, "_state": "seen"})
         account = accounts.find(self._world, link["_account"])
         return _page("connect.html", forms=_origin(link["_return_url"]), account=account)
@@ -104,10 +105,10 @@ class _Pages:
         if link is None:
             return _page("gone.html", 404)
         if link["_state"] != "seen":
-            return _sent(redirect(link["_refresh_url"]))
+            return sent(redirect(link["_refresh_url"]))
         with self._world.store.change():
             accounts.finish(self._world, link)
-        return _sent(redirect(link["_return_url"] or self._world.address))
+        return sent(redirect(link["_return_url"] or self._world.address))
 
     async def overview(self, _: Request) -> Response:
         store, books = self._world.store, self._world.books
@@ -147,21 +148,5 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-async def _form(request: Request) -> dict[str, str]:
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > 20_000:
-            return {}
-    read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
-    return {name: values[-1].strip() for name, values in read.items()}
-
-
 def _page(template: str, status: int = 200, *, forms: str = "", **values: Any) -> Response:
-    return _sent(SITE.page(f"templates/{template}", status, forms=forms, **values))
-
-
-def _sent(reply: Reply) -> Response:
-    headers = {name.decode(): value.decode() for name, value in reply.headers}
-    media_type = reply.media_type.decode() if reply.content else None
-    return Response(reply.content, reply.status, headers, media_type)
+    return sent(SITE.page(f"templates/{template}", status, forms=forms, **values))

@@ -10,12 +10,15 @@ from starlette.routing import Route
 
 from holdfast.events.payments.demo import accounts, api, pages, payments, refunds, sessions
 from holdfast.events.payments.demo.books import Books, Unbalanced
-from holdfast.events.payments.demo.faults import Fault, Faults
+from holdfast.events.payments.demo.faults import Fault
 from holdfast.events.payments.demo.handler import Handler
 from holdfast.events.payments.demo.params import checked
-from holdfast.events.payments.demo.store import Clock, Store, Thing
+from holdfast.events.payments.demo.store import Store, Thing
 from holdfast.events.payments.demo.webhooks import Endpoint, Webhooks
 from holdfast.events.payments.demo.world import World, public
+from holdfast.kit.doubles.clock import Clock
+from holdfast.kit.doubles.faults import Faults
+from holdfast.kit.doubles.serving import at_work
 
 KEY = "sk_test_demo"
 SECRET = "whsec_demo"  # noqa: S105 - known to all, as no money moves
@@ -45,7 +48,7 @@ class Processor:
         self._store = Store(path)
         self._world = World(self._store, address, key)
         self._world.accounts_v2 = accounts_v2
-        self._faults = Faults()
+        self._faults: Faults[Fault] = Faults()
         self._ended = asyncio.Event()
         self.webhooks = Webhooks(self._world, endpoints)
         self._world.on_deadline.append(self._ended.set)
@@ -167,15 +170,8 @@ class Processor:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
-        background = [asyncio.create_task(each) for each in (self.webhooks.run(), self._end_in_time())]
-        try:
+        async with at_work(self.webhooks.run(), self._end_in_time()):
             yield
-        finally:
-            for each in background:
-                each.cancel()
-            for ended in await asyncio.gather(*background, return_exceptions=True):
-                if isinstance(ended, Exception):
-                    raise ended
 
     async def _end_in_time(self) -> None:
         """End sessions when their time is up."""

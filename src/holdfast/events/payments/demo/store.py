@@ -1,15 +1,13 @@
-"""Everything that the processor knows, in one SQLite database: in memory, or in a file that survives a restart."""
+"""Everything that the processor knows."""
 
 import json
 import secrets
-import sqlite3
-import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.events.payments.demo.errors import missing
+from holdfast.kit.doubles.store import SQLiteStore
 
 Thing = dict[str, Any]
 """An object of the API. Names that begin with `_` are for ourselves; no answer has them."""
@@ -36,28 +34,11 @@ class Page(NamedTuple):
     has_more: bool
 
 
-class Store:
-    """Objects by their ids. It is used from one thread at a time."""
+class Store(SQLiteStore):
+    """Objects by their ids."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
-        self.db.execute("pragma journal_mode = wal")
-        self.db.execute("pragma synchronous = normal")
-        self.db.executescript(_TABLES)
-
-    def close(self) -> None:
-        self.db.close()
-
-    @contextmanager
-    def change(self) -> Generator[None]:
-        """A transaction: everything in the block happens, or nothing if it raises."""
-        self.db.execute("begin immediate")
-        try:
-            yield
-        except BaseException:
-            self.db.execute("rollback")
-            raise
-        self.db.execute("commit")
+        super().__init__(path, _TABLES)
 
     def put(self, thing: Thing, kind: str = "") -> Thing:
         """Keep an object, new or changed."""
@@ -123,24 +104,3 @@ class Store:
 def new_id(prefix: str) -> str:
     """An id that nobody can guess."""
     return f"{prefix}_{secrets.token_hex(12)}"
-
-
-class Clock:
-    """The time: the real one, plus what a test has moved it by. Whoever waits for a moment is told of a move."""
-
-    def __init__(self) -> None:
-        self._moved = 0.0
-        self.on_move: list[Callable[[], None]] = []
-
-    def time(self) -> float:
-        return time.time() + self._moved
-
-    def now(self) -> int:
-        """The time in whole seconds, as the API says it."""
-        return int(self.time())
-
-    def advance(self, seconds: float) -> None:
-        """Move the clock forward."""
-        self._moved += seconds
-        for each in self.on_move:
-            each()

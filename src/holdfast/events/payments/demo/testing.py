@@ -1,6 +1,6 @@
-"""What tests can do with a processor in another process: a small API below `/_test/`, there only when asked for.
+"""What tests can do with a processor in another process, such as `POST /_test/pay {"session": "cs_test_…"}`.
 
-Each path takes a JSON object: `POST /_test/pay {"session": "cs_test_…"}`. A refusal is answered as the API refuses.
+A refusal is answered as the API refuses.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -16,14 +15,9 @@ from holdfast.events.payments.demo.errors import Refusal
 from holdfast.events.payments.demo.faults import Kind
 from holdfast.events.payments.demo.processor import Fault, Processor
 from holdfast.events.payments.demo.world import public
+from holdfast.kit.doubles.testing import Advance, Nothing, change, route
 
 C = TypeVar("C", bound=Struct)
-
-
-class Advance(Struct, forbid_unknown_fields=True):
-    """Move the clock forward."""
-
-    seconds: float
 
 
 class Pay(Struct, forbid_unknown_fields=True):
@@ -66,10 +60,6 @@ class Plan(Struct, forbid_unknown_fields=True):
     seconds: float = 30
 
 
-class Nothing(Struct, forbid_unknown_fields=True):
-    """An empty object."""
-
-
 class Settle(Struct, forbid_unknown_fields=True):
     """Say what came of a refund; without a failure it has succeeded."""
 
@@ -92,12 +82,6 @@ class List(Struct, forbid_unknown_fields=True):
 def routes(processor: Processor) -> list[BaseRoute]:
     """The paths of the API of the tests."""
 
-    def hooks(changes: Hooks) -> None:
-        for name in changes.__struct_fields__:
-            if (value := getattr(changes, name)) is not None:
-                setattr(processor.webhooks, name, value)
-        processor.webhooks.wake()
-
     def books(_: Nothing) -> Any:
         processor.check()
         names = sorted({each.account for each in processor.books.entries()})
@@ -113,7 +97,7 @@ def routes(processor: Processor) -> list[BaseRoute]:
         _route("advance", Advance, lambda asked: processor.clock.advance(asked.seconds)),
         _route("pay", Pay, lambda asked: processor.pay(asked.session, asked.card)),
         _route("finish", Finish, lambda asked: processor.finish(asked.account)),
-        _route("webhooks", Hooks, hooks),
+        _route("webhooks", Hooks, lambda asked: change(processor.webhooks, asked)),
         _route("send-again", SendAgain, lambda asked: processor.webhooks.send_again(asked.event)),
         _route("plan", Plan, plan),
         _route("heal", Nothing, lambda _: processor.heal()),
@@ -126,12 +110,10 @@ def routes(processor: Processor) -> list[BaseRoute]:
 
 
 def _route(name: str, kind: type[C], act: Callable[[C], Any]) -> Route:
-    async def answer(request: Request) -> Response:
+    def done(asked: C) -> Response:
         try:
-            return JSONResponse(public(act(msgspec.json.decode(await request.body() or b"{}", type=kind))))
-        except msgspec.DecodeError as error:
-            return JSONResponse({"error": {"message": str(error)}}, 400)
+            return JSONResponse(public(act(asked)))
         except Refusal as refusal:
             return JSONResponse(refusal.body(), refusal.status)
 
-    return Route(f"/_test/{name}", answer, methods=["POST"])
+    return route(name, kind, done)

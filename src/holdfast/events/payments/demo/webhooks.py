@@ -1,7 +1,5 @@
 """Webhooks: events signed and sent to those who listen, again and again with growing pauses until they are taken."""
 
-import asyncio
-import contextlib
 import hmac
 import json
 import time
@@ -13,8 +11,8 @@ import httpx2
 
 from holdfast.events.payments.demo.store import Thing
 from holdfast.events.payments.demo.world import World, moment, public
+from holdfast.kit.doubles import webhooks
 
-AT_ONCE = 16
 ANSWER_SECONDS = 10
 LONGEST_PAUSE = 3600
 GIVEN_UP = 3 * 24 * 3600
@@ -22,18 +20,7 @@ GIVEN_UP = 3 * 24 * 3600
 
 WANTED = ("checkout.session.*", "charge.refunded", "refund.*", "account.updated", "v2.*")
 
-_TABLES = """
-create table if not exists deliveries (
-    id integer primary key autoincrement,
-    event text not null,
-    endpoint integer not null,
-    made real not null,
-    due real not null,
-    attempts integer not null default 0,
-    waits integer not null default 1
-);
-create index if not exists deliveries_waiting on deliveries (due) where waits = 1;
-"""
+_COLUMNS = "event text not null, endpoint integer not null, made real not null"
 
 
 @dataclass(frozen=True)
@@ -52,83 +39,38 @@ class Endpoint:
         return any(fnmatchcase(type, each.replace("[", "[[]")) for each in self.events)
 
 
-class Webhooks:
+class Webhooks(webhooks.Webhooks):
     """Sends events. What follows is for tests; without it, each event is sent once, and again until it is taken.
 
-    hold           nothing is sent as long as this is true
     copies         how many times each event is sent
-    newest_first   whether events that wait are sent in the opposite order, one after the other
     delay          seconds that events wait before they are sent
     dropped        the types of events that are not sent at all
     first_pause    seconds until an event that was not taken is sent again; each pause is twice as long as the last
     """
 
     def __init__(self, world: World, endpoints: Iterable[Endpoint] = ()) -> None:
+        super().__init__(world.store, world.clock, _COLUMNS)
         self._world = world
-        self._db = world.store.db
-        self._db.executescript(_TABLES)
         self.endpoints: list[Endpoint] = list(endpoints)
         self.copies = 1
-        self.newest_first = False
         self.delay = 0.0
         self.dropped: set[str] = set()
         self.first_pause = 1.0
-        self._held = False
-        self._changed = asyncio.Event()
-        self._sending: set[int] = set()
         world.on_event.append(self._plan)
-        world.clock.on_move.append(self.wake)
-
-    @property
-    def hold(self) -> bool:
-        return self._held
-
-    @hold.setter
-    def hold(self, held: bool) -> None:
-        self._held = held
-        self.wake()
-
-    def wake(self) -> None:
-        """Look again at what is to be sent."""
-        self._changed.set()
 
     def send_again(self, event_id: str) -> None:
         """Send an event once more to all who want its type."""
         event = self._event(event_id)
-        self._enter(event, 1, self._world.clock.time())
+        self._enter(event, 1, self._clock.time())
         self.wake()
-
-    def waiting(self) -> int:
-        """How many deliveries are not taken yet."""
-        (count,) = self._db.execute("select count(*) from deliveries where waits = 1").fetchone()
-        return count
-
-    def on_their_way(self) -> int:
-        """How many deliveries were sent and are not answered yet."""
-        return len(self._sending)
-
-    async def run(self) -> None:
-        """Send what is to be sent, until it is cancelled."""
-        async with (
-            httpx2.AsyncClient(timeout=ANSWER_SECONDS, trust_env=False) as client,
-            asyncio.TaskGroup() as group,
-        ):
-            while True:
-                self._changed.clear()
-                for delivery in self._due():
-                    self._sending.add(delivery)
-                    group.create_task(self._send(client, delivery))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._pause()):
-                        await self._changed.wait()
 
     def _plan(self, event: Thing) -> None:
         if event["type"] not in self.dropped:
-            self._enter(event, self.copies, self._world.clock.time() + self.delay)
+            self._enter(event, self.copies, self._clock.time() + self.delay)
             self.wake()
 
     def _enter(self, event: Thing, copies: int, due: float) -> None:
-        now = self._world.clock.time()
+        now = self._clock.time()
         self._db.executemany(
             "insert into deliveries (event, endpoint, made, due) values (?, ?, ?, ?)",
             [
@@ -144,43 +86,18 @@ class Webhooks:
         assert found, f"there is no event {id}"
         return found
 
-    def _due(self) -> list[int]:
-        """The deliveries to begin with now."""
-        room = (1 if self.newest_first else AT_ONCE) - len(self._sending)
-        if self._held or room < 1:
-            return []
-        order = "id desc" if self.newest_first else "due, id"
-        rows = self._db.execute(
-            f"select id from deliveries where waits = 1 and due <= ? order by {order} limit ?",
-            (self._world.clock.time(), room + len(self._sending)),
-        )
-        return [id for (id,) in rows if id not in self._sending][:room]
+    def _client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(timeout=ANSWER_SECONDS, trust_env=False)
 
-    def _pause(self) -> float | None:
-        """Seconds until something is due; None if only a change can bring something."""
-        full = len(self._sending) >= (1 if self.newest_first else AT_ONCE)
-        rows = self._db.execute("select id, due from deliveries where waits = 1 order by due limit ?", (AT_ONCE + 1,))
-        next = [due for id, due in rows if id not in self._sending]
-        if self._held or full or not next:
-            return None
-        return max(0.0, next[0] - self._world.clock.time())
-
-    async def _send(self, client: httpx2.AsyncClient, delivery: int) -> None:
+    async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
         row: tuple[str, int, float, int] = self._db.execute(
             "select event, endpoint, made, attempts from deliveries where id = ?", (delivery,)
         ).fetchone()
-        event_id, number, made, attempts = row
-        try:
-            taken = number >= len(self.endpoints) or await self._taken(client, self.endpoints[number], event_id)
-        finally:
-            self._sending.discard(delivery)
-            self.wake()
-        now = self._world.clock.time()
-        due = now + min(self.first_pause * 2**attempts, LONGEST_PAUSE)
-        waits = not taken and now - made < GIVEN_UP
-        self._db.execute(
-            "update deliveries set waits = ?, due = ?, attempts = attempts + 1 where id = ?", (waits, due, delivery)
-        )
+        event, number, made, attempts = row
+        if number >= len(self.endpoints) or await self._taken(client, self.endpoints[number], event):
+            return None
+        is_late = self._clock.time() - made >= GIVEN_UP
+        return None if is_late else min(self.first_pause * 2**attempts, LONGEST_PAUSE)
 
     async def _taken(self, client: httpx2.AsyncClient, endpoint: Endpoint, event_id: str) -> bool:
         event = self._event(event_id)

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin
 
 from holdfast.events.payments.demo.books import Books
-from holdfast.events.payments.demo.store import Clock, Store, Thing, new_id
+from holdfast.events.payments.demo.store import Store, Thing, new_id
+from holdfast.kit.doubles.clock import Clock
 
 VERSION = "2026-10-28.endive"
 

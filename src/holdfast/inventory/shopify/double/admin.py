@@ -25,12 +25,13 @@ from holdfast.inventory.shopify.double.bulk import Bulks
 from holdfast.inventory.shopify.double.connections import Info, Paging
 from holdfast.inventory.shopify.double.cost import HIGHEST, SECONDS, Buckets, Pricing, spent
 from holdfast.inventory.shopify.double.errors import failed, user_error
-from holdfast.inventory.shopify.double.faults import Fault, Faults
+from holdfast.inventory.shopify.double.faults import Fault
 from holdfast.inventory.shopify.double.inventory import Keys
 from holdfast.inventory.shopify.double.model import Shop
 from holdfast.inventory.shopify.double.oauth import OAuth
 from holdfast.inventory.shopify.double.schema import VERSION, executed, may_be_missing, resolved, schema
 from holdfast.inventory.shopify.double.world import World
+from holdfast.kit.doubles.faults import Faults
 
 MOST_BYTES = 1_000_000
 
@@ -55,7 +56,7 @@ class Admin:
     throttle_status   with which a request that costs too much is refused: 200, or 429
     """
 
-    def __init__(self, world: World, oauth: OAuth, bulks: Bulks, faults: Faults) -> None:
+    def __init__(self, world: World, oauth: OAuth, bulks: Bulks, faults: Faults[Fault]) -> None:
         self._world = world
         self._oauth = oauth
         self._bulks = bulks
@@ -73,7 +74,7 @@ class Admin:
             asked = _asked(request, raw)
         except _Malformed as error:
             return JSONResponse({"errors": {"query": str(error)}}, 400, headers)
-        fault = self._faults.take(domain, asked.query)
+        fault = self._faults.take(lambda each: each.hits(domain, asked.query))
         if fault and fault.kind == "down":
             return PlainTextResponse("<html>upstream connect error</html>", 503)
         if fault and fault.kind == "before":

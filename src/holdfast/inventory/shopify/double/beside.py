@@ -3,11 +3,10 @@
 import socket
 from pathlib import Path
 
-import uvicorn
-
 from holdfast.inventory.shopify.double import CLIENT_ID
 from holdfast.inventory.shopify.double.whole import Double
 from holdfast.inventory.shopify.double.world import App
+from holdfast.kit.doubles import serving
 from holdfast.kit.serving import Served
 from holdfast.kit.sockets import address_of
 
@@ -24,9 +23,4 @@ def served(listener: socket.socket, inventory_url: str, secret: str, data_dir: P
     """
     double = Double(address_of(listener), App(CLIENT_ID, secret, inventory_url), path=data_dir / FILE)
     double.begin(domain)
-    return Served(configured(double), listener)
-
-
-def configured(double: Double) -> uvicorn.Config:
-    """How a platform is served."""
-    return uvicorn.Config(double.app, log_level="warning", log_config=None, access_log=False, ws="none")
+    return serving.served(double.app, listener)

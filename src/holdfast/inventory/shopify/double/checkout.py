@@ -12,6 +12,7 @@ from holdfast.inventory.shopify.double.model import Order, Variant
 from holdfast.inventory.shopify.double.orders import Sold
 from holdfast.inventory.shopify.double.store import Wanted
 from holdfast.inventory.shopify.double.world import World
+from holdfast.kit.doubles import serving
 from holdfast.kit.pages.site import redirect
 
 MOST_VARIANTS = 18
@@ -40,7 +41,7 @@ def routes(world: World) -> list[BaseRoute]:
         return _shown(world, request.path_params["shop"], {}, [])
 
     async def pay(request: Request) -> Response:
-        domain, form = request.path_params["shop"], await pages.form(request)
+        domain, form = request.path_params["shop"], await serving.form(request)
         language = "DE" if request.headers.get("accept-language", "").lower().startswith("de") else "EN"
         try:
             await buy(world, domain, _sold(form), language=language)
@@ -48,7 +49,7 @@ def routes(world: World) -> list[BaseRoute]:
             return _shown(world, domain, form, [str(each) for each in stopped.args])
         except Refused as refused:
             return _shown(world, domain, form, [str(refused)])
-        return pages.sent(redirect(f"/{domain}"))
+        return serving.sent(redirect(f"/{domain}"))
 
     return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]
 

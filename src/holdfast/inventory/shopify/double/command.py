@@ -19,10 +19,11 @@ def demo_shops(
     for_tests: Annotated[bool, typer.Option(help="Serve the API for tests, below /_test/.")] = False,
 ) -> None:
     """Serve a storefront platform of our own, with shops to try the app at. Nothing is sold."""
-    from holdfast.inventory.shopify.double import beside, testing
+    from holdfast.inventory.shopify.double import testing
     from holdfast.inventory.shopify.double.whole import Double
     from holdfast.inventory.shopify.double.world import App
-    from holdfast.kit.serving import Served, serve
+    from holdfast.kit.doubles.serving import served
+    from holdfast.kit.serving import serve
     from holdfast.kit.sockets import address_of, listen_all
 
     (listener,) = listen_all(host, port)
@@ -33,6 +34,6 @@ def demo_shops(
         double.app.router.routes[:0] = testing.routes(double)
     typer.echo(f"Demo shops  {double.address}")
     try:
-        serve([Served(beside.configured(double), listener)])
+        serve([served(double.app, listener)])
     finally:
         double.close()

@@ -16,6 +16,7 @@ from holdfast.inventory.shopify.double.orders import Back, Sold
 from holdfast.inventory.shopify.double.store import Wanted
 from holdfast.inventory.shopify.double.webhooks import Webhooks
 from holdfast.inventory.shopify.double.world import World
+from holdfast.kit.doubles import serving
 from holdfast.kit.pages.site import redirect
 
 MOST_ROWS = 50
@@ -69,10 +70,10 @@ class _Desk:
             domain = request.path_params["shop"]
             try:
                 self._world.shop(domain)
-                deed(domain, await pages.form(request))
+                deed(domain, await serving.form(request))
             except Refused as refused:
                 return self._shown(domain, str(refused))
-            return pages.sent(redirect(f"/{domain}"))
+            return serving.sent(redirect(f"/{domain}"))
 
         return answer
 

@@ -37,25 +37,4 @@ class Fault:
 
     def hits(self, shop: str, query: str) -> bool:
         """Whether it concerns a request."""
-        return self.times > 0 and self.shop in ("", shop) and re.search(self.operation, query) is not None
-
-
-class Faults:
-    """The faults that are to come."""
-
-    def __init__(self) -> None:
-        self._planned: list[Fault] = []
-
-    def plan(self, fault: Fault) -> None:
-        self._planned.append(fault)
-
-    def clear(self) -> None:
-        self._planned.clear()
-
-    def take(self, shop: str, query: str) -> Fault | None:
-        """The fault that a request meets, which is used up by it."""
-        for each in self._planned:
-            if each.hits(shop, query):
-                each.times -= 1
-                return each
-        return None
+        return self.shop in ("", shop) and re.search(self.operation, query) is not None

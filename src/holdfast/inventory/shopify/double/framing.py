@@ -11,6 +11,7 @@ from holdfast.inventory.shopify.double.errors import Refused
 from holdfast.inventory.shopify.double.model import FIRST_SCOPES, Shop
 from holdfast.inventory.shopify.double.oauth import OAuth, host
 from holdfast.inventory.shopify.double.world import World
+from holdfast.kit.doubles import serving
 from holdfast.kit.pages.site import redirect
 
 BRIDGE = "/app-bridge.js"
@@ -65,7 +66,7 @@ class _Framing:
         if found is None:
             return pages.page("gone.html", 404, why="There is no such shop, or no such app.")
         self._oauth.install(found.domain, [*FIRST_SCOPES])
-        return pages.sent(redirect(request.url.path))
+        return serving.sent(redirect(request.url.path))
 
     async def token(self, request: Request) -> Response:
         """A session token, for the page around the app."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,7 +12,7 @@ from holdfast.inventory.shopify.double import seed, shops
 from holdfast.inventory.shopify.double.errors import Refused
 from holdfast.inventory.shopify.double.oauth import OAuth
 from holdfast.inventory.shopify.double.world import World
-from holdfast.kit.handler import Reply
+from holdfast.kit.doubles.serving import form, sent
 from holdfast.kit.pages.site import Site, redirect
 
 SITE = Site("Demo shops", Path(__file__).parent)
@@ -72,23 +72,6 @@ class _Pages:
         return sent(redirect(address))
 
 
-async def form(request: Request) -> dict[str, str]:
-    """The fields of a form."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > 20_000:
-            return {}
-    read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
-    return {name: values[-1].strip() for name, values in read.items()}
-
-
 def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:
     """A page of the platform."""
     return sent(SITE.page(f"templates/{template}", status, forms=forms, frames=frames, **values))
-
-
-def sent(reply: Reply) -> Response:
-    headers = {name.decode(): value.decode() for name, value in reply.headers}
-    media_type = reply.media_type.decode() if reply.content else None
-    return Response(reply.content, reply.status, headers, media_type)

@@ -1,15 +1,13 @@
-"""Everything that the platform knows, in one SQLite database: in memory, or in a file that survives a restart."""
+"""Everything that the platform knows."""
 
-import sqlite3
-import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from holdfast.inventory.shopify.double.model import Thing
+from holdfast.kit.doubles.store import SQLiteStore
 
 T = TypeVar("T", bound=Thing)
 
@@ -48,36 +46,11 @@ class Wanted(NamedTuple):
     most: int = -1
 
 
-class Store:
-    """Things by their shop, kind and id. It is used from one thread at a time."""
+class Store(SQLiteStore):
+    """Things by their shop, kind and id."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
-        self.db.execute("pragma journal_mode = wal")
-        self.db.execute("pragma synchronous = normal")
-        self.db.executescript(_TABLES)
-        self._depth = 0
-
-    def close(self) -> None:
-        self.db.close()
-
-    @contextmanager
-    def change(self) -> Generator[None]:
-        """A transaction: everything in the block happens, or nothing if it raises. One inside another joins it."""
-        if self._depth:
-            yield
-            return
-        self.db.execute("begin immediate")
-        self._depth = 1
-        try:
-            yield
-        except BaseException:
-            self.db.execute("rollback")
-            raise
-        else:
-            self.db.execute("commit")
-        finally:
-            self._depth = 0
+        super().__init__(path, _TABLES)
 
     def new_id(self) -> int:
         """A number that nothing else has."""
@@ -125,20 +98,3 @@ class Store:
         conditions = " and ".join(["shop = ?", "kind = ?", *(condition for condition, _ in where)])
         values = (shop, type.kind, *(value for _, value in where))
         return self.db.execute(f"select count(*) from things where {conditions}", values).fetchone()[0]
-
-
-class Clock:
-    """The time: the real one, plus what a test has moved it by. Whoever waits for a moment is told of a move."""
-
-    def __init__(self) -> None:
-        self._moved = 0.0
-        self.on_move: list[Callable[[], None]] = []
-
-    def time(self) -> float:
-        return time.time() + self._moved
-
-    def advance(self, seconds: float) -> None:
-        """Move the clock forward."""
-        self._moved += seconds
-        for each in self.on_move:
-            each()

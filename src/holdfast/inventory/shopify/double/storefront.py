@@ -20,6 +20,7 @@ from holdfast.inventory.shopify.double.errors import Refused
 from holdfast.inventory.shopify.double.model import Product, Variant, handle
 from holdfast.inventory.shopify.double.orders import Sold
 from holdfast.inventory.shopify.double.world import World
+from holdfast.kit.doubles import serving
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 
@@ -64,7 +65,7 @@ class _Storefront:
 
     async def buy(self, request: Request) -> Response:
         """Sell one of a variant, and show its product again."""
-        domain, form = request.path_params["shop"], await pages.form(request)
+        domain, form = request.path_params["shop"], await serving.form(request)
         language, chosen = LANGUAGES.get(form.get("locale", ""), ENGLISH), form.get("id", "")
         try:
             variant = shops.find_variant(self._world, domain, int(chosen) if re.fullmatch("[0-9]{1,18}", chosen) else 0)
@@ -75,7 +76,7 @@ class _Storefront:
             await checkout.buy(self._world, domain, [Sold(variant.id, 1)], language=language.code.upper())
         except (checkout.Stopped, Refused) as refused:
             return self._shown(domain, product, chosen, language, " ".join(map(str, refused.args)))
-        return pages.sent(redirect(f"{of_variant(domain, variant)}&locale={language.code}"))
+        return serving.sent(redirect(f"{of_variant(domain, variant)}&locale={language.code}"))
 
     def _shown(self, domain: str, product: Product, chosen: str, language: Language, error: str = "") -> Response:
         variants = shops.variants_of(self._world, domain, product.id)

@@ -1,7 +1,6 @@
-"""What tests can do with a platform in another process: a small API below `/_test/`, there only when asked for.
+"""What tests can do with a platform in another process, such as `POST /_test/open {"shop": "a.myshopify.com"}`.
 
-Each path takes a JSON object: `POST /_test/sell {"shop": "a.myshopify.com", "variant": 7}`. What is refused is answered
-with 409 and the reason.
+What is refused is answered with 409 and the reason.
 """
 
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -19,18 +17,9 @@ from holdfast.inventory.shopify.double.orders import Back, Change, Sold
 from holdfast.inventory.shopify.double.shops import NewVariant
 from holdfast.inventory.shopify.double.webhooks import Chaos, once
 from holdfast.inventory.shopify.double.whole import Double
+from holdfast.kit.doubles.testing import Advance, Nothing, change, route
 
 C = TypeVar("C", bound=Struct)
-
-
-class Nothing(Struct, forbid_unknown_fields=True):
-    """An empty object."""
-
-
-class Advance(Struct, forbid_unknown_fields=True):
-    """Move the clock forward."""
-
-    seconds: float
 
 
 class Domain(Struct, forbid_unknown_fields=True):
@@ -149,12 +138,6 @@ class Plan(Struct, forbid_unknown_fields=True):
 def routes(double: Double) -> list[BaseRoute]:
     """The paths of the API of the tests."""
 
-    def hooks(changes: Hooks) -> None:
-        for name in changes.__struct_fields__:
-            if (value := getattr(changes, name)) is not None:
-                setattr(double.webhooks, name, value)
-        double.webhooks.wake()
-
     def fate(asked: Fate) -> None:
         random = Chaos(asked.seed, lost=asked.lost, doubled=asked.doubled, late=asked.late)
         double.webhooks.fate = random if asked != Fate(asked.seed) else once
@@ -197,7 +180,7 @@ def routes(double: Double) -> list[BaseRoute]:
         _route("uninstall", Domain, lambda asked: double.uninstall(asked.shop)),
         _route("comply", Comply, lambda asked: double.comply(asked.shop, asked.topic)),
         _route("session-token", Session, lambda asked: double.oauth.session_token(asked.shop, user=asked.user)),
-        _route("webhooks", Hooks, hooks),
+        _route("webhooks", Hooks, lambda asked: change(double.webhooks, asked)),
         _route("fate", Fate, fate),
         _route("waiting", Nothing, waiting),
         _route("plan", Plan, lambda asked: double.plan(Fault(**structs.asdict(asked)))),
@@ -206,13 +189,10 @@ def routes(double: Double) -> list[BaseRoute]:
 
 
 def _route(name: str, kind: type[C], act: Callable[[C], Any]) -> Route:
-    async def answer(request: Request) -> Response:
+    def done(asked: C) -> Response:
         try:
-            done = act(msgspec.json.decode(await request.body() or b"{}", type=kind))
-        except msgspec.DecodeError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return Response(msgspec.json.encode(act(asked)), media_type="application/json")
         except (Refused, OAuthRefused) as refused:
             return JSONResponse({"error": str(refused)}, 409)
-        return Response(msgspec.json.encode(done), media_type="application/json")
 
-    return Route(f"/_test/{name}", answer, methods=["POST"])
+    return route(name, kind, done)

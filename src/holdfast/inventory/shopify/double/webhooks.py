@@ -1,8 +1,6 @@
 """Webhooks: signed messages, sent to those who subscribed again and again with growing pauses until they are taken."""
 
-import asyncio
 import base64
-import contextlib
 import hmac
 import json
 import uuid
@@ -15,8 +13,8 @@ import httpx2
 from holdfast.inventory.shopify.double.model import Subscription, moment
 from holdfast.inventory.shopify.double.schema import VERSION
 from holdfast.inventory.shopify.double.world import Message, World, matching
+from holdfast.kit.doubles import webhooks
 
-AT_ONCE = 16
 CONNECT_SECONDS, ANSWER_SECONDS = 1, 5
 PAUSES = (10, 30, 90, 300, 900, 1800, 3600, 7200)
 """Seconds after each attempt that failed until the next; after the last, four hours later, the subscription ends."""
@@ -27,9 +25,7 @@ KEPT = 200
 COMPLIANCE = ("customers/data_request", "customers/redact", "shop/redact")
 """Topics that every app is told of, without a subscription."""
 
-_TABLES = """
-create table if not exists deliveries (
-    id integer primary key autoincrement,
+_COLUMNS = """
     shop text not null,
     topic text not null,
     subscription integer,
@@ -39,12 +35,7 @@ create table if not exists deliveries (
     event text not null,
     at real not null,
     body blob not null,
-    due real not null,
-    attempts integer not null default 0,
-    waits integer not null default 1,
     answer text not null default ''
-);
-create index if not exists deliveries_waiting on deliveries (due) where waits = 1;
 """
 
 
@@ -96,54 +87,23 @@ class Chaos:
         return [self._random.random() * self._late for _ in range(copies)]
 
 
-class Webhooks:
+class Webhooks(webhooks.Webhooks):
     """Sends messages. What follows is for tests.
 
-    fate           after how many seconds a message is sent; several numbers send it several times, none loses it
-    hold           nothing is sent as long as this is true
-    newest_first   whether messages that wait are sent in the opposite order, one after the other
-    haste          what pauses between attempts are divided by
+    fate     after how many seconds a message is sent; several numbers send it several times, none loses it
+    haste    what pauses between attempts are divided by
     """
 
     def __init__(self, world: World) -> None:
+        super().__init__(world.store, world.clock, _COLUMNS)
         self._world = world
-        self._db = world.store.db
-        self._db.executescript(_TABLES)
         self.fate: Callable[[Message], Sequence[float]] = once
-        self.newest_first = False
         self.haste = 1.0
-        self._held = False
-        self._changed = asyncio.Event()
-        self._sending: set[int] = set()
         world.on_message.append(self._plan)
-        world.clock.on_move.append(self.wake)
-
-    @property
-    def hold(self) -> bool:
-        return self._held
-
-    @hold.setter
-    def hold(self, held: bool) -> None:
-        self._held = held
-        self.wake()
-
-    def wake(self) -> None:
-        """Look again at what is to be sent."""
-        self._changed.set()
-
-    def waiting(self) -> int:
-        """How many deliveries are not taken yet."""
-        (count,) = self._db.execute("select count(*) from deliveries where waits = 1").fetchone()
-        return count
-
-    def on_their_way(self) -> int:
-        """How many deliveries were sent and are not answered yet."""
-        return len(self._sending)
 
     def newest(self, shop: str, most: int = 50) -> list[Delivery]:
         """The deliveries of a shop, newest first."""
-        rows = self._db.execute("select * from deliveries where shop = ? order by id desc limit ?", (shop, most))
-        return [Delivery(*row) for row in rows]
+        return self._deliveries("shop = ? order by id desc limit ?", shop, most)
 
     def send_again(self, shop: str, webhook: str) -> None:
         """Send a message once more, as if its answer had been lost."""
@@ -155,22 +115,6 @@ class Webhooks:
         """Send one of the messages that every app gets, whether it is installed or not."""
         with self._world.happening():
             self._world.tell(shop, topic, payload)
-
-    async def run(self) -> None:
-        """Send what is to be sent, until it is cancelled."""
-        timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
-        async with (
-            httpx2.AsyncClient(timeout=timeout, trust_env=False, transport=self._world.transport) as client,
-            asyncio.TaskGroup() as group,
-        ):
-            while True:
-                self._changed.clear()
-                for delivery in self._due():
-                    self._sending.add(delivery.id)
-                    group.create_task(self._send(client, delivery))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._pause()):
-                        await self._changed.wait()
 
     def _plan(self, message: Message) -> None:
         wanted: list[Subscription | None] = [None] if message.topic in COMPLIANCE else []
@@ -199,48 +143,28 @@ class Webhooks:
                 )
         self.wake()
 
-    def _due(self) -> list[Delivery]:
-        """The deliveries to begin with now."""
-        room = (1 if self.newest_first else AT_ONCE) - len(self._sending)
-        if self._held or room < 1:
-            return []
-        order = "id desc" if self.newest_first else "due, id"
-        rows = self._db.execute(
-            f"select * from deliveries where waits = 1 and due <= ? order by {order} limit ?",
-            (self._world.now(), room + len(self._sending)),
-        )
-        return [each for each in map(Delivery._make, rows) if each.id not in self._sending][:room]
+    def _deliveries(self, where: str, *values: object) -> list[Delivery]:
+        rows = self._db.execute(f"select {', '.join(Delivery._fields)} from deliveries where {where}", values)
+        return [Delivery(*row) for row in rows]
 
-    def _pause(self) -> float | None:
-        """Seconds until something is due; None if only a change can bring something."""
-        full = len(self._sending) >= (1 if self.newest_first else AT_ONCE)
-        rows = self._db.execute("select id, due from deliveries where waits = 1 order by due limit ?", (AT_ONCE + 1,))
-        next = [due for id, due in rows if id not in self._sending]
-        if self._held or full or not next:
-            return None
-        return max(0.0, next[0] - self._world.now())
+    def _client(self) -> httpx2.AsyncClient:
+        timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        return httpx2.AsyncClient(timeout=timeout, trust_env=False, transport=self._world.transport)
 
-    async def _send(self, client: httpx2.AsyncClient, delivery: Delivery) -> None:
-        try:
-            answer = await self._answer(client, delivery)
-        finally:
-            self._sending.discard(delivery.id)
-            self.wake()
-        taken = answer[:1] == "2"
-        over = taken or delivery.attempts >= len(PAUSES)
-        due = self._world.now() + (0 if over else PAUSES[delivery.attempts] / self.haste)
+    async def _attempt(self, client: httpx2.AsyncClient, delivery: int) -> float | None:
+        [found] = self._deliveries("id = ?", delivery)
+        answer = await self._answer(client, found)
+        self._db.execute("update deliveries set answer = ? where id = ?", (answer, delivery))
+        if answer[:1] != "2":
+            if found.attempts < len(PAUSES):
+                return PAUSES[found.attempts] / self.haste
+            self._give_up(found)
         self._db.execute(
-            "update deliveries set waits = ?, due = ?, attempts = attempts + 1, answer = ? where id = ?",
-            (not over, due, answer, delivery.id),
+            "delete from deliveries where waits = 0 and shop = ? and id <= (select id from deliveries"
+            " where waits = 0 and shop = ? order by id desc limit 1 offset ?)",
+            (found.shop, found.shop, KEPT),
         )
-        if over:
-            self._db.execute(
-                "delete from deliveries where waits = 0 and shop = ? and id <= (select id from deliveries"
-                " where waits = 0 and shop = ? order by id desc limit 1 offset ?)",
-                (delivery.shop, delivery.shop, KEPT),
-            )
-        if over and not taken:
-            self._give_up(delivery)
+        return None
 
     def _give_up(self, delivery: Delivery) -> None:
         """End a subscription whose messages nobody takes."""

@@ -1,6 +1,5 @@
 """The platform as a whole: its application, what it does in the background, and what tests can do with it."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
@@ -23,15 +22,18 @@ from holdfast.inventory.shopify.double import (
 )
 from holdfast.inventory.shopify.double.admin import Admin
 from holdfast.inventory.shopify.double.bulk import Bulks
-from holdfast.inventory.shopify.double.faults import Fault, Faults
+from holdfast.inventory.shopify.double.faults import Fault
 from holdfast.inventory.shopify.double.levels import Level
 from holdfast.inventory.shopify.double.model import FIRST_SCOPES, Adjustment, Location, Order, Shop, Variant
 from holdfast.inventory.shopify.double.oauth import OAuth
 from holdfast.inventory.shopify.double.orders import Back, Change, Sold
 from holdfast.inventory.shopify.double.shops import NewVariant
-from holdfast.inventory.shopify.double.store import Clock, Store
+from holdfast.inventory.shopify.double.store import Store
 from holdfast.inventory.shopify.double.webhooks import Webhooks
 from holdfast.inventory.shopify.double.world import App, World
+from holdfast.kit.doubles.clock import Clock
+from holdfast.kit.doubles.faults import Faults
+from holdfast.kit.doubles.serving import at_work
 
 
 class Double:
@@ -48,7 +50,7 @@ class Double:
     def __init__(self, address: str, app: App, *, path: Path | None = None) -> None:
         self._store = Store(path)
         self.world = World(self._store, address, app)
-        self.faults = Faults()
+        self.faults: Faults[Fault] = Faults()
         self.oauth = OAuth(self.world)
         self.webhooks = Webhooks(self.world)
         self.bulks = Bulks(self.world, path and path.with_suffix(".bulk"))
@@ -212,12 +214,5 @@ class Double:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
-        background = [asyncio.create_task(each) for each in (self.webhooks.run(), self.bulks.run())]
-        try:
+        async with at_work(self.webhooks.run(), self.bulks.run()):
             yield
-        finally:
-            for each in background:
-                each.cancel()
-            for ended in await asyncio.gather(*background, return_exceptions=True):
-                if isinstance(ended, Exception):
-                    raise ended

@@ -11,7 +11,8 @@ import httpx2
 from holdfast.inventory.shopify.double.errors import Refused
 from holdfast.inventory.shopify.double.levels import Levels
 from holdfast.inventory.shopify.double.model import Shop
-from holdfast.inventory.shopify.double.store import Clock, Store, Wanted
+from holdfast.inventory.shopify.double.store import Store, Wanted
+from holdfast.kit.doubles.clock import Clock
 
 SCOPES = frozenset(
     {"read_products", "write_products", "read_inventory", "write_inventory"}
