@@ -15,13 +15,14 @@ from holdfast.inventory.stock.model import (
     Write,
 )
 from holdfast.kit.command import Command, Repeatable, Timestamp, rule
+from holdfast.kit.said import said
 
 Line = Annotated[
     str,
     Meta(
         min_length=1,
         pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)",
-        extra={"noun": "one line of text without spaces at its ends"},
+        extra={"noun": said("one line of text without spaces at its ends")},
     ),
 ]
 """So written that two names that look the same are the same."""

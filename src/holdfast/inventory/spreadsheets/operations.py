@@ -28,6 +28,7 @@ from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
 from holdfast.kit.caller import Caller
 from holdfast.kit.modes import Batch, Call
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.said import Said, said
 
 POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title")
@@ -81,7 +82,7 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     keys = [known.keys[name] for name in names]
     report = [_outcome(line, row, known.pool(row.name), command) for line, row in rows]
     refused += [each for each in report if isinstance(each, Refused)]
-    refused += [Refused(line, f"name: {row.name} is in an earlier row too") for line, row in _repeated(rows, keys)]
+    refused += [Refused(line, _again("name", row.name)) for line, row in _repeated(rows, keys)]
     if refused:
         raise _nothing_imported(refused)
     found = [each for each in report if isinstance(each, Row)]
@@ -114,9 +115,11 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row | Refused:
     """What a row would change, or why it is refused."""
     if pool and row.version not in {None, pool.version}:
-        return Refused(line, f"version: {row.name} has changed since; its version is {pool.version}")
+        wrong = said("%(pool)s has changed since; its version is %(version)s", pool=row.name, version=f"{pool.version}")
+        return Refused(line, sheet.of_column("version", wrong))
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
-        return Refused(line, f"quantity: must be at least 0, not {row.quantity}")
+        wrong = said("must be at least %(least)s, not %(given)s", least=0, given=row.quantity)
+        return Refused(line, sheet.of_column("quantity", wrong))
     if pool is None:
         return Row(line, "created", row.name)
     given = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
@@ -145,12 +148,12 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     rows, refused = sheet.read(command.text, MemberRow)
     known = await pools.find_by_name(tx, caller.tenant, [row.pool for _, row in rows])
     refused += [
-        Refused(line, f"pool: no pool is named {row.pool}") for line, row in rows if known.pool(row.pool) is None
+        Refused(line, sheet.of_column("pool", said("no pool is named %(name)s", name=row.pool)))
+        for line, row in rows
+        if known.pool(row.pool) is None
     ]
     keys = [(known.keys[row.pool], row.variant_gid) for _, row in rows]
-    refused += [
-        Refused(line, f"variant_gid: {row.variant_gid} is in an earlier row too") for line, row in _repeated(rows, keys)
-    ]
+    refused += [Refused(line, _again("variant_gid", row.variant_gid)) for line, row in _repeated(rows, keys)]
     if refused:
         raise _nothing_imported(refused)
     links = [
@@ -182,7 +185,7 @@ async def _apply(
 ) -> Imported:
     """Save everything as one change, and report it. Raises `validation_failed` when there are no rows."""
     if not report:
-        raise invalid({"text": ["has no rows below the names of the columns"]})
+        raise invalid({"text": [said("has no rows below the names of the columns")]})
     if all(row.outcome == "unchanged" for row in report):
         return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:REPORTED]])
     await save(await bump(tx, caller.tenant))
@@ -201,13 +204,18 @@ async def _apply(
 
 def _nothing_imported(refused: Sequence[Refused]) -> Problem:
     """The refusal of a spreadsheet, with its bad rows in order."""
-    messages = [f"line {row.line}: {row.message}" for row in sorted(refused)]
+    messages = [said("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refused)]
     left_out = len(messages) - REPORTED
+    more = [said("and %(count)s more rows", count=left_out)] if left_out > 0 else []
     return VALIDATION_FAILED(
         f"Nothing was imported: {len(refused)} {'row is' if len(refused) == 1 else 'rows are'} not acceptable.",
         hint="Correct the rows named in `errors` and import the text again.",
-        errors={"text": [*messages[:REPORTED], *([f"and {left_out} more rows"] if left_out > 0 else [])]},
+        errors={"text": [*messages[:REPORTED], *more]},
     )
+
+
+def _again(column: str, name: str) -> Said:
+    return sheet.of_column(column, said("%(name)s is in an earlier row too", name=name))
 
 
 def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:

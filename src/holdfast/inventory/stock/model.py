@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
 from holdfast.kit.command import Command, Id, Repeatable, Timestamp, rule
+from holdfast.kit.said import said
 
 MOST = 10**12
 """The largest quantity in one call, in the smallest unit."""
@@ -32,7 +33,7 @@ VariantGid = Annotated[
     str,
     Meta(
         pattern=r"^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$(?!\n)",
-        extra={"noun": "a global id such as gid://shopify/ProductVariant/1001"},
+        extra={"noun": said("a global id such as gid://shopify/ProductVariant/1001")},
         max_length=120,
         description="Such as gid://shopify/ProductVariant/1001.",
         examples=["gid://shopify/ProductVariant/1001"],

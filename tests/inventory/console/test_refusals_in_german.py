@@ -1,0 +1,69 @@
+"""What the forms of merchants refuse is said in the language of their readers: every message, and whatever it names."""
+
+import csv
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from holdfast.inventory.spreadsheets.model import MOST_ROWS
+from tests.german import Both, wrong
+from tests.inventory.console.signing_in import Owner, own
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
+
+SPREADSHEETS = "/console/spreadsheets"
+
+
+@pytest.fixture
+async def both(inventory: Inventory, shop: Shop) -> AsyncGenerator[Both]:
+    """Sends the forms of somebody who is signed in to the console of the shop."""
+    owner = Owner(inventory)
+    await own(inventory, shop)
+    async with owner.http:
+        await owner.sign_in()
+        yield Both(owner.http)
+
+
+async def test_the_rows_of_a_spreadsheet(both: Both, shop: Shop) -> None:
+    await shop.pool(5, name="Gläser")
+
+    for text in (
+        "",
+        "Farbe\nrot\n",
+        "name,name\n",
+        "quantity\n1\n",
+        "name\n",
+        'name\n"Gläser\n',
+        'name\n"Gläser"x\n',
+        f'name\n"{"x" * csv.field_size_limit()}y"\n',
+        "name,quantity\nGläser\n",
+        "name,quantity\nGläser,viele\nDeckel,-1\n",
+        "name,quantity,version\nGläser,3,999\nDeckel,1,\nDeckel,1,\n",
+        f"name\n{'x' * 999}\n",
+        "name\n" + "x\n" * (MOST_ROWS + 1),
+        "name\n" + "x\n" * 300,
+    ):
+        await both.send(SPREADSHEETS, kind="pools", mode="set", text=text)
+    for text in (
+        f"pool,variant_gid,units_per_sale\nDosen,{SINGLE},1\n",
+        f"pool,variant_gid,units_per_sale\nGläser,{SIX_PACK},6\nGläser,{SIX_PACK},6\n",
+        "pool,variant_gid,units_per_sale\nGläser,sechs,0\n",
+    ):
+        await both.send(SPREADSHEETS, kind="members", mode="set", text=text)
+
+    nothing = "Nichts wurde importiert."
+    both.check(
+        f"{nothing} wählen Sie eine Datei von höchstens 400 kB, oder fügen Sie die Zeilen ein",
+        f"{nothing} In Zeile 1 fehlen die Spalten: name",
+        f"{nothing} Zeile 2: hat 1 Zellen unter 2 Spalten",
+        f'{nothing} Zeile 2: quantity: muss eine ganze Zahl oder leer sein, nicht "viele" '
+        "Zeile 3: quantity: muss mindestens 0 sein, nicht -1",
+        f"{nothing} Zeile 2: pool: kein Bestand heißt Dosen",
+    )
+
+
+async def test_the_form_of_a_new_pool(both: Both) -> None:
+    for fields in wrong(("name", "unit", "quantity", "buffer", "low_stock_at", "reason")):
+        if fields["name"] not in {"0", "7"}:
+            await both.send("/console/pools/new", **fields)
+
+    both.check("muss ausgefüllt werden")
