@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shopify.double.framing import BRIDGE
+from holdfast.inventory.shops.model import SCOPES
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.databases import scratch_database, template_database
 from tests.inventory.console.signing_in import Owner, own
@@ -24,6 +25,9 @@ NEW_KEY = {"en": "Make a new key", "de": "Einen neuen Schlüssel machen"}
 RENEW = {"en": "End the old key, and make a new one", "de": "Den alten Schlüssel beenden und einen neuen machen"}
 CHANGE = {"en": "Change the units per sale?", "de": "Die Einheiten je Verkauf ändern?"}
 SHOW = {"en": "Show the key", "de": "Den Schlüssel zeigen"}
+
+SOON = 20_000
+"""Milliseconds in which a page has followed a change, also on a machine with much to do."""
 
 FORMS = ("adjust", "count", "transfer", "edit", "pause", "archive")
 """Pages of a pool with a form."""
@@ -56,6 +60,15 @@ async def staged(template: str, tmp_path: Path) -> AsyncGenerator[Stage]:
 async def looked_at(page: Page) -> None:
     assert await violations(page) == []
     assert await too_wide(page) == []
+
+
+async def enter(page: Page, scene: Scene, base_url: str) -> None:
+    """Sign the owner of the shop in, by a link."""
+    [(id,)] = await scene.inventory.sql(
+        "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
+    )
+    await page.goto(base_url + Owner(scene.inventory).path(id))
+    await page.locator("main button").click()
 
 
 def watched(page: Page) -> list[str]:
@@ -102,6 +115,76 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         await context.close()
 
 
+async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with staged(template, tmp_path) as (scene, _):
+        scene.platform.install(DOMAIN)
+        context = await looking(chromium, "light", 1280, "en")
+        page = await context.new_page()
+        faults = watched(page)
+        await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
+        frame = page.frame_locator("iframe")
+        await expect(frame.locator("h1")).to_have_text("Pools")
+        shop = await scene.shop()
+        await scene.inventory.regenerate(shop, *SCOPES)
+        await shop.golden()
+        await frame.get_by_role("link", name="Pools", exact=True).click()
+        await frame.get_by_role("link", name="Honey jars", exact=True).click()
+        await frame.get_by_text("The same as a table").click()
+        await frame.get_by_role("link", name="Enter a count").focus()
+        picture = frame.locator("figure path")
+        before = await picture.get_attribute("d") or ""
+        await frame.locator("main").evaluate("(main) => (main.dataset.was = 'there')")
+
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+
+        await expect(frame.locator("#now")).to_contain_text("44 units can be sold", timeout=SOON)
+        await expect(picture).not_to_have_attribute("d", before)
+        await expect(frame.locator("figcaption")).to_contain_text("44 now")
+        await expect(frame.locator("#draws tbody tr").first).to_contain_text("6 units")
+        await expect(frame.locator("#entries .card").first).to_contain_text("-6 units, sold")
+        await expect(frame.locator("#members .card").first).to_contain_text("44 can be sold now")
+        await expect(frame.locator("main")).to_have_attribute("data-was", "there")
+        await expect(frame.locator("details")).to_have_attribute("open", "")
+        await expect(frame.get_by_role("link", name="Enter a count")).to_be_focused()
+
+        # What is focused stays so where everything around it is new.
+        await frame.get_by_role("link", name="Why just so many?").first.focus()
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+        await expect(frame.locator("#members .card").first).to_contain_text("38 can be sold now", timeout=SOON)
+        await expect(frame.get_by_role("link", name="Why just so many?").first).to_be_focused()
+
+        # When the session has ended, the admin says again who is there.
+        await context.clear_cookies()
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+        await expect(frame.locator("#now")).to_contain_text("32 units can be sold", timeout=SOON)
+        assert faults == []
+        await context.close()
+
+
+async def test_nothing_moves_under_the_hands_of_somebody_who_counts(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with staged(template, tmp_path) as (scene, base_url):
+        shop = await scene.inventory.shop()
+        await own(scene.inventory, shop)
+        pool = await shop.golden()
+        context = await looking(chromium, "light", 1280, "en")
+        page = await context.new_page()
+        await enter(page, scene, base_url)
+        await page.goto(f"{base_url}/console/pools/{pool['id']}/count")
+        await page.locator("[name=quantity]").fill("48")
+
+        await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+
+        assert await page.locator("[data-live], script").count() == 0
+        await page.locator("main button").click()
+        await expect(page.locator("[role=alert]")).to_be_visible()
+        assert await shop.on_hand(pool["id"]) == 44
+        await context.close()
+
+
 PAGES = (
     "/console/low-stock",
     "/console/holds",
@@ -125,15 +208,11 @@ async def test_an_owner_reads_every_page_of_the_console(
         [entry, _] = await shop.entries()
         pool = f"/console/pools/{made['pool']['id']}"
         await shop.call("hold_quantity", pool_id=made["pool"]["id"], quantity=2, reference="cart 7")
-        [(id,)] = await scene.inventory.sql(
-            "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
-        )
         context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
 
-        await page.goto(base_url + Owner(scene.inventory).path(id))
-        await page.locator("main button").click()
+        await enter(page, scene, base_url)
         await expect(page.locator("h1")).to_have_text(POOLS[language])
         await looked_at(page)
         pages = (pool, f"{pool}/history", f"{pool}/entries/{entry['id']}/undo", f"/console/variant?gid={SIX_PACK}")

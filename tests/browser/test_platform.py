@@ -143,9 +143,10 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
             if each["title"] == "6-pack"
         ]
         await call("record_sale", variant_gid=six, quantity=1)
-        await open_pool(app)
-        await expect(app.locator("figcaption").first).to_contain_text("44 now")
+        # The page is not opened again: it follows.
+        await expect(app.locator("figcaption").first).to_contain_text("44 now", timeout=20_000)
         assert await app.locator("figure svg path").get_attribute("d") != before
+        await expect(app.locator("#draws tbody tr").first).to_contain_text("6-pack")
 
         await app.get_by_role("link", name="Settings").click()
         await app.get_by_role("link", name="Make a new key").click()

@@ -77,7 +77,7 @@ def routes(door: Door, runner: Runner, run: Mapping[str, Run], settings: Setting
     console = Console(door, run, lambda _: PLACES)
     uploads = Uploads(console, runner)
     return [
-        *SITE.assets("console/live.js"),
+        *SITE.assets("live.js"),
         *StartPages(console, runner).routes(),
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console).routes(),

@@ -13,6 +13,7 @@ from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.naming import names_of
 from holdfast.inventory.merchants.model import Actor, ListActors
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
+from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import Entry, GetStockHistory, PoolId, StockHistory
 from holdfast.inventory.stock.operations import REVERTIBLE
 from holdfast.inventory.stock.seen import ListUndone, Look, LookAtPool
@@ -88,6 +89,7 @@ class PoolPage:
 
     def routes(self) -> list[BaseRoute]:
         return [
+            *SITE.assets("live.js"),
             self._console.route(POOL, "pool", self.show),
             self._console.route(f"{POOL}/history", "pool_history", self.history),
         ]
@@ -113,6 +115,7 @@ class PoolPage:
             older=older,
             kinds=KINDS,
             actors=ACTORS,
+            scripts=["live.js"],
         )
 
     async def history(self, session: Session, request: Request) -> Reply:

@@ -7,17 +7,29 @@ let timer;
 let announcedAt = Date.now();
 
 function show(fresh) {
+  const focused = document.activeElement;
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
-    if (!next || next.innerHTML === part.innerHTML) continue;
-    const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+    const hadFocus = part.contains(focused);
+    // Nothing moves under the hands of somebody who fills in a form.
+    if (!next || (hadFocus && focused.matches("input, select, textarea"))) continue;
+    for (const { id, open } of part.querySelectorAll("details[id]")) {
+      next.querySelector(`#${id}`)?.toggleAttribute("open", open);
+    }
+    if (next.innerHTML === part.innerHTML) continue;
     const before = part.querySelector("p")?.textContent;
     part.replaceChildren(...next.childNodes);
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (hadFocus) same(part, focused)?.focus({ preventScroll: true });
     // Screen readers are told the first paragraph of the part when it changes, once a minute at most.
     const after = part.querySelector("p")?.textContent;
     if (after && after !== before && Date.now() - announcedAt > ANNOUNCED) say(after);
   }
+}
+
+// What an element has become: found by its id, a link by where it leads.
+function same(part, gone) {
+  const alike = (each) => (gone.id ? each.id === gone.id : gone.href && each.href === gone.href);
+  return [...part.querySelectorAll("[id], a[href]")].find(alike);
 }
 
 function say(text) {
@@ -36,7 +48,7 @@ async function refresh() {
   const began = performance.now();
   try {
     const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
-    if (answer.type === "opaqueredirect" || answer.status === 404) {
+    if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 404) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
       return;
     }
