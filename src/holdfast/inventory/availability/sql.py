@@ -61,7 +61,7 @@ async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) ->
          cross join lateral (select greatest(0, on_hand - held - buffer) as available) as now
          cross join lateral (
                select coalesce(-sum(delta), 0) as taken from ledger
-                where pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
+                where ledger.shop_id = %(shop_id)s and pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
                   and created_at > now() - interval '28 days') as lately
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s
            and (available <= coalesce(%(threshold)s, low_stock_at)

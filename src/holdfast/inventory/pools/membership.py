@@ -1,7 +1,7 @@
 """Statements on members: which variants draw on which pools, and how many of each can be sold."""
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import msgspec
 
@@ -69,7 +69,7 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
                    version = excluded.version),
         touched as (
             update pools set version = %(version)s
-             where shop_id = %(shop_id)s and id in (select pool_id from fresh))
+             where shop_id = %(shop_id)s and id = any(array(select pool_id from fresh)))
         insert into members (shop_id, pool_id, variant_gid, units_per_sale)
         select %(shop_id)s, pool_id, variant_gid, units_per_sale from fresh
             on conflict (pool_id, variant_gid) do update set units_per_sale = excluded.units_per_sale
@@ -97,8 +97,10 @@ async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], lim
         """
         select pool_id, name as pool, variant_gid, units_per_sale, sku, title
           from members
-          join pools on pools.id = pool_id and status <> 'archived'
-          join variants on variants.shop_id = members.shop_id and gid = variant_gid
+         cross join lateral (select name from pools where shop_id = %(shop_id)s and id = members.pool_id
+                                                      and status <> 'archived' limit 1) as pools
+         cross join lateral (select sku, title from variants
+                              where shop_id = %(shop_id)s and gid = members.variant_gid limit 1) as variants
          where members.shop_id = %(shop_id)s and (pool_id, variant_gid) > (%(pool_id)s, %(gid)s)
          order by pool_id, variant_gid limit %(limit)s
         """,
@@ -139,8 +141,16 @@ async def effective(reader: Reader, shop_id: int, variant_gids: Collection[str])
 
 
 async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> list[Variant]:
+    # What is not asked for is not in the statement: one plan for all ways to ask would read every variant.
+    asked: LiteralString = ""
+    if command.gid is not None:
+        asked += " and gid = %(gid)s"
+    if command.sku is not None:
+        asked += " and lower(sku) = lower(%(sku)s)"
+    if command.text is not None:
+        asked += " and strpos(lower(coalesce(title, '') || ' ' || coalesce(sku, '')), lower(%(text)s)) > 0"
     rows = await reader.tuples(
-        """
+        f"""
         select gid, sku, title,
                (select quantity from availability
                  where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
@@ -149,11 +159,7 @@ async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> l
                   from members join pools on pools.id = pool_id
                  where members.shop_id = %(shop_id)s and members.variant_gid = gid)
           from variants
-         where shop_id = %(shop_id)s
-           and (%(gid)s::text is null or gid = %(gid)s)
-           and (%(sku)s::text is null or lower(sku) = lower(%(sku)s))
-           and (%(text)s::text is null or strpos(lower(coalesce(title, '') || ' ' || coalesce(sku, '')),
-                                                 lower(%(text)s)) > 0)
+         where shop_id = %(shop_id)s {asked}
          order by length(title), gid limit 50
         """,
         {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "text": command.text},

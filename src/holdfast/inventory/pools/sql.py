@@ -75,12 +75,18 @@ async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> 
     )
     rows = await reader.rows(
         Pool,
-        POOL + "where shop_id = %(shop_id)s and status <> 'archived' and lower(name) = any(%(keys)s)",
+        POOL
+        + """
+         where shop_id = %(shop_id)s and id = any(array(
+               select named.id from unnest(%(keys)s::text[]) as key
+                cross join lateral (select id from pools where shop_id = %(shop_id)s and name_key = key
+                                                           and status <> 'archived' limit 1) as named))
+        """,
         {"shop_id": shop_id, "keys": [*keys.values()]},
     )
     own = dict(
         await reader.tuples(
-            "select id, lower(name) from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
+            "select id, name_key from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
             {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
         )
     )
@@ -90,7 +96,7 @@ async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> 
 async def is_name_taken(reader: Reader, shop_id: int, name: str, but_for: int = 0) -> bool:
     return await reader.value(
         """
-        select exists (select from pools where shop_id = %(shop_id)s and lower(name) = lower(%(name)s)
+        select exists (select from pools where shop_id = %(shop_id)s and name_key = lower(%(name)s)
                                            and status <> 'archived' and id <> %(but_for)s)
         """,
         {"shop_id": shop_id, "name": name, "but_for": but_for},

@@ -26,7 +26,8 @@ async def audit(reader: Reader, shop_id: int) -> list[str]:
           left join counted on counted.pool_id = pools.id
           left join holding on holding.pool_id = pools.id
           left join lateral (select balance_after from ledger
-                              where ledger.pool_id = pools.id and ledger.seq = last_seq) as last on true
+                              where ledger.shop_id = %(shop_id)s and ledger.pool_id = pools.id
+                                and ledger.seq = last_seq) as last on true
          where pools.shop_id = %(shop_id)s
            and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
                 or coalesce(number, 0) <> coalesce(last_seq, 0) or on_hand <> coalesce(last.balance_after, 0)

@@ -79,7 +79,8 @@ async def look(reader: Reader, caller: Caller, command: LookAtPool) -> Look:
         """
         -- Materialized, so that each moment is reckoned once and then looked up by the index.
         with begun as materialized (
-            select id, greatest(coalesce((select min(created_at) from ledger where pool_id = pools.id),
+            select id, greatest(coalesce((select min(created_at) from ledger
+                                          where ledger.shop_id = %(shop_id)s and pool_id = pools.id),
                                          inserted_at),
                                 (date_trunc('day', now() at time zone 'UTC') - make_interval(days => %(days)s))
                                     at time zone 'UTC') as since
@@ -91,7 +92,7 @@ async def look(reader: Reader, caller: Caller, command: LookAtPool) -> Look:
           from moments
           left join lateral (
                select balance_after, held_after from ledger
-                where pool_id = moments.id and created_at <= at
+                where shop_id = %(shop_id)s and pool_id = moments.id and created_at <= at
                 order by created_at desc, seq desc limit 1) as last on true
          order by step
         """,

@@ -139,12 +139,12 @@ async def next_writing(tx: Tx, shop_id: int) -> list[Numbers] | Rereading | None
         with chosen as (
             (select variant_gid, wanted, version, digest, written_at from cart_numbers
               where shop_id = %(shop_id)s and {_TO_WRITE}
-                and (written_at is null or written_at <= clock_timestamp() - %(apart)s * interval '1 second')
+                and (written_at is null or written_at <= (select clock_timestamp()) - %(apart)s * interval '1 second')
               order by written_at nulls first limit %(limit)s)
              union
             (select variant_gid, wanted, version, digest, written_at from cart_numbers
               where shop_id = %(shop_id)s and {_WRITTEN}
-                and written_at <= clock_timestamp() - %(renewed)s * interval '1 day'
+                and written_at <= (select clock_timestamp()) - %(renewed)s * interval '1 day'
               order by written_at limit %(limit)s))
         select variant_gid, wanted as pools, version, digest,
                to_char(clock_timestamp() at time zone 'UTC' + %(valid)s * interval '1 day', 'YYYY-MM-DD') as until

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import LiteralString
 
 from msgspec import Struct
 
@@ -30,9 +31,10 @@ async def take(tx: Tx, limit: int, shop_ids: Collection[int] | None, resting: Co
     shop_ids    only these; None: any
     resting     none of these
     """
+    named: LiteralString = "" if shop_ids is None else "and syncs.shop_id = any(%(shop_ids)s)"
     return await tx.rows(
         Taken,
-        """
+        f"""
         update syncs
            set leased_until = clock_timestamp() + %(lease)s * interval '1 second', due_at = now(),
                attempts = attempts + 1
@@ -44,8 +46,7 @@ async def take(tx: Tx, limit: int, shop_ids: Collection[int] | None, resting: Co
                 where (leased_until is null or leased_until <= now())
                   and (due_at <= now() or version > planned_version or coalesce(changes, 0) > planned_changes
                        or numbers <> (%(cart_check)s = any(scopes)))
-                  and (%(shop_ids)s::bigint[] is null or syncs.shop_id = any(%(shop_ids)s))
-                  and syncs.shop_id <> all(%(resting)s)
+                  {named} and syncs.shop_id <> all(%(resting)s)
                 order by due_at nulls last limit %(limit)s for update of syncs skip locked))
         returning shop_id, leased_until as until, attempts
         """,
@@ -115,8 +116,10 @@ async def next_due(reader: Reader, resting: Collection[int]) -> float | None:
     return await reader.value(
         """
         select extract(epoch from min(greatest(due_at, leased_until)) - clock_timestamp())::float8
-          from syncs join installs using (shop_id)
-         where due_at is not null and uninstalled_at is null and broken is null and shop_id <> all(%(resting)s)
+          from syncs
+         cross join lateral (select from installs where installs.shop_id = syncs.shop_id and uninstalled_at is null
+                                                    and broken is null limit 1) as connected
+         where due_at is not null and shop_id <> all(%(resting)s)
         """,
         {"resting": [*resting]},
     )
