@@ -37,7 +37,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, 2 * (os.cpu_count() or 1))
 
 
-SLOW = ("browser", "cli", "docs", "faults", "models")
+SLOW = ("browser", "cli", "docs", "faults", "models", "plans")
 """Directories of files with few tests that take long each."""
 
 

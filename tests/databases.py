@@ -41,7 +41,7 @@ def template_database(server_url: str, purpose: str, product: Product[Any, Any])
     with scratch_database(server_url, purpose, "template template1") as url:
         product.migrate(url)
         # The first connection after a change of the schema writes what all others then read, those to clones too.
-        with _as_superuser(url) as connection:
+        with as_superuser(url) as connection:
             if connection is not None:
                 _states[url] = _state(connection)
         yield url
@@ -172,7 +172,7 @@ def _to_renew(url: str) -> Generator[psycopg.Connection[Any]]:
 
 
 @contextlib.contextmanager
-def _as_superuser(url: str) -> Generator[psycopg.Connection[Any] | None]:
+def as_superuser(url: str) -> Generator[psycopg.Connection[Any] | None]:
     """A connection that may do everything; None if the server gives none."""
     with psycopg.connect(_superuser(url)) as connection:
         yield connection if _one(connection, "select rolsuper from pg_roles where rolname = current_user") else None

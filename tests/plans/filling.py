@@ -1,0 +1,99 @@
+"""Hundreds of thousands of rows, as copies of rows that the service itself has written."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.databases import as_superuser
+
+TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+ALONE = """
+    do $$ declare name regclass; begin
+        for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+            execute format('alter table %s set (autovacuum_enabled = false)', name);
+        end loop;
+    end $$
+"""
+
+
+@contextlib.contextmanager
+def filling(url: str) -> Generator[psycopg.Connection[Any]]:
+    """Write rows without triggers and checks of other tables; nothing then updates statistics by itself."""
+    with as_superuser(url) as connection:
+        if connection is None:
+            pytest.skip("Only a superuser can fill a database without its triggers.")
+        connection.execute("set session_replication_role = replica")
+        connection.execute(ALONE)
+        yield connection
+        _move_sequences(connection)
+
+
+def small_tables(url: str, least: int) -> set[str]:
+    """The tables with fewer rows than that."""
+    with psycopg.connect(url) as connection:
+        names = [name for (name,) in connection.execute(TABLES)]
+        return {
+            name
+            for name in names
+            for (count,) in connection.execute(
+                sql.SQL("select count(*) from (select from {} limit {}) as rows").format(sql.Identifier(name), least)
+            )
+            if count < least
+        }
+
+
+def copies(connection: psycopg.Connection[Any], table: str, count: int, where: str = "true", **changed: str) -> None:
+    """Copy the rows of a table that fit, so many times each.
+
+    changed    what differs from copy to copy, by column: an expression with the columns of the row and the number `g`
+               of the copy, which begins with 1
+    """
+    columns = [
+        name
+        for (name,) in connection.execute(
+            """
+            select attname from pg_attribute where attrelid = %s::regclass and attnum > 0
+               and not attisdropped and attgenerated = '' order by attnum
+            """,
+            [table],
+        )
+    ]
+    assert {*changed} <= {*columns}, f"{table} has no column { ({*changed} - {*columns}) }; it has {columns}"
+    values = sql.SQL(", ").join(
+        sql.SQL(changed[name]) if name in changed else sql.Identifier(name)  # pyright: ignore[reportArgumentType]
+        for name in columns
+    )
+    connection.execute(
+        sql.SQL(
+            """
+            insert into {table} ({columns}) overriding system value
+            select {values} from (select * from {table} where {where}) as row
+             cross join generate_series(1, {count}) as g
+            """
+        ).format(
+            table=sql.Identifier(table),
+            columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
+            values=values,
+            where=sql.SQL(where),  # pyright: ignore[reportArgumentType]
+            count=count,
+        )
+    )
+
+
+def _move_sequences(connection: psycopg.Connection[Any]) -> None:
+    """Let the numbers that the database gives go on after those that are there."""
+    for table, column in connection.execute(
+        """
+        select attrelid::regclass::text, attname from pg_attribute join pg_class on pg_class.oid = attrelid
+         where attidentity <> '' and relkind = 'r' and relnamespace = 'public'::regnamespace
+        """
+    ).fetchall():
+        connection.execute(
+            sql.SQL("select setval(pg_get_serial_sequence({}, {}), (select coalesce(max({}), 0) + 1 from {}))").format(
+                table, column, sql.Identifier(column), sql.Identifier(table)
+            )
+        )

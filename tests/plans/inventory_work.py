@@ -1,0 +1,110 @@
+"""Everything that the inventory service does, once, for a shop that has much of everything."""
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import httpx2
+
+from holdfast.inventory import api, jobs
+from holdfast.inventory.resources import Database
+from holdfast.inventory.webhooks.inbox import Inbox
+from holdfast.inventory.webhooks.model import Received
+from holdfast.kit.caller import api_key, person
+from holdfast.kit.operation import Operation
+from holdfast.kit.rest import Table
+from holdfast.kit.steps import Steps
+from tests.inventory.console.scene import BASE_URL
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.samples import ARGUMENTS
+from tests.inventory.support import SINGLE, SIX_PACK
+from tests.inventory.sync.scene import Scene
+from tests.plans.recording import Recorder
+from tests.plans.running import attempt, pages, turn
+
+BROWSER = b64encode(b"b" * 32).decode()
+
+ALONE: dict[str, dict[str, Any]] = {
+    "list_actors": {"entry_ids": [1, 2]},
+    "look_at_pool": {"pool_id": 1},
+    "list_undone": {"entry_ids": [1, 2]},
+    "name_variants": {"gids": [SINGLE]},
+    "ask_low_stock": {},
+    "want_low_stock": {"wanted": True, "language": "de"},
+    "show_access": {},
+    "renew_key": {"scopes": ["read_pools"]},
+    "ask_sign_in_link": {"email": "merchant7@example.com", "browser": BROWSER, "return_to": "/", "language": "en"},
+    "look_at_sign_in_link": {"id": 7, "browser": BROWSER},
+    "sign_in_by_link": {"id": 7, "browser": BROWSER, "called": "Firefox"},
+    "sign_in_by_password": {"email": "merchant7@example.com", "password": "not a password", "called": "Firefox"},
+    "list_sessions": {"account_id": 1007},
+    "end_sessions": {"account_id": 1007, "id": None},
+}
+"""Arguments of the operations that agents do not have."""
+
+IN_PATHS = {"pool_id": "1", "entry_id": "1", "link": "no-link"}
+ORDER = {
+    "id": 7,
+    "created_at": "2026-11-20T10:00:00Z",
+    "updated_at": "2026-11-20T10:00:00Z",
+    "line_items": [{"id": 1, "variant_id": 1, "quantity": 1, "current_quantity": 1}],
+}
+
+
+class Work:
+    """The service on connections that have statements explained, and a merchant who has its pages open."""
+
+    def __init__(self, recorder: Recorder, app: Table, database: Database, scene: Scene, cookies: httpx2.Cookies):
+        self.recorder = recorder
+        self.app = app
+        self.database = database
+        self.shop = scene.shop
+        own = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
+        named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own[1]).replace(SINGLE, own[0])
+        self.arguments: dict[str, dict[str, Any]] = json.loads(named)
+        self.variant = own[0]
+        self.browser = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app), base_url=BASE_URL, cookies=cookies, headers={"Accept": "text/html"}
+        )
+
+    async def everything(self) -> None:
+        """Run each operation and each job, turn each loop, and open each page."""
+        for each in (*api.EVERY, *api.ACROSS):
+            await self.operation(each)
+        await self.pages()
+        self.recorder.doing = "webhook"
+        for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
+            received = Received(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
+            await Inbox(self.database).take(received)
+        for loop in jobs.LOOPS:
+            await turn(self.recorder, loop, self.database)
+        for each in jobs.PERIODIC:
+            self.recorder.doing = f"job {each.name}"
+            await each.run(Steps(self.database))
+        self.recorder.doing = ""
+
+    async def operation(self, operation: Operation) -> None:
+        self.recorder.doing = operation.name
+        if operation in api.ACROSS:
+            caller, database = person(1, self.shop.id), self.database.across_tenants()
+        else:
+            caller, database = api_key(1, self.shop.id), self.database
+        await attempt(database, operation, caller, self.arguments[operation.name])
+
+    async def pages(self) -> None:
+        for path in pages(self.app):
+            query = {"shop": DOMAIN}
+            if path == "/console/variant":
+                query["gid"] = self.variant
+            self.recorder.doing = f"GET {path}"
+            answer = await self.browser.get(path.format(**IN_PATHS), params=query)
+            assert answer.status_code in {200, 303, 401, 404}, (path, answer.status_code, answer.text[:500])
+            assert not answer.headers.get("location", "").startswith("/sign-in"), path
+        self.recorder.doing = "GET /storefront/availability"
+        await self.browser.get(f"/storefront/availability?{self.shop.signed()}")
+        self.recorder.doing = "POST /mcp"
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        asked = {"name": "get_pool", "arguments": {"pool_id": 1}}
+        key = {"authorization": f"Bearer {self.shop.key}", "accept": "application/json, text/event-stream"}
+        answer = await self.browser.post("/mcp", json={**message, "params": asked}, headers=key)
+        assert answer.status_code == 200, answer.text

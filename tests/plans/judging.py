@@ -1,0 +1,117 @@
+"""Which plans read many times what their statements touch."""
+
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast import kit
+from tests.plans.recording import Plan, nodes
+
+SOURCE = Path(kit.__file__).parents[1]
+
+TIMES, ROWS = 20, 300
+"""A plan may read so many times the rows that its statement touches, and so many rows more."""
+
+BLOCKS, MORE_BLOCKS = 60, 400
+"""The same for blocks of 8 KiB: an index that does not begin with what is looked up is read from end to end, and its
+rows are not counted.
+"""
+
+SCANS = {"Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Bitmap Index Scan", "Tid Scan"}
+GIVEN = {"Function Scan", "ProjectSet", "Values Scan"}
+
+
+class Finding(NamedTuple):
+    """A plan that reads too much.
+
+    place    file and function of the statement
+    what     how much it reads, where, and for how many rows
+    """
+
+    place: str
+    what: str
+    plan: Plan
+
+    def __str__(self) -> str:
+        return f"{self.place} ({self.plan.doing}; planned {self.plan.kind}): {self.what}"
+
+
+def judge(plan: Plan) -> Finding | None:
+    """What is wrong with a plan; None if it reads what it touches."""
+    parts = nodes(plan.root)
+    touched = plan.asked + plan.root["Actual Rows"] + sum(_changed(each) + _given(each) for each in parts)
+    read = {id(each): _read(each) for each in parts}
+    total = sum(read.values()) + plan.beside
+    blocks = plan.root.get("Shared Hit Blocks", 0) + plan.root.get("Shared Read Blocks", 0)
+    if total > ROWS + TIMES * touched:
+        worst = max(parts, key=lambda each: read[id(each)])
+        what = f"reads {total:,.0f} rows to touch {touched:,.0f}; most of them by {_named(worst)}"
+        if plan.beside > max(read.values()):
+            what = f"its triggers or foreign keys read {plan.beside:,} rows to touch {touched:,.0f}"
+    elif blocks > MORE_BLOCKS + BLOCKS * touched:
+        worst = max((each for each in parts if each["Node Type"] in SCANS), key=_blocks, default=plan.root)
+        what = f"reads {blocks:,} blocks to touch {touched:,.0f} rows; most of them by {_named(worst)}"
+    else:
+        return None
+    return Finding(place(plan.statement), what, plan)
+
+
+def _read(node: dict[str, Any]) -> float:
+    """Rows that a part of a plan reads, also those that it then leaves out."""
+    loops = node["Actual Loops"]
+    left_out = node.get("Rows Removed by Join Filter", 0)
+    if node["Node Type"] in SCANS:
+        left_out += node["Actual Rows"]
+        left_out += node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+    return left_out * loops
+
+
+def _changed(node: dict[str, Any]) -> float:
+    """Rows that a part of a plan inserts, updates or deletes."""
+    if node["Node Type"] != "ModifyTable":
+        return 0
+    return sum(part["Actual Rows"] * part["Actual Loops"] for part in node["Plans"][:1])
+
+
+def _given(node: dict[str, Any]) -> float:
+    """Rows that the statement itself makes, such as those of an array."""
+    return node["Actual Rows"] * node["Actual Loops"] if node["Node Type"] in GIVEN else 0
+
+
+def _blocks(node: dict[str, Any]) -> int:
+    return node.get("Shared Hit Blocks", 0) + node.get("Shared Read Blocks", 0)
+
+
+def _named(node: dict[str, Any]) -> str:
+    table = f" of {node['Relation Name']}" if "Relation Name" in node else ""
+    index = f" by {node['Index Name']}" if "Index Name" in node else ""
+    return f"{node['Node Type']}{table}{index}, {node['Actual Loops']:,.0f} times"
+
+
+def place(statement: str) -> str:
+    """Where a statement is: the file, and the function."""
+    lines = [line.strip() for line in statement.splitlines() if len(line.strip()) > 8] or [statement.strip()]
+    known, path, text = max((sum(line in text for line in lines), path, text) for path, text in _sources())
+    if not known:
+        return f"somewhere: {' '.join(statement.split())[:80]}"
+    # A statement may be put together of parts; where most of it stands is its function.
+    functions = Counter(
+        before[-1] if (before := re.findall(r"^ *(?:async )?def (\w+)", text[: each.start()], re.MULTILINE)) else ""
+        for line in lines
+        for each in re.finditer(re.escape(line), text)
+    )
+    return f"{path} {functions.most_common(1)[0][0]}".rstrip()
+
+
+@cache
+def _sources() -> Sequence[tuple[str, str]]:
+    return [(str(path.relative_to(SOURCE)), path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
+
+
+def found(plans: Sequence[Plan], exceptions: Container[str]) -> str:
+    """What is wrong with plans, each statement once; nothing of those in functions that are excepted."""
+    findings = {each.place: str(each) for each in map(judge, plans) if each is not None}
+    return "\n".join(what for where, what in sorted(findings.items()) if where not in exceptions)

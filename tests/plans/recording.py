@@ -1,0 +1,201 @@
+"""Connections that have each statement explained before it runs: what its plan does, by the server's own count.
+
+A statement is explained in a savepoint, which runs it and takes it back: planned for the values that it has; by the
+plan for any values, as the server keeps it for statements that come often; and by such a plan from the first time that
+the statement came, when there was less in the tables.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, Self, TypeVar, cast
+
+import msgspec
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, postgres
+from psycopg._queries import PostgresQuery
+from psycopg.adapt import Transformer
+from psycopg.pq import PipelineStatus, TransactionStatus
+
+from holdfast.kit.database import Database
+
+R = TypeVar("R")
+
+EXPLAIN = "explain (analyze, buffers, timing off, format json) "
+SCANNED = "select coalesce(sum(seq_tup_read), 0)::bigint from pg_stat_xact_user_tables"
+"""Rows that were read by reading tables from end to end, in this transaction, also by triggers and foreign keys."""
+
+BEGINNINGS = ("select", "insert", "update", "delete", "with", "merge")
+
+TIMES = 3
+
+CUSTOM, GENERIC, EARLIER = "for its values", "for any values", "for any values, kept since there was less"
+
+
+class Plan(NamedTuple):
+    """What a plan of a statement did.
+
+    doing      the operation, loop, job or page that sent the statement
+    kind       `CUSTOM`, `GENERIC` or `EARLIER`
+    statement  its text, as the source has it
+    asked      how many values it was given, those in arrays and in JSON counted one by one
+    root       the plan, as the server explains it
+    beside     rows that triggers and foreign keys read by reading tables from end to end
+    """
+
+    doing: str
+    kind: str
+    statement: str
+    asked: int
+    root: dict[str, Any]
+    beside: int
+
+
+class Recorder:
+    """Keeps the plans of the statements of its connections, while `doing` says what sends them."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.doing = ""
+        self.sent = asyncio.Event()
+        self._times: Counter[tuple[str, str]] = Counter()
+
+    def forget(self) -> None:
+        """Begin anew: with no plans."""
+        self.plans.clear()
+        self._times.clear()
+
+    def wants(self, query: object) -> bool:
+        """Whether a statement is to be explained: one that is repeated is, the first `TIMES`."""
+        self.sent.set()
+        if not self.doing or not isinstance(query, str) or not _begins(query).startswith(BEGINNINGS):
+            return False
+        self._times[self.doing, query] += 1
+        return self._times[self.doing, query] <= TIMES
+
+    def attend(self, database: Database[R]) -> Database[R]:
+        """Keep the plans of what is sent to a database, which is not open yet."""
+        database.pool.connection_class = type("Explained", (_Explained,), {"recorder": self})
+        # All that comes one after the other is sent on the same connection: it keeps plans.
+        database.pool._min_size = 1  # pyright: ignore[reportPrivateUsage]
+        return database
+
+
+class _Explained(AsyncConnection[Any]):
+    """A connection that has statements explained."""
+
+    recorder: Recorder
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.cursor_factory = _Cursor
+        self._earlier: dict[tuple[bytes, tuple[int, ...]], str] = {}
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+        connection = await super().connect(conninfo, **options)
+        # When the driver rolls back, it forgets the statements that it has prepared, and ours with them.
+        connection.prepare_threshold = None
+        return connection
+
+    async def explain(self, statement: Any, params: Any) -> None:
+        """Have a statement explained in each way."""
+        found = PostgresQuery(Transformer(self))
+        found.convert(statement, params)
+        types = tuple(found.types)
+        named = f" ({', '.join(map(_type_name, types))})" if types else ""
+        values: Any = [params[name] for name in found._order or ()] if isinstance(params, dict) else params  # pyright: ignore[reportPrivateUsage]
+        places: Any = ", ".join(["%s"] * len(types))
+        given = AsyncClientCursor(self).mogrify(places, values or None)
+        executed = f"({given})" if types else ""
+
+        async def prepare(name: str) -> None:
+            await AsyncCursor(self).execute(f"prepare {name}{named} as ".encode() + found.query, prepare=False)
+
+        async def explained(kind: str, query: Any, params: Any = None) -> None:
+            async with self._taken_back():
+                cursor = AsyncCursor(self)
+                if kind != CUSTOM:
+                    await cursor.execute("set local plan_cache_mode = force_generic_plan")
+                [(before,)] = await (await cursor.execute(SCANNED)).fetchall()
+                await cursor.execute(query, params, prepare=False)
+                [([answer],)] = await cursor.fetchall()
+                [(after,)] = await (await cursor.execute(SCANNED)).fetchall()
+            root = answer["Plan"]
+            beside = int(after - before - scanned(root))
+            self.recorder.plans.append(Plan(self.recorder.doing, kind, statement, _asked(values), root, beside))
+
+        await explained(CUSTOM, EXPLAIN + statement, params)
+        earlier = self._earlier.get((found.query, types))
+        if earlier is None:
+            earlier = self._earlier[found.query, types] = f"earlier_{len(self._earlier)}"
+            await prepare(earlier)
+        await explained(EARLIER, f"{EXPLAIN} execute {earlier}{executed}".encode())
+        await prepare("now")
+        await explained(GENERIC, f"{EXPLAIN} execute now{executed}".encode())
+        await AsyncCursor(self).execute("deallocate now", prepare=False)
+
+    @asynccontextmanager
+    async def _taken_back(self) -> AsyncGenerator[None]:
+        """Take back what the block does, in the transaction that there is, or in one of its own."""
+        cursor = AsyncCursor(self)
+        inside = (
+            self.pgconn.pipeline_status != PipelineStatus.OFF
+            or self.pgconn.transaction_status != TransactionStatus.IDLE
+        )
+        await cursor.execute("savepoint explained" if inside else "begin")
+        try:
+            yield
+        finally:
+            await cursor.execute("rollback to savepoint explained" if inside else "rollback")
+
+
+class _Cursor(AsyncCursor[Any]):
+    """A cursor of such a connection."""
+
+    async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        connection: Any = self.connection
+        if connection.recorder.wants(query):
+            await connection.explain(query, params)
+        return await super().execute(query, params, **options)
+
+
+def nodes(root: dict[str, Any]) -> list[dict[str, Any]]:
+    """A plan and all its parts."""
+    return [root, *(node for part in root.get("Plans", ()) for node in nodes(part))]
+
+
+def scanned(root: dict[str, Any]) -> float:
+    """Rows that a plan reads by reading tables from end to end."""
+    return sum(
+        (each["Actual Rows"] + each.get("Rows Removed by Filter", 0)) * each["Actual Loops"]
+        for each in nodes(root)
+        if each["Node Type"] == "Seq Scan"
+    )
+
+
+def _begins(query: str) -> str:
+    """A statement without the comments before it."""
+    lines = [line for line in query.strip().splitlines() if not line.lstrip().startswith("--")]
+    return "\n".join(lines).lstrip().lower()
+
+
+def _type_name(oid: int) -> str:
+    known = postgres.types.get(oid)
+    if known is None:
+        return "unknown"
+    return f"{known.regtype}[]" if oid == known.array_oid else known.regtype
+
+
+def _asked(values: Any) -> int:
+    """How many values there are, those in arrays and in JSON one by one."""
+    if isinstance(values, dict):
+        return sum(map(_asked, cast(dict[str, Any], values).values()))
+    if isinstance(values, list | tuple):
+        return sum(map(_asked, cast(list[Any], values)))
+    if isinstance(values, str) and values[:1] in {"[", "{"}:
+        try:
+            return _asked(msgspec.json.decode(values))
+        except msgspec.DecodeError:
+            return 1
+    return 1

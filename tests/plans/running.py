@@ -1,0 +1,69 @@
+"""Runs operations so that nothing stays of what they do, and opens pages."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from starlette.routing import Route
+
+from holdfast.kit.caller import Caller
+from holdfast.kit.command import check
+from holdfast.kit.database import Database
+from holdfast.kit.ending import end
+from holdfast.kit.modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.operation import Operation
+from holdfast.kit.problems import Problem
+from holdfast.kit.rest import Table
+from holdfast.kit.steps import Steps
+from tests.plans.recording import Recorder
+
+
+async def attempt(database: Database[Any], operation: Operation, caller: Caller, arguments: dict[str, Any]) -> None:
+    """Run an operation, and take back what it did, unless it works in steps. Raises its refusal."""
+    mode, command = operation.run, check(operation.command, arguments)
+    tenant = caller.tenant_id if database.tenancy else None
+    if isinstance(mode, Stepwise):
+        await mode.function(Steps(database, caller.tenant_id), caller, command)
+        return
+
+    async def work(tx: Any) -> None:
+        if isinstance(mode, Batched):
+            batch = Batch(tenant or 0, [Call(caller, command)])
+            [answer] = await mode.function(tx, batch)
+            if isinstance(answer, Problem):
+                raise answer
+        else:
+            await mode.function(tx, caller, command)
+
+    if mode.reads:
+        await database.read(work, tenant)
+    else:
+        await database.transact(work, tenant, keep=False)
+
+
+def pages(app: Table) -> list[str]:
+    """The paths of all pages, and of what else is opened by GET."""
+    return [
+        each.path for each in app.otherwise.routes if isinstance(each, Route) and each.methods and "GET" in each.methods
+    ]
+
+
+async def at_rest(recorder: Recorder, seconds: float = 0.25) -> None:
+    """Return when no statement was sent for so long: what runs in the background waits for something to happen."""
+    while True:
+        recorder.sent.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await recorder.sent.wait()
+        except TimeoutError:
+            return
+
+
+async def turn(recorder: Recorder, loop: Callable[[Any], Coroutine[Any, Any, None]], database: Database[Any]) -> None:
+    """Run a loop until it waits for something to happen."""
+    recorder.doing = f"the loop {loop.__module__.removeprefix('holdfast.')}"
+    task = asyncio.create_task(loop(database))
+    await at_rest(recorder)
+    assert not task.done(), task.exception()
+    await end([task])
+    recorder.doing = ""

@@ -1,0 +1,126 @@
+"""The statements of the inventory service read what they touch, in a shop with much of everything."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from holdfast.inventory import api
+from holdfast.inventory.product import INVENTORY
+from tests.databases import scratch_database
+from tests.inventory.console.stocking import Stocking
+from tests.inventory.support import unlimited
+from tests.inventory.sync.scene import pooled
+from tests.plans.filling import filling, small_tables
+from tests.plans.inventory_rows import fill
+from tests.plans.inventory_work import Work
+from tests.plans.judging import found
+from tests.plans.recording import Recorder
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+EXCEPTIONS = {
+    "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
+    "inventory/agents/access.py _stored": "looks at the newest 10,000 entries at most, to say what a key was used for",
+    "inventory/availability/sql.py changes_since": "an index on versions would be written with every change of stock",
+    "inventory/availability/sql.py everything": "answers all of a shop, once a process",
+    "inventory/availability/sql.py list_low_stock": "what is low is reckoned for each pool of the shop",
+    "inventory/catalog/operations.py search": "finds parts of words, in the catalog of the shop",
+    "inventory/pools/sql.py save_pools": "an import; it reads the pools of its shop once",
+    "inventory/stock/sql.py entries_of_change": "looks among the 4,000 entries around one",
+    "inventory/stock/seen.py look": "adds up what 30 days took from a pool",
+    "inventory/sync/reports.py cart_check": "counts the variants of a shop",
+    "inventory/sync/reports.py drift": "compares the levels of a shop",
+    "inventory/sync/reports.py status": "counts the levels of a shop",
+    "inventory/sync/sql.py take": "the patrol, every few seconds: compares versions of all shops",
+}
+"""Functions whose statements may read more than they touch, and why."""
+
+UNTIL_ANALYZED = {
+    "accounts/sessions.py list_open": "a page of somebody's account",
+    "inventory/stock/sql.py history": "an export of thousands of entries",
+    "inventory/sync/planning.py _reckon": "one plan for one variant and for all of them",
+    "inventory/sync/sql.py next_due": "one row for each shop",
+    "inventory/sync/sql.py release": "one row for each level of the shop",
+}
+"""Those that may do so until statistics have caught up with a load, which takes a minute or two."""
+
+SMALL = {
+    "mail_sender": "the one that sends",
+    "migrations": "the schema",
+    "signing_keys": "a few keys",
+    "trusted_auth_keys": "a few keys",
+    "oauth_access_tokens": "the service is no authorization server",
+    "oauth_clients": "the same",
+    "oauth_codes": "the same",
+    "oauth_grants": "the same",
+    "oauth_refresh_tokens": "the same",
+    "procrastinate_events": "the job library's statements are its own",
+    "procrastinate_jobs": "the same",
+    "procrastinate_periodic_defers": "the same",
+    "procrastinate_workers": "the same",
+}
+"""Tables without many rows, and why."""
+
+
+@pytest.fixture(scope="module")
+def url(inventory_template: str) -> Iterator[str]:
+    with scratch_database(inventory_template, "plans") as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+    """The service in a database that was filled after everything had run once, while there was little in it."""
+    recorder = Recorder()
+    async with pooled(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+        merchant = Stocking(scene)
+        async with merchant.http:
+            await merchant.open()
+        await scene.shop.pool(9, name="Lids")
+        await scene.shop.pool(0, name="Old")
+        await scene.shop.call("archive_pool", pool_id=3)
+        await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
+        database = recorder.attend(INVENTORY.database(scene.inventory.settings))
+        app = INVENTORY.build(database).app(background=False)
+        async with app.otherwise.router.lifespan_context(app.otherwise):
+            work = Work(recorder, app, database, scene, merchant.http.cookies)
+            await work.everything()
+            with filling(url) as connection:
+                fill(connection)
+            yield work
+
+
+async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
+    assert small_tables(url, 1_000) == {*SMALL}
+
+
+async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
+    work.recorder.forget()
+
+    await work.everything()
+
+    assert found(work.recorder.plans, EXCEPTIONS | UNTIL_ANALYZED) == ""
+
+
+async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
+    with filling(url) as connection:
+        connection.execute("analyze")
+    work.recorder.forget()
+
+    await work.everything()
+
+    assert found(work.recorder.plans, EXCEPTIONS) == ""
+
+
+async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
+    [adjust] = (each for each in api.OPERATIONS if each.name == "adjust_pool_quantity")
+    with filling(url) as connection:
+        connection.execute("drop index members_of_pool; alter table members drop constraint members_pkey")
+    work.recorder.forget()
+
+    await work.operation(adjust)
+
+    wrong = found(work.recorder.plans, EXCEPTIONS)
+    assert wrong.startswith("inventory/stock/neighbours.py pools_around (adjust_pool_quantity; planned for any values")
+    assert "of members" in wrong
