@@ -128,7 +128,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await app.get_by_role("button", name="Search").click()
         await expect(app.locator("input[type=hidden][name=q]")).to_have_value("honey")
         for title, units in PACKS.items():
-            await app.get_by_label(f"Units per sale Honey jars {title}").fill(str(units))
+            await app.get_by_label(f"Units per sale Honey jars · {title}").fill(str(units))
         await app.get_by_role("button", name="See what linking changes").click()
         outcome = app.locator("section.outcome").first.locator("dd")
         await expect(outcome).to_have_count(len(PACKS))

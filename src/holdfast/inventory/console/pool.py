@@ -1,6 +1,6 @@
 """The page of one pool: what it has, what can be sold of it, how its stock went, and who changed it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console import stock_line
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.console.naming import names_of
+from holdfast.inventory.console.naming import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import Actor, ListActors
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.site import SITE
@@ -67,11 +67,12 @@ SOURCES = {
 
 
 class Line(Struct):
-    """An entry of the history, who made it, and whether it can be undone."""
+    """An entry of the history, who made it, whether it can be undone, and why it was made."""
 
     entry: Entry
     actor: Actor | None
     is_undone: bool
+    reason: str | None
 
     @property
     def can_be_undone(self) -> bool:
@@ -99,7 +100,7 @@ class PoolPage:
         asked = LookAtPool(pool_id=named(OfPool, request).pool_id)
         look: Look = await self._look(merchant(session), asked)
         pool = await pool_of(self._console, session, request)
-        lines, older = await self._lines(session, {"pool_id": pool.id, "limit": NEWEST})
+        lines, older = await self._lines(session, request, {"pool_id": pool.id, "limit": NEWEST})
         return self._console.page(
             session,
             request,
@@ -122,19 +123,35 @@ class PoolPage:
         """Show the history of a pool, the newest entries first."""
         pool = await pool_of(self._console, session, request)
         after = read_query(request.query).get("cursor") or None
-        lines, older = await self._lines(session, {"pool_id": pool.id, "limit": SHOWN, "cursor": after})
+        lines, older = await self._lines(session, request, {"pool_id": pool.id, "limit": SHOWN, "cursor": after})
         return self._console.page(
             session, request, "pool_history.html", pool=pool, lines=lines, older=older, kinds=KINDS, actors=ACTORS
         )
 
-    async def _lines(self, session: Session, asked: Mapping[str, Any]) -> tuple[list[Line], str | None]:
+    async def _lines(
+        self, session: Session, request: Request, asked: Mapping[str, Any]
+    ) -> tuple[list[Line], str | None]:
         """Entries of the history, and the cursor of the next page."""
         found: StockHistory = await self._history(merchant(session), check(GetStockHistory, asked))
         ids = [each.id for each in found.entries if each.id]
         actors: list[Actor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
         who = {each.entry_id: each for each in actors}
         undone: list[int] = await self._undone(merchant(session), ListUndone(entry_ids=ids))
-        return [Line(each, who.get(each.id or 0), each.id in undone) for each in found.entries], found.next_cursor
+        reasons = await self._reasons(session, request, found.entries)
+        lines = [
+            Line(each, who.get(each.id or 0), each.id in undone, reason)
+            for each, reason in zip(found.entries, reasons, strict=True)
+        ]
+        return lines, found.next_cursor
+
+    async def _reasons(self, session: Session, request: Request, entries: Sequence[Entry]) -> Sequence[str | None]:
+        """Why entries were made. In what this service says of orders, variants have their names."""
+        own = [each.reason or "" for each in entries if each.source == "webhook"]
+        names = await names_of(self._console, session, request, gids_in(own))
+        return [
+            with_names(each.reason, names) if each.source == "webhook" and each.reason else each.reason
+            for each in entries
+        ]
 
     async def _limiting(self, session: Session, pool: PoolWithMembers) -> Mapping[str, int]:
         """The pool that allows no more, by variant; a kit may be limited by another pool than this one."""

@@ -7,8 +7,9 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.naming import names_of
 from holdfast.inventory.merchants.model import Merchant
-from holdfast.inventory.pools.model import FindVariant, GetPool, ListPools, PoolList, PoolWithMembers, VariantList
+from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.sync.answers import (
     Drift,
@@ -58,7 +59,6 @@ class SyncPage:
         self._status, self._drift = console.run["get_sync_status"], console.run["get_drift"]
         self._reconcile, self._resync = console.run["reconcile"], console.run["resync"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
-        self._find = console.run["find_variant"]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(SYNC, "sync", self.answer, "POST")]
@@ -128,16 +128,8 @@ class SyncPage:
         self, session: Session, request: Request, template: str, status_code: int, drift: Sequence[Drift], **values: Any
     ) -> Reply:
         more = {"causes": CAUSES, "policies": POLICIES, "rules": RULES, **values}
-        names = await self._names(session, drift)
+        names = await names_of(self._console, session, request, [each.variant_gid for each in drift])
         return self._console.page(session, request, template, status_code, here=SYNC, drift=drift, names=names, **more)
-
-    async def _names(self, session: Session, drift: Sequence[Drift]) -> Mapping[str, str]:
-        """What people call the variants, by their ids."""
-        names: dict[str, str] = {}
-        for gid in {each.variant_gid for each in drift}:
-            found: VariantList = await self._find(merchant(session), FindVariant(gid=gid))
-            names |= {each.gid: each.title for each in found.variants if each.title}
-        return names
 
 
 def chosen(fields: Mapping[str, str]) -> int:

@@ -5,7 +5,7 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.pools.model import FindVariant, VariantList
+from holdfast.inventory.console.naming import names_of
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request, read_query
 from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem
@@ -19,7 +19,6 @@ class VariantPage:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._explain = console.run["explain_availability"]
-        self._find = console.run["find_variant"]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(VARIANT, "variant", self.show)]
@@ -33,6 +32,5 @@ class VariantPage:
                 raise NOT_FOUND() from problem
             raise
         found: Explanation = await self._explain(merchant(session), asked)
-        known: VariantList = await self._find(merchant(session), FindVariant(gid=asked.variant_gid))
-        names = [name for each in known.variants for name in (each.title, each.sku) if name]
-        return self._console.page(session, request, "variant.html", found=found, name=[*names, found.variant_gid][0])
+        names = await names_of(self._console, session, request, [found.variant_gid])
+        return self._console.page(session, request, "variant.html", found=found, name=names[found.variant_gid])

@@ -7,8 +7,10 @@ import msgspec
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.catalog.names import ONLY_VARIANT
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
 from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.naming import names_of
 from holdfast.inventory.pools.model import (
     ChangePool,
     GetPool,
@@ -37,9 +39,6 @@ UNITS = "units:"
 
 DOES = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
 """What the forms ask for, and the operation that does it."""
-
-ONLY_VARIANT = "Default Title"
-"""What the platform calls the variant of a product that has one."""
 
 LABELS = {"variant_gid": marked("Id of the variant"), "units_per_sale": marked("Units per sale")}
 
@@ -76,7 +75,7 @@ class VariantsPage:
         change = wished(does, pool.id, fields, hits)
         sure = fields.get("sure")
         if sure is None:
-            return await self._preview(session, request, pool, fields, change, hits)
+            return await self._preview(session, request, pool, fields, change)
         if isinstance(change, LinkVariants):
             # What is not one of both is refused by the command.
             change = check(LinkVariants, {**msgspec.structs.asdict(change), "initial": sure})
@@ -86,7 +85,7 @@ class VariantsPage:
             if done.code != STALE.code:
                 raise invalid({name: [*messages] for name, messages in done.errors.items()})
             change = msgspec.structs.replace(change, expected_version=None)
-            return await self._preview(session, request, pool, fields, change, hits, stale=True)
+            return await self._preview(session, request, pool, fields, change, stale=True)
         return self._console.to(request, f"/console/pools/{pool.id}/variants")
 
     async def _preview(
@@ -96,7 +95,6 @@ class VariantsPage:
         pool: PoolWithMembers,
         fields: Mapping[str, str],
         change: ChangePool,
-        hits: Sequence[Hit],
         *,
         stale: bool = False,
     ) -> Reply:
@@ -109,6 +107,8 @@ class VariantsPage:
             added = await tried(lambda: run(caller, adding))
             if not isinstance(added, Refusal) and added.pool.on_hand != pool.on_hand:
                 choices["sum_from_platform"] = added
+        gids = _gids(change)
+        shown = [each.variant_gid for choice in choices.values() for each in choice.affected]
         return self._console.page(
             session,
             request,
@@ -118,8 +118,8 @@ class VariantsPage:
             choices=choices,
             kept={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
             does=fields["do"],
-            names=named_by(pool, hits),
-            gids=_gids(change),
+            names=await names_of(self._console, session, request, [*gids, *shown]),
+            gids=gids,
             stale=stale,
             once=once.new(),
         )
@@ -133,6 +133,7 @@ class VariantsPage:
         refusal: Refusal = NOT_REFUSED,
     ) -> Reply:
         hits = await self._found(session, fields)
+        gids = [each.variant_gid for each in (*pool.members, *hits)]
         return self._console.page(
             session,
             request,
@@ -140,7 +141,7 @@ class VariantsPage:
             refusal.status,
             pool=pool,
             hits=hits[:SHOWN],
-            names=named_by(pool, hits),
+            names=await names_of(self._console, session, request, gids),
             more=len(hits) > SHOWN,
             values=fields,
             errors=refusal.errors,
@@ -229,12 +230,6 @@ def fit(text: str | None) -> str | None:
         return msgspec.convert(text, Label | None)
     except msgspec.ValidationError:
         return None
-
-
-def named_by(pool: PoolWithMembers, hits: Sequence[Hit]) -> Mapping[str, str]:
-    """What people call variants, by their ids."""
-    names = {each.variant_gid: titled(each) for each in hits}
-    return names | {each.variant_gid: each.title for each in pool.members if each.title}
 
 
 def _gids(change: ChangePool) -> Sequence[str]:

@@ -1,0 +1,54 @@
+"""Variants have the same name on every page: the title, else the SKU, else the number in the id."""
+
+from holdfast.inventory.catalog.names import MOST
+from tests.inventory.console.scene import Admin, said
+from tests.inventory.console.stocking import Stocking
+from tests.inventory.orders.stories import Told, tell
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
+
+
+async def test_a_variant_is_called_by_its_title_its_sku_or_the_number_in_its_id(admin: Admin, own_shop: Shop) -> None:
+    single, six, twelve = PACKS
+    pool = await own_shop.pool(50, members=[{**single, "title": "Jar", "sku": "H-1"}, {**six, "sku": "H-6"}, twelve])
+
+    for gid, name in ((SINGLE, "Jar"), (SIX_PACK, "H-6"), (TWELVE_PACK, "Variant 1012")):
+        for path in (
+            f"/console/pools/{pool['id']}",
+            f"/console/pools/{pool['id']}/variants",
+            f"/console/variant?gid={gid}",
+        ):
+            text = said(await admin.get(path))
+            assert name in text, path
+            assert gid not in text.replace("Such as gid://shopify/ProductVariant/1001.", ""), path
+
+
+async def test_what_was_linked_without_a_title_has_the_one_of_the_platform(merchant: Stocking) -> None:
+    gids = {title: f"gid://shopify/ProductVariant/{each.id}" for title, each in merchant.at_platform.variants.items()}
+    pool = await merchant.shop.pool(50, members=[{"variant_gid": gids["6-pack"], "units_per_sale": 6}])
+
+    assert "Honey jars · 6-pack 8 can be sold now" in said(await merchant.get(f"/console/pools/{pool['id']}"))
+
+
+async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=[{**PACKS[0], "title": "<i>Jar</i>"}, PACKS[1]])
+    order = Told((SINGLE, 2), (SIX_PACK, 1))
+    await tell(admin.inventory, order.told(), shop=own_shop)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason=f"It was a {SINGLE}")
+
+    text = said(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
+
+    assert "2 of <i>Jar</i> sold" in text
+    assert "1 of Variante 1006 sold" in text
+    assert f"It was a {SINGLE}" in text
+
+
+async def test_a_pool_of_more_variants_than_are_named_at_once_is_shown(admin: Admin, own_shop: Shop) -> None:
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MOST + 2)]
+    pool = await own_shop.pool(50)
+    for start in range(0, len(gids), 250):
+        members = [{"variant_gid": gid, "units_per_sale": 1} for gid in gids[start : start + 250]]
+        await own_shop.call("link_variants", pool_id=pool["id"], members=members)
+
+    page = await admin.get(f"/console/pools/{pool['id']}")
+
+    assert page.text.count("<h3><bdi>Variant ") == len(gids)
