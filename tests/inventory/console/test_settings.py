@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.inventory.agents.access import BEGINNING
 from tests.inventory.console.scene import FOREIGN, Admin, hidden, said
+from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 
 ALL = ("read_inventory", "write_inventory", "read_pools", "write_pools")
@@ -124,3 +125,15 @@ async def test_people_from_the_platform_get_no_mails(admin: Admin, shop: Shop) -
     text = said(await admin.get("/console/settings"))
 
     assert "They are sent to people who sign in to your shop with an address." in text
+
+
+async def test_the_cart_check_is_granted_from_the_settings_and_taken_back(admin: Admin, shop: Shop) -> None:
+    asked = await admin.get("/console/settings")
+    await admin.inventory.sql("update installs set scopes = scopes || array['write_products']")
+    granted = await admin.get("/console/settings")
+
+    grant, withdraw = (f'target="_top" href="/auth?shop={DOMAIN}&amp;cart_check={wish}"' for wish in (1, 0))
+    assert "It needs a permission that you have not given yet." in said(asked)
+    assert (grant in asked.text, withdraw in asked.text) == (True, False)
+    assert "It is granted." in said(granted)
+    assert (grant in granted.text, withdraw in granted.text) == (True, True)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.caller import Caller, person
 from holdfast.kit.said import marked
 
-__all__ = ["HOME", "MORE", "Console", "merchant", "places"]
+__all__ = ["HOME", "MORE", "Console", "merchant", "places", "shop_of"]
 
 MORE = "console/account.html"
 """The template of what is added to the page of somebody's account."""
@@ -39,3 +40,9 @@ def merchant(session: Session) -> Caller:
     """The merchant who is signed in: the caller for operations, whom the history names."""
     assert session.account.tenant_id, "every merchant has a shop"
     return person(session.account_id, session.account.tenant_id)
+
+
+def shop_of(session: Session) -> str:
+    """The domain of the merchant's shop; empty for whoever is no merchant."""
+    account = session.account
+    return account.shop if isinstance(account, Merchant) else ""

@@ -1,4 +1,6 @@
-"""Settings: API access. The key can be copied, and made anew; and what agents have done with each."""
+"""Settings: API access, the cart check and mails. The key can be copied, and made anew; and what agents have done with
+each.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,10 +10,11 @@ from starlette.routing import BaseRoute
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import Key, RenewKey, ShowAccess
-from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.merchants.model import AskLowStock, WantLowStock
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.inventory.site import SITE
+from holdfast.inventory.sync.answers import GetSyncStatus
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request
 from holdfast.kit.modes import read, single
@@ -45,6 +48,7 @@ class SettingsPages:
     def __init__(self, console: Console, base_url: str) -> None:
         self._console = console
         self._show, self._renew = console.run["show_access"], console.run["renew_key"]
+        self._status = console.run["get_sync_status"]
         self._asked_low_stock, self._want = console.run["ask_low_stock"], console.run["want_low_stock"]
         self._base_url = base_url
 
@@ -57,7 +61,7 @@ class SettingsPages:
         ]
 
     async def show(self, session: Session, request: Request) -> Reply:
-        """Show the key, and what agents have done with it and with those before it."""
+        """Show the key, what agents have done with it and with those before it, and the cart check."""
         keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
         good = [each for each in keys if each.active]
         return self._page(
@@ -67,6 +71,8 @@ class SettingsPages:
             key=good[0] if good else None,
             former=[each for each in keys if not each.active],
             base_url=self._base_url,
+            state=await self._status(merchant(session), GetSyncStatus()),
+            shop=shop_of(session),
             wants_mails=await self._asked_low_stock(merchant(session), AskLowStock()),
             scripts=["console/copy.js"],
         )

@@ -6,9 +6,8 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.naming import names_of
-from holdfast.inventory.merchants.model import Merchant
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.sync.answers import (
@@ -110,7 +109,6 @@ class SyncPage:
         state: SyncStatus = await self._status(caller, GetSyncStatus())
         report: DriftReport = await self._drift(caller, GetDrift(limit=SHOWN))
         pools: PoolList = await self._pools(caller, check(ListPools, {"limit": 200}))
-        account = session.account
         return await self._page(
             session,
             request,
@@ -121,7 +119,7 @@ class SyncPage:
             pools=pools.pools,
             failed=refusal.code,
             headers=refusal.headers,
-            shop=account.shop if isinstance(account, Merchant) else "",
+            shop=shop_of(session),
         )
 
     async def _page(
