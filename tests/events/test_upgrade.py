@@ -10,7 +10,7 @@ from holdfast.events.mails import announcements
 from holdfast.events.product import EVENTS
 from holdfast.kit.migrate import migrate, read
 from tests.databases import scratch_database
-from tests.support import running, unlimited
+from tests.support import Client, running, unlimited
 
 PEOPLE = """
 insert into users (public_id, email, name, role, slug)
@@ -53,4 +53,17 @@ async def test_people_who_registered_before_mails_are_told_only_of_what_happens_
             ("seat", "bob@example.com"),
             ("event_cancelled", "ann@example.com"),
             ("event_cancelled", "bob@example.com"),
+        ]
+
+
+async def test_registrations_from_before_are_listed_by_their_organizer(old_url: str, tmp_path: Path) -> None:
+    EVENTS.migrate(old_url)
+    async with running(unlimited(old_url, tmp_path)) as service:
+        admin = await service.admin()
+        key = (await admin.post("/api/keys", {"api_key": {"name": "Ada", "user_id": 1}})).json()["data"]
+        ada = Client(service.http, key["key"])
+        listed = (await ada.get("/api/registrations")).json()["data"]
+        assert [(each["event_id"], each["email"]) for each in listed] == [
+            (1, "ann@example.com"),
+            (2, "ann@example.com"),
         ]

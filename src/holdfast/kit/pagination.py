@@ -62,24 +62,35 @@ next page begins at `offset` + `count`, which is `offset` + `limit`."""
 async def page_of_long_items(
     reader: Reader[Any],
     into: type[T],
-    listed: LiteralString,
+    items: LiteralString,
     params: Params,
     command: OffsetPage,
     *,
+    of: LiteralString,
+    where: LiteralString,
     size: LiteralString,
 ) -> Page[T]:
-    """The page of a list whose items may be long. It has at least one item; the database sends no more than fit.
+    """The page of a list whose items may be long, in the order of their ids. It has at least one item, if there is one.
 
-    listed    the statement that selects all items, in order
+    The database sends no more than fit. It skips items without reading them.
+
+    items     the statement that selects items, without conditions
+    of        the table that has their ids
+    where     which rows of this table are listed; an index should have them in the order of their ids
     size      about the bytes of an item, an expression over its columns
     """
+    first: LiteralString = (
+        f"and {of}.id >= (select id from {of} where {where} order by id offset %(offset)s limit 1)"
+        if command.offset
+        else ""
+    )
     rows = await reader.rows(
         dict[str, Any],
         f"""
         select * from (
             select listed.*, row_number() over () as place, count(*) over () as found,
                    sum({size}) over (rows between unbounded preceding and 1 preceding) as bytes_before
-              from ({listed} offset %(offset)s limit %(limit)s + 1) as listed) as fitting
+              from ({items} where {where} {first} order by {of}.id limit %(limit)s + 1) as listed) as fitting
          where place <= %(limit)s and coalesce(bytes_before, 0) < %(bytes)s
          order by place
         """,

@@ -103,6 +103,41 @@ async def test_an_event_lists_only_those_who_come_to_it_in_order_of_arrival(serv
     assert await coming(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
 
 
+async def test_who_has_a_seat_and_who_waits_are_one_list_and_each_page_begins_where_the_last_ended(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    event = (await ada.create_event(capacity=3, waitinglist_capacity=2))["id"]
+    polls = [await ada.register(event, email=f"{name}@example.com") for name in "abcdefg"]
+    await service.settle()
+    # Whoever has a seat arrived after somebody who waits, and the last two have no place.
+    await ada.patch(polls[0], {"registration": {"status": "waitlisted"}})
+    await ada.register((await ada.create_event())["id"], email="z@example.com")
+    await service.settle()
+
+    for asked, names in (({"event_id": event}, "abcde"), ({}, "abcdez")):
+        for client in (ada, await service.admin()):
+            pages = [await coming(client, limit=2, offset=offset, **asked) for offset in range(0, 8, 2)]
+            assert [each[0] for page in pages for each in page] == [*names]
+            assert pages[-1] == []
+
+
+async def test_an_event_that_is_handed_over_takes_its_registrations_along(service: Service) -> None:
+    ada, eve, admin = await service.organizer(), await service.organizer(), await service.admin()
+    first, _ = await two_events(service, ada)
+
+    handed = await admin.patch(f"/api/events/{first}", {"event": {"organizer_id": eve.id}})
+    await eve.register(first, email="dan@example.com")
+    await service.settle()
+
+    assert handed.status_code == 200, handed.text
+    assert await coming(eve) == ["ann@example.com", "ben@example.com", "dan@example.com"]
+    assert await coming(ada) == ["ben@example.com", "cal@example.com"]
+    users = [each["email"] for each in (await ada.get("/api/users")).json()["data"]]
+    assert [each for each in users if each.endswith("@example.com")][-2:] == ["ben@example.com", "cal@example.com"]
+    assert "ann@example.com" not in users
+
+
 async def test_a_page_of_one_event_says_whether_there_is_more(service: Service) -> None:
     ada = await service.organizer()
     first, _ = await two_events(service, ada)

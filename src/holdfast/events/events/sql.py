@@ -55,9 +55,11 @@ async def list_events(reader: Reader, organizer_id: int | None, command: OffsetP
     return await page_of_long_items(
         reader,
         EventRow,
-        f"{EVENT} where %(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s order by events.id",
+        EVENT,
         {"organizer_id": organizer_id},
         command,
+        of="events",
+        where="true" if organizer_id is None else "organizer_id = %(organizer_id)s",
         size="1000 + octet_length(body) + 100 * cardinality(image_keys)",
     )
 

@@ -64,7 +64,7 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
                details_at as details_sent_again_at
           from registrations
           join events on events.id = event_id
-          join users as organizers on organizers.id = organizer_id
+          join users as organizers on organizers.id = events.organizer_id
          where user_id = %(user_id)s order by received_at, arrival
         """,
         {"user_id": user_id},

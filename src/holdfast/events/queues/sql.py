@@ -34,15 +34,15 @@ async def find_queues(reader: Reader, ids: Sequence[int]) -> dict[int, QueueRow]
 
 async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[QueueRow]:
     """The queues of one organizer, or of all with None."""
+    of_whom: LiteralString = "" if organizer_id is None else "and organizer_id = %(organizer_id)s"
     return await page_of_long_items(
         reader,
         QueueRow,
-        f"""
-        {QUEUE} where deleted_at is null and (%(organizer_id)s::bigint is null or organizer_id = %(organizer_id)s)
-         order by id
-        """,
+        QUEUE,
         {"organizer_id": organizer_id},
         command,
+        of="queues",
+        where=f"deleted_at is null {of_whom}",
         size="500 + coalesce(octet_length(description), 0) + octet_length(target_url)",
     )
 

@@ -92,7 +92,7 @@ ACCEPT: LiteralString = """
                               where users.public_id = request.user_id and users.email is not null
                                 -- A handle names nobody, unless the person is known to the organizer already.
                                 and (request.tenant_id is null or users.id = request.tenant_id
-                                     or (select true from registrations join events on events.id = event_id
+                                     or (select true from registrations
                                           where user_id = users.id and organizer_id = request.tenant_id limit 1))
                              limit 1) as person on true
           left join lateral (select status from registrations
@@ -103,7 +103,8 @@ ACCEPT: LiteralString = """
         select event_id, person_id, known from request
          where problem is null and not is_full and (known is null or known = 'rejected')),
     free_events as materialized (
-        select id from events where id = any(array(select event_id from wanted)) order by id for key share skip locked),
+        select id, organizer_id from events where id = any(array(select event_id from wanted))
+         order by id for key share skip locked),
     -- Whose data was erased a moment ago is not free: the address is that of nobody, and gets a new account.
     free_people as materialized (
         select id from users where id = any(array(select person_id from wanted)) and email is not null
@@ -121,7 +122,9 @@ ACCEPT: LiteralString = """
             on conflict do nothing
      returning id, public_id, email),
     checked as (
-        select request.place, request.event_id, request.organizer_id,
+        -- The organizer of an event that is handed over just now is the one of the row that is locked.
+        select request.place, request.event_id,
+               coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
                coalesce(request.person_id, created.id) as user_id,
                coalesce(request.public_id, created.public_id) as public_id,
                coalesce(request.amount_paid, request.current_price, 0) as amount_paid,
@@ -130,7 +133,7 @@ ACCEPT: LiteralString = """
                case when request.problem is not null then request.problem
                     when known <> 'rejected' then null
                     when is_full then 'event_full'
-                    when event_id not in (select id from free_events) then 'event_locked'
+                    when free_events.id is null then 'event_locked'
                     when person_id is null
                     then case when created.id is null then 'account_in_the_making' end
                     when person_id not in (select id from free_people)
@@ -138,12 +141,13 @@ ACCEPT: LiteralString = """
                     then 'person_locked'
                end as problem
           from request
+          left join free_events on free_events.id = request.event_id
           left join created on created.email = request.email),
     -- The first call of each person, stamped in order of arrival.
     stamped as materialized (
         select *, nextval('registration_arrivals') as arrival, clock_timestamp() as received_at
-          from (select distinct on (event_id, user_id) event_id, user_id, amount_paid, amount_due, name, language,
-                       notify, known, place from checked
+          from (select distinct on (event_id, user_id) event_id, organizer_id, user_id, amount_paid, amount_due, name,
+                       language, notify, known, place from checked
                  where problem is null and (known is null or known = 'rejected')
                  order by event_id, user_id, place) as first
          order by place),
@@ -158,9 +162,10 @@ ACCEPT: LiteralString = """
            and stamped.known = 'rejected' and registrations.status = 'rejected'),
     -- Sorted by key, so that two processes that insert the same people cannot deadlock.
     inserted as (
-        insert into registrations (event_id, user_id, arrival, received_at, amount_paid, amount_due, name, language,
-                                   notify)
-        select event_id, user_id, arrival, received_at, amount_paid, amount_due, name, language, notify from stamped
+        insert into registrations (event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name,
+                                   language, notify)
+        select event_id, organizer_id, user_id, arrival, received_at, amount_paid, amount_due, name, language, notify
+          from stamped
          where known is null
          order by event_id, user_id
             on conflict do nothing)

@@ -20,7 +20,7 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
                    currency, account_id, coalesce(refund_days, 0), held_until, language
               from registrations
               join events on events.id = event_id
-              left join payout_accounts using (organizer_id)
+              left join payout_accounts on payout_accounts.organizer_id = events.organizer_id
              where event_id = any(%(event_ids)s) and status = 'held'
                and not exists (select from payments as known
                                 where known.event_id = registrations.event_id

@@ -4,7 +4,7 @@ A part ends at a registration, and the next one begins there. So the last of a m
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Literal, LiteralString
 
 import msgspec
@@ -14,6 +14,7 @@ from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.ids import EventId
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
+from holdfast.events.registrations.sql import in_order
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import PublicId
 from holdfast.kit.caller import Caller
@@ -134,33 +135,33 @@ HEAD: LiteralString = """
 
 CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(lower({NAME}), %(text)s) > 0)"
 
-STATES: Mapping[State | None, LiteralString] = {
-    None: "",
-    "registered": "and registrations.status = 'registered'",
-    "held": "and registrations.status = 'held'",
-    "waitlisted": "and registrations.status = 'waitlisted'",
-    "pending": "and registrations.status = 'pending'",
-    "rejected": "and registrations.status = 'rejected'",
+STATES: Mapping[State, LiteralString] = {
+    "registered": "event_id = %(event_id)s and status = 'registered'",
+    "held": "event_id = %(event_id)s and status = 'held'",
+    "waitlisted": "event_id = %(event_id)s and status = 'waitlisted'",
+    "pending": "event_id = %(event_id)s and status = 'pending'",
+    "rejected": "event_id = %(event_id)s and status = 'rejected'",
 }
+"""The index of an event has each of them in order."""
 
 FOUND: LiteralString = f"""
     select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
            registrations.amount_paid, registrations.amount_due, registrations.held_until, registrations.notify,
            registrations.received_at, registrations.arrival,
            registrations.user_id as account_id
-      from registrations
-     cross join (select %(seen_by)s::bigint as seen_by) as reader
-      join users on users.id = registrations.user_id
-     where registrations.event_id = %(event_id)s
 """
 
-PLACED: LiteralString = """
-    -- Each of those who wait counts only the people between the one before it in this part and itself.
+ENTERED: LiteralString = """
+    (select stored_at from check_in_scans
+      where event_id = %(event_id)s and check_in_scans.user_id = account_id and is_entry) as entered_at
+"""
+
+# Each of those who wait counts only the people between itself and its neighbour in this part. The first in the part
+# counts those at the end of the line where the list begins.
+PLACED: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
-           case when status = 'waitlisted' then (sum(people_between.number)
-                over (partition by status order by received_at, arrival))::bigint else 0 end as place,
-           (select stored_at from check_in_scans
-             where event_id = %(event_id)s and check_in_scans.user_id = account_id and is_entry) as entered_at
+           case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as place,
+           {ENTERED}
       from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
               from found window line as (partition by status order by received_at, arrival)) as found
@@ -170,6 +171,26 @@ PLACED: LiteralString = """
                             and (others.received_at, others.arrival) > (last_received_at, last_arrival)
                             and (others.received_at, others.arrival) <= (found.received_at, found.arrival))
            as people_between
+    window line as (partition by status order by received_at, arrival)
+     order by received_at, arrival
+"""
+PLACED_FROM_THE_END: LiteralString = f"""
+    select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
+           case when status = 'waitlisted'
+                then (select waitlisted_count from events where id = %(event_id)s)
+                     - (sum(people_between.number) over line)::bigint else 0 end as place,
+           {ENTERED}
+      from (select *, lag(received_at, 1, 'infinity') over line as last_received_at,
+                   lag(arrival, 1, 0::bigint) over line as last_arrival
+              from found window line as (partition by status order by received_at desc, arrival desc)) as found
+     cross join lateral (select count(*) as number from registrations as others
+                          where found.status = 'waitlisted' and others.status = 'waitlisted'
+                            and others.event_id = %(event_id)s
+                            and (others.received_at, others.arrival) <= (last_received_at, last_arrival)
+                            and (others.received_at, others.arrival) > (found.received_at, found.arrival))
+           as people_between
+    window line as (partition by status order by received_at desc, arrival desc)
+     order by received_at desc, arrival desc
 """
 
 
@@ -179,19 +200,28 @@ async def _find(
     """One registration more than the part has, if there are more."""
     of_one: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
     after: LiteralString = ""
-    if command.after and command.newest_first:
-        after = "and (registrations.received_at, registrations.arrival) < (%(received_at)s, %(arrival)s)"
-    elif command.after:
-        after = "and (registrations.received_at, registrations.arrival) > (%(received_at)s, %(arrival)s)"
+    if command.after:
+        compared: LiteralString = "<" if command.newest_first else ">"
+        after = f"and (received_at, arrival) {compared} (%(received_at)s, %(arrival)s)"
     order: LiteralString = "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
+    if contains or of_one:  # whoever is looked for may be anywhere
+        of_event: LiteralString = STATES[command.state] if command.state else "event_id = %(event_id)s"
+        listed: LiteralString = f"select * from registrations where {of_event} {after}"
+    else:
+        states: Collection[LiteralString] = [STATES[command.state]] if command.state else STATES.values()
+        listed = in_order([f"{each} {after}" for each in states], order, "%(limit)s")
     moment, _, arrival = (command.after or "0-0").partition("-")
     return await reader.rows(
         Shown,
         f"""
         with found as (
-            {FOUND} {STATES[command.state]} {of_one} {contains} {after}
+            {FOUND}
+              from ({listed}) as registrations
+             cross join (select %(seen_by)s::bigint as seen_by) as reader
+              join users on users.id = registrations.user_id
+             where true {of_one} {contains}
              order by {order} limit %(limit)s)
-        {PLACED} order by {order}
+        {PLACED_FROM_THE_END if command.newest_first else PLACED}
         """,
         {
             **msgspec.structs.asdict(command),

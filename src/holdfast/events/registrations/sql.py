@@ -13,24 +13,45 @@ from holdfast.events.users.model import EMAIL
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
+LISTED: LiteralString = "status in ('registered', 'waitlisted')"
+"""What the indexes of lists have."""
+
+
+def in_order(which: Sequence[LiteralString], order: LiteralString, limit: LiteralString) -> LiteralString:
+    """The first of all the registrations that meet one of some conditions, each read from an index and then merged."""
+    each: LiteralString = " union all ".join(
+        f"(select * from registrations where {one} order by {order} limit {limit})" for one in which
+    )
+    return f"select * from ({each}) as merged order by {order} limit {limit}"
+
+
 async def list_registrations(
     reader: Reader, seen_by: int | None, event_id: int | None, offset: int, limit: int
 ) -> list[Registration]:
     """Registrations in order of arrival: for the events of one organizer, or for all with None; or for one event."""
-    of_whom: LiteralString = "" if seen_by is None else "and events.organizer_id = seen_by"
-    for_what: LiteralString = "" if event_id is None else "and events.id = %(event_id)s"
+    which: Sequence[LiteralString] = [LISTED if seen_by is None else f"organizer_id = %(seen_by)s and {LISTED}"]
+    if event_id is not None:
+        # The index of an event has each state in order.
+        of: LiteralString = "" if seen_by is None else "organizer_id = %(seen_by)s and"
+        which = [f"{of} event_id = %(event_id)s and status = {each}" for each in ("'registered'", "'waitlisted'")]
+    first: LiteralString = "null as nothing"
+    if offset:
+        # Where the page begins is counted in the indexes alone.
+        skipped = in_order(which, "received_at, arrival", "%(offset)s::bigint + 1")
+        first = f"received_at, arrival from ({skipped}) as skipped order by received_at, arrival offset %(offset)s"
+        which = [f"{each} and (received_at, arrival) >= (select received_at, arrival from first)" for each in which]
     return await reader.rows(
         Registration,
         f"""
+        with first as materialized (select {first}),
+        page as materialized ({in_order(which, "received_at, arrival", "%(limit)s")})
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
                {EMAIL} as email, {NAME} as name
-          from registrations
+          from page as registrations
          cross join (select %(seen_by)s::bigint as seen_by) as reader
-          join events on events.id = registrations.event_id
-          join users on users.id = registrations.user_id
-         where registrations.status in ('registered', 'waitlisted') {of_whom} {for_what}
-         order by registrations.received_at, registrations.arrival offset %(offset)s limit %(limit)s
+         cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
+         order by registrations.received_at, registrations.arrival
         """,
         {"seen_by": seen_by, "event_id": event_id, "offset": offset, "limit": limit},
     )

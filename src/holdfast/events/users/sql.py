@@ -20,16 +20,18 @@ async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: i
     return await reader.rows(
         User,
         f"""
-        select id, public_id, case when {KNOWN} then name end as name, {EMAIL} as email,
+        with registered as (
+            select distinct user_id as id from registrations
+             where organizer_id = %(seen_by)s and status in ('registered', 'waitlisted')
+             order by user_id limit %(offset)s::bigint + %(limit)s),
+        page as materialized (
+            select id from registered union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
+        select users.id, public_id, case when {KNOWN} then name end as name, {EMAIL} as email,
                case when {KNOWN} then role else 'user' end as role, case when {KNOWN} then slug end as slug
-          from users
+          from page
          cross join (select %(seen_by)s::bigint as seen_by) as reader
-          join (select %(seen_by)s::bigint as id
-                union
-                select user_id from registrations join events on events.id = registrations.event_id
-                 where events.organizer_id = %(seen_by)s
-                   and registrations.status in ('registered', 'waitlisted')) as seen using (id)
-         order by id offset %(offset)s limit %(limit)s
+         cross join lateral (select * from users where users.id = page.id limit 1) as users
+         order by users.id
         """,
         {"seen_by": seen_by, "offset": offset, "limit": limit},
     )
