@@ -4,7 +4,7 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.event import PATH
-from holdfast.events.console.event_operations import LOOK, Seen
+from holdfast.events.console.event_operations import COUNT, LOOK, People, Seen
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CancelEvent, GetEvent
 from holdfast.events.paths import id_of
@@ -17,7 +17,7 @@ class CancelEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look = runner[LOOK]
+        self._look, self._count = runner[LOOK], runner[COUNT]
 
     def routes(self) -> list[BaseRoute]:
         return [self._console.route(f"{PATH}/cancel", "cancel_event", self.answer, "POST")]
@@ -32,4 +32,5 @@ class CancelEventPage:
         seen: Seen = await self._look(organizer(session), GetEvent(event_id=event_id))
         if seen.event.status == "cancelled":
             return self._console.to(request, f"{HOME}/events/{event_id}")
-        return self._console.page(session, request, "cancel_event.html", event=seen.event, people=seen.people)
+        people: People = await self._count(organizer(session), GetEvent(event_id=event_id))
+        return self._console.page(session, request, "cancel_event.html", event=seen.event, people=people)

@@ -45,7 +45,7 @@ class EventPage:
             request,
             "event.html",
             event=event,
-            people=seen.people,
+            pending=seen.pending,
             is_paid_out=event.payouts_ready and self._takes_payments,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),

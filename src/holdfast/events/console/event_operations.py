@@ -37,13 +37,14 @@ class People(Struct):
 class Seen(Struct):
     """An event, as its organizer looks at it.
 
+    pending        how many registrations are not settled yet
     prices         the last changes of its price, oldest first
     images_from    the origin of photos if it is not that of the pages
     now            the time of the database
     """
 
     event: EventRow
-    people: People
+    pending: int
     prices: list[PricePoint]
     photos: list[Picture]
     images_from: str
@@ -83,13 +84,21 @@ class LookUsual(Command):
 async def look(reader: Reader, caller: Caller, command: GetEvent) -> Seen:
     """Read what the console shows of an event."""
     event = await events.find(reader, caller, command.event_id)
-    people = await reader.row(People, _PEOPLE, {"event_id": event.id})
-    assert people
+    pending = await reader.value(_PENDING, {"event_id": event.id})
     now = await reader.value("select now()")
     known = await find_sizes(reader, event.image_keys) if event.image_keys else {}
     settings = reader.resources.settings
     photos = [sizes(key, known.get(key), settings) for key in event.image_keys]
-    return Seen(event, people, await list_prices(reader, event.id), photos, origin(settings), now)
+    return Seen(event, pending, await list_prices(reader, event.id), photos, origin(settings), now)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def count(reader: Reader, caller: Caller, command: GetEvent) -> People:
+    """Count the people of an event, one by one."""
+    event = await events.find(reader, caller, command.event_id)
+    people = await reader.row(People, _PEOPLE, {"event_id": event.id})
+    assert people
+    return people
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
@@ -112,6 +121,7 @@ async def usual(reader: Reader, caller: Caller, command: LookUsual) -> Usual:
     return found or Usual(None, "USD")
 
 
+_PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"
 _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,
@@ -121,7 +131,8 @@ _PEOPLE: LiteralString = """
 """
 
 LOOK = Operation("look_at_event", None, read(look))
+COUNT = Operation("count_people_of_event", None, read(count))
 EDIT = Operation("edit_event", None, single(edit))
 USUAL = Operation("look_at_last_event", None, read(usual))
-OPERATIONS = (LOOK, EDIT, USUAL)
+OPERATIONS = (LOOK, COUNT, EDIT, USUAL)
 """They have no routes and no tools of their own."""
