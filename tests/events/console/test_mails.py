@@ -163,6 +163,24 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
     assert "@example.com" not in page.replace("ada@example.com", "")
 
 
+async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Service) -> None:
+    at = await desk(service)
+    await caused(at, at.bob, "Kept", "ann")
+    await caused(at, at.bob, "Life drawing", "cleo", "dan")
+    [(event,)] = await service.run_sql("select id from events where title = 'Life drawing'")
+    assert "Life drawing" not in await at.page("/console/mails")
+
+    admin = await service.admin()
+    handed = await admin.patch(f"/api/events/{event}", {"event": {"organizer_id": at.ada.id}})
+    await at.ada.register(event, email="eve@example.com")
+    await service.settle()
+
+    assert handed.status_code == 200, handed.text
+    page = await at.page("/console/mails")
+    assert [each.partition("@")[0] for each in page.split("<p><bdi>")[1:]] == ["eve", "dan", "cleo"]
+    assert "Kept" not in page
+
+
 async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.ada, "First", *(f"person{number}" for number in range(30)))

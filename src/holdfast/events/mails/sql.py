@@ -86,13 +86,14 @@ async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: i
     return await tx.value(
         """
         with portion as (
-            select event_id, user_id, arrival, name, language, status, settled_at, notify from registrations
+            select event_id, organizer_id, user_id, arrival, name, language, status, settled_at, notify
+              from registrations
              where event_id = %(event_id)s and user_id > %(after)s order by user_id limit %(limit)s),
         told as (
             insert into mails (kind, thread, bulk, recipient, arguments)
             select %(kind)s, 'registration ' || event_id || ' ' || person.public_id, true, person.email,
-                   jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'arrival', arrival,
-                                      'name', name, 'language', language)
+                   jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
+                                      'arrival', arrival, 'name', name, 'language', language)
               from portion
              cross join lateral (select public_id, email from users where users.id = portion.user_id limit 1) as person
              where status in ('registered', 'waitlisted') and settled_at <= %(announced_at)s and notify
@@ -103,18 +104,19 @@ async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: i
     )
 
 
-# For each event and fate the newest mails are read from an index, and of these the newest of all are taken.
+# For each fate the newest mails are read from an index, and of these the newest of all are taken.
 FATES: LiteralString = """
     select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at, outcome,
            attempts, error
-      from events
-     cross join unnest(%(fates)s::text[]) as fate
+      from unnest(%(fates)s::text[]) as fate
      cross join lateral (
         select * from mails
-         where arguments ? 'event_id' and (arguments ->> 'event_id')::bigint = events.id
-           and coalesce(outcome, 'waiting') = fate and (%(before)s::bigint is null or id < %(before)s)
+         where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
+           and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
          order by id desc limit %(limit)s) as mail
-     where events.organizer_id = %(organizer_id)s
+     cross join lateral (
+        select id, title from events
+         where id = (mail.arguments ->> 'event_id')::bigint and organizer_id = %(organizer_id)s limit 1) as events
      order by mail.id desc limit %(limit)s
 """
 

@@ -24,12 +24,13 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
              where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
                and arrival = %(arrival)s and notify and status in ('registered', 'waitlisted')
                and (details_at is null or details_at < now() - interval '1 hour')
-         returning event_id, users.public_id as user_id, users.email, arrival, registrations.name, language, status)
+         returning organizer_id, event_id, users.public_id as user_id, users.email, arrival, registrations.name,
+                   language, status)
         insert into mails (kind, thread, recipient, arguments)
         select case status when 'registered' then 'seat_again' else 'waitlisted_again' end,
                'registration ' || event_id || ' ' || user_id, email,
-               jsonb_build_object('event_id', event_id, 'user_id', user_id, 'arrival', arrival, 'name', name,
-                                  'language', language)
+               jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', user_id,
+                                  'arrival', arrival, 'name', name, 'language', language)
           from due
         """,
         msgspec.structs.asdict(command),
