@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
+from holdfast.kit.logs import first_line
 from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
@@ -147,8 +148,8 @@ class Database(Generic[R]):
         self.resources = resources
         self.name = name
         self.tenancy: LiteralString | None = tenancy
-        self._listeners: dict[str, list[Callable[[str], None]]] = {}
-        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._listeners, self._deliver, self._lost)
+        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._lost)
+        self.listen = self._receiver.listen
         self.pool = Pool.sized(url, size, name, _configure)
         self._check: asyncio.Task[None] | None = None
 
@@ -176,25 +177,6 @@ class Database(Generic[R]):
     def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
         """A connection of the pool. While the database is away, nobody waits for one."""
         return self.pool.connection(timeout=AT_ONCE if self._receiver.away else None)
-
-    @contextlib.contextmanager
-    def listen(self, channel: str, listener: Callable[[str], None]) -> Generator[None]:
-        """Call `listener(payload)` for every notification on a channel while the block lasts.
-
-        `listener("")` is also called after each (re)connection, since anything may have been missed before it.
-        """
-        self._listeners.setdefault(channel, []).append(listener)
-        try:
-            yield
-        finally:
-            self._listeners[channel].remove(listener)
-
-    def _deliver(self, channel: str, payload: str) -> None:
-        for listener in tuple(self._listeners.get(channel, ())):
-            try:
-                listener(payload)
-            except Exception as error:
-                log.error("a listener failed", channel=channel, exc_info=error)
 
     @contextlib.asynccontextmanager
     async def transaction(self, tenant: int | None = None, begin: LiteralString = "begin") -> AsyncGenerator[Tx[R]]:
@@ -254,7 +236,7 @@ class Database(Generic[R]):
                     await tx.value("select true")
                     raise _RollBack
             for notification in tx.notifications:
-                self._deliver(*notification)
+                self._receiver.deliver(*notification)
         return answers[0]
 
     @contextlib.asynccontextmanager
@@ -299,10 +281,6 @@ async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> 
         if not connection.closed:
             await connection.rollback()
         raise
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).split("\n", 1)[0]
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

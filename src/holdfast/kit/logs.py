@@ -47,3 +47,8 @@ def configure(level: str = "INFO") -> None:
     # It warns of every form that is malformed, which is answered with 400.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.access").disabled = True
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the lines that may quote rows."""
+    return (str(error).strip() or type(error).__name__).split("\n", 1)[0]

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Generator
 from typing import Any, LiteralString
 
 import structlog
 from psycopg import AsyncConnection
 
 from holdfast.kit.ending import end
+from holdfast.kit.logs import first_line
 from holdfast.kit.pool import RETRY
 
 CHANNEL: LiteralString = "holdfast"
@@ -20,27 +21,16 @@ log = structlog.get_logger()
 class Receiver:
     """The connection by which a process receives notifications. It reconnects whenever the connection is lost.
 
-    channels    the channels that receive an empty payload after each new connection
-    deliver     `(channel, payload)`
-    lost        called whenever the connection is lost
-    away        whether the database could not be reached the last time
+    lost    called whenever the connection is lost
+    away    whether the database could not be reached the last time
     """
 
-    def __init__(
-        self,
-        url: str,
-        name: str,
-        options: dict[str, Any],
-        channels: Collection[str],
-        deliver: Callable[[str, str], None],
-        lost: Callable[[], None],
-    ) -> None:
+    def __init__(self, url: str, name: str, options: dict[str, Any], lost: Callable[[], None]) -> None:
         self._url = url
         self._name = name
         self._options = options
-        self._channels = channels
-        self._deliver = deliver
         self._lost = lost
+        self._listeners: dict[str, list[Callable[[str], None]]] = {}
         self.away = False
         self._receiving: asyncio.Task[None] | None = None
 
@@ -51,6 +41,26 @@ class Receiver:
         if self._receiving:
             await end([self._receiving])
 
+    @contextlib.contextmanager
+    def listen(self, channel: str, listener: Callable[[str], None]) -> Generator[None]:
+        """Call `listener(payload)` for every notification on a channel while the block lasts.
+
+        `listener("")` is also called after each (re)connection, since anything may have been missed before it.
+        """
+        self._listeners.setdefault(channel, []).append(listener)
+        try:
+            yield
+        finally:
+            self._listeners[channel].remove(listener)
+
+    def deliver(self, channel: str, payload: str) -> None:
+        """Call the listeners of a channel in this process."""
+        for listener in tuple(self._listeners.get(channel, ())):
+            try:
+                listener(payload)
+            except Exception as error:
+                log.error("a listener failed", channel=channel, exc_info=error)
+
     async def _receive(self) -> None:
         while True:
             try:
@@ -60,7 +70,7 @@ class Receiver:
                     await self._receive_from(connection)
             except Exception as error:
                 if not self.away:
-                    log.warning("the database is away; trying until it is back", error=_first_line(error))
+                    log.warning("the database is away; trying until it is back", error=first_line(error))
                 self.away = True
                 await asyncio.sleep(RETRY)
 
@@ -70,14 +80,14 @@ class Receiver:
         if self.away:
             log.warning("the database is back")
         self.away = False
-        for channel in self._channels:
-            self._deliver(channel, "")
+        for channel in self._listeners:
+            self.deliver(channel, "")
         try:
             async for notification in connection.notifies():
                 channel, _, payload = notification.payload.partition(" ")
-                self._deliver(channel, payload)
+                self.deliver(channel, payload)
         except Exception as error:
-            log.warning("listener lost its connection", error=_first_line(error))
+            log.warning("listener lost its connection", error=first_line(error))
             self._lost()
 
 
@@ -87,7 +97,3 @@ async def notified(event: asyncio.Event, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]

@@ -19,7 +19,8 @@ from uvicorn.supervisors import Multiprocess
 from holdfast.kit import embedded, jobs, logs, migrate, outbox
 from holdfast.kit.bounds import Bounds, files_for_connections
 from holdfast.kit.connection import Connection
-from holdfast.kit.database import Database, Tx, first_line
+from holdfast.kit.database import Database, Tx
+from holdfast.kit.logs import first_line
 from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_file, secret_of
 from holdfast.kit.rotation import Sealed, is_anything_sealed

@@ -21,9 +21,10 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit import outbox
 from holdfast.kit.confirmations import Confirmations
-from holdfast.kit.database import SESSION, Database, first_line
+from holdfast.kit.database import SESSION, Database
 from holdfast.kit.elsewhere import NotStarted
 from holdfast.kit.ending import end
+from holdfast.kit.logs import first_line
 from holdfast.kit.mail import Envelope, Unwritable, plain
 from holdfast.kit.mailer import Broken, BrokenAtContent, Carrier, PutOff, Refused
 from holdfast.kit.notifications import notified

@@ -23,7 +23,7 @@ from holdfast.inventory.sync.numbers import Numbers, Rereading
 from holdfast.inventory.sync.planning import plan
 from holdfast.inventory.sync.platform import Accepted
 from holdfast.inventory.sync.pushing import Sizes
-from holdfast.kit.database import first_line
+from holdfast.kit.logs import first_line
 from holdfast.kit.problems import Problem
 
 KEY_SECONDS = 20 * 3600

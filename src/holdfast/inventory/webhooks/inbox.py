@@ -21,9 +21,9 @@ from holdfast.inventory.webhooks import sql
 from holdfast.inventory.webhooks.model import BEYOND_THE_SHOP, Delivery, Handlers, Parked, Received, Together
 from holdfast.inventory.webhooks.sql import Settled, Taken
 from holdfast.kit.batch import Batcher
-from holdfast.kit.database import first_line
 from holdfast.kit.ending import end
 from holdfast.kit.limits import Slots
+from holdfast.kit.logs import first_line
 from holdfast.kit.notifications import notified
 from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 
