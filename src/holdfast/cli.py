@@ -80,12 +80,14 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
     def migrate(
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
     ) -> None:
+        from holdfast.kit import location
+
         settings = product().configured()
         if dry_run:
-            names = product().pending(product().existing_url(settings))
-            typer.echo(f"Looked in {product().place(settings)}.", err=True)
+            names = product().pending(location.existing_url(settings))
+            typer.echo(f"Looked in {location.place(settings)}.", err=True)
         else:
-            names = product().migrate(product().url(settings))
+            names = product().migrate(location.url(settings))
         done = "would apply" if dry_run else "applied"
         typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
 
@@ -93,7 +95,7 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
     def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
         import asyncio
 
-        from holdfast.kit import jobs
+        from holdfast.kit import jobs, location
 
         settings = product().configured()
         url = product().existing(settings).database_url
@@ -115,7 +117,7 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
             typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
         else:
             typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
-        typer.echo(f"Looked in {product().place(settings)}.", err=True)
+        typer.echo(f"Looked in {location.place(settings)}.", err=True)
 
     @group.command("reseal", help="Encrypt everything stored again with the present secret key.")
     def reseal() -> None:

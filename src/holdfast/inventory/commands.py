@@ -194,12 +194,13 @@ def sign_proxy_url(
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shopify import proxy
+    from holdfast.kit import location
     from holdfast.kit.problems import CannotStart
     from holdfast.kit.resources import secret_file
 
     settings = INVENTORY.configured()
     if not (settings.client_secret or settings.secret_key or secret_file(settings).exists()):
-        raise CannotStart(f"There is no secret of the inventory service in {INVENTORY.place(settings)}.")
+        raise CannotStart(f"There is no secret of the inventory service in {location.place(settings)}.")
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
     served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
     typer.echo(f"{served}{AVAILABILITY}?{query}")

@@ -5,25 +5,23 @@ import contextlib
 import os
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, LiteralString, TypeVar
 
-import psycopg
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from holdfast.kit import embedded, jobs, logs, migrate, outbox
+from holdfast.kit import jobs, location, logs, migrate, outbox
 from holdfast.kit.bounds import Bounds, files_for_connections
 from holdfast.kit.connection import Connection
 from holdfast.kit.database import Database, Tx
-from holdfast.kit.logs import first_line
 from holdfast.kit.problems import CannotStart, ErrorBody, Problem
-from holdfast.kit.resources import Resources, secret_file, secret_of
-from holdfast.kit.rotation import Sealed, is_anything_sealed
+from holdfast.kit.resources import Resources, secret_of
+from holdfast.kit.rotation import Sealed
 from holdfast.kit.service import Service
 from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, only_serving, serve
 from holdfast.kit.settings import Settings, read
@@ -74,10 +72,10 @@ class Product(Generic[S, R]):
         Raises `CannotStart` if another database lacks migrations, or if the secret of its contents is missing, and
         what `resources` raises: here, before anything is served.
         """
-        self._require_secret(settings)
-        with _using(settings.data_dir):
+        location.require_secret(settings, self.sealed)
+        with location.using(settings.data_dir):
             self.resources(settings)
-        url = self.url(settings)
+        url = location.url(settings)
         if not settings.database_url:
             self.migrate(url)
         self._require_schema(url)
@@ -88,67 +86,10 @@ class Product(Generic[S, R]):
 
         Nothing is created or changed. Raises `CannotStart`.
         """
-        self._require_secret(settings)
-        url = self.existing_url(settings)
+        location.require_secret(settings, self.sealed)
+        url = location.existing_url(settings)
         self._require_schema(url)
         return settings.model_copy(update={"database_url": url})
-
-    def url(self, settings: S) -> str:
-        """The URL of the database. Starts the embedded server when no database is set. Raises `CannotStart`."""
-        if settings.database_url:
-            return self._reached(settings.database_url)
-        with _using(settings.data_dir):
-            return embedded.database_url(settings.data_dir, settings.service)
-
-    def existing_url(self, settings: S) -> str:
-        """The URL of the database. The embedded one is not created. Raises `CannotStart`."""
-        if settings.database_url:
-            return self._reached(settings.database_url)
-        url = embedded.existing_database_url(settings.data_dir, settings.service)
-        if url is None:
-            raise CannotStart(
-                f"There is no {self.name} database in the data directory {settings.data_dir.resolve()}. Set "
-                f"HOLDFAST_DATA_DIR to the directory that the service uses, or {self._variable('database_url')} to its "
-                "database."
-            )
-        return url
-
-    def place(self, settings: S) -> str:
-        """Where the data is, in words."""
-        if settings.database_url:
-            return f"the database that {self._variable('database_url')} names"
-        return f"the data directory {settings.data_dir.resolve()}"
-
-    def _reached(self, url: str) -> str:
-        try:
-            psycopg.connect(url, connect_timeout=10).close()
-        except psycopg.OperationalError as error:
-            raise CannotStart(
-                f"Cannot use the database that {self._variable('database_url')} names: {first_line(error)}. Check its "
-                "address, user and password, and that it runs."
-            ) from error
-        return url
-
-    def _require_secret(self, settings: S) -> None:
-        """Raise `CannotStart` where a new secret would be made for a database whose contents need another one."""
-        if settings.secret_key:
-            return
-        database, secret = (self._variable(name) for name in ("database_url", "secret_key"))
-        if settings.database_url:
-            raise CannotStart(
-                f"{database} is set and {secret} is not. Every process that uses the database needs the same secret: "
-                f"set {secret} to 32 or more random characters."
-            )
-        if settings.old_secret_key:  # with it, the contents can be sealed with a new one
-            return
-        file = secret_file(settings)
-        with _using(settings.data_dir):
-            url = None if file.exists() else embedded.existing_database_url(settings.data_dir, settings.service)
-        if url and is_anything_sealed(url, self.sealed):
-            raise CannotStart(
-                f"The file {file.resolve()} is missing, and only the secret in it opens some contents of the database. "
-                f"Restore the file from the backup of the data directory, or set {secret} to that secret."
-            )
 
     def _require_schema(self, url: str) -> None:
         if missing := self.pending(url):
@@ -168,10 +109,6 @@ class Product(Generic[S, R]):
             return migrate.migrate(url, self.schema())
         except (migrate.EditedMigration, migrate.AnotherMigrates) as error:
             raise CannotStart(str(error)) from error
-
-    def _variable(self, setting: str) -> str:
-        """The environment variable of a setting."""
-        return str(self.settings.model_fields[setting].validation_alias)
 
     def database(self, settings: S) -> Database[R]:
         return Database(
@@ -205,7 +142,7 @@ class Product(Generic[S, R]):
         Raises `CannotStart`, also for what the work refuses.
         """
         settings = self.configured()
-        place = self.place(settings)
+        place = location.place(settings)
         try:
             return asyncio.run(self.step(self.existing(settings), work)), place
         except Problem as problem:
@@ -217,7 +154,7 @@ class Product(Generic[S, R]):
         Raises `CannotStart`, also for what the work refuses.
         """
         settings = self.configured()
-        place = self.place(settings)
+        place = location.place(settings)
         try:
             return asyncio.run(self.transact(self.existing(settings), work)), place
         except Problem as problem:
@@ -247,8 +184,8 @@ class Product(Generic[S, R]):
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
             os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
             os.environ["_HOLDFAST_ADDRESS"] = address_of(listener)
-            os.environ[self._variable("database_url")] = settings.database_url
-            os.environ[self._variable("secret_key")] = secret_of(settings).value.decode()
+            os.environ[settings.variable("database_url")] = settings.database_url
+            os.environ[settings.variable("secret_key")] = secret_of(settings).value.decode()
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
             Multiprocess(config, [listener]).run()
 
@@ -290,15 +227,3 @@ def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
         "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": 10,
     }
-
-
-@contextlib.contextmanager
-def _using(data_dir: Path) -> Generator[None]:
-    """Raise `CannotStart` if the data directory cannot be used."""
-    try:
-        yield
-    except OSError as error:
-        raise CannotStart(
-            f"Cannot use the data directory {data_dir.resolve()}: {error.strerror or error}. Set HOLDFAST_DATA_DIR to "
-            "a directory that this user may write to."
-        ) from error

@@ -44,7 +44,7 @@ async def run(
     """
     settings = database.resources.settings
     if not settings.base_url:
-        name = f"{settings.service.upper()}_BASE_URL"
+        name = settings.variable("base_url")
         log.warning(f"this process sends no mails: set {name}, since mails have links to the service")
         await asyncio.Event().wait()
     async with Elsewhere(write) as writer:

@@ -121,6 +121,11 @@ class Settings(BaseSettings):
 
     _own_address: bool = PrivateAttr(default=False)
 
+    @classmethod
+    def variable(cls, setting: str) -> str:
+        """The environment variable of a setting."""
+        return str(cls.model_fields[setting].validation_alias)
+
     def served_at(self, address: str) -> Self:
         """The settings of a process that serves an address, which is its base address unless one is named."""
         if self.base_url:
@@ -222,7 +227,7 @@ def read(kind: type[S]) -> S:
 
     Raises `CannotStart`, which says what is wrong and what would be right, without the values.
     """
-    variables = {str(field.validation_alias) for field in kind.model_fields.values()}
+    variables = {kind.variable(each) for each in kind.model_fields}
     named = [name.upper() for name in DotEnvSettingsSource(kind).env_vars]
     if unknown := [said for name in named if (said := _unknown(name, variables, kind.service))]:
         raise CannotStart(f"Unknown in .env: {'; '.join(unknown)}. docs/settings.md lists the settings.")
@@ -230,7 +235,9 @@ def read(kind: type[S]) -> S:
         return kind()  # pyright: ignore[reportCallIssue] - it reads the environment
     except ValidationError as error:
         # The values are left out: they may be secrets.
-        wrong = [f"{_variable(kind, each['loc'][0])} {_in_words(each)}" for each in error.errors(include_input=False)]
+        wrong = [
+            f"{_variable(kind, str(each['loc'][0]))} {_in_words(each)}" for each in error.errors(include_input=False)
+        ]
         raise CannotStart(f"{'; '.join(wrong)}. docs/settings.md lists the settings.") from error
 
 
@@ -244,10 +251,9 @@ def _unknown(name: str, variables: Collection[str], service: str) -> str | None:
     return name if name.startswith(("HOLDFAST_", f"{service.upper()}_")) else None
 
 
-def _variable(kind: type[Settings], place: int | str) -> str:
+def _variable(kind: type[Settings], place: str) -> str:
     """The variable of a setting that is not acceptable. A default has the name of its field for a place."""
-    field = kind.model_fields.get(str(place))
-    return str(field.validation_alias if field else place)
+    return kind.variable(place) if place in kind.model_fields else place
 
 
 def _in_words(error: Any) -> str:
