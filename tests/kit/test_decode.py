@@ -6,8 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from holdfast.kit import handler
-from holdfast.kit.handler import MAX_BODY
+from holdfast.kit.body import MAX_BODY
 from holdfast.kit.paths import segments
 from tests.kit.wire import Message, code, errors, straight, with_key
 from tests.support import Client, Service
@@ -197,7 +196,7 @@ async def test_a_length_that_is_no_length_is_refused(service: Service, ada: Clie
 async def test_a_body_that_never_arrives_is_given_up_on(
     service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch, begun: list[Message]
 ) -> None:
-    monkeypatch.setattr(handler, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr("holdfast.kit.body.BODY_SECONDS", 0.05)
 
     response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=begun)
 

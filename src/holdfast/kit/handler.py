@@ -3,10 +3,9 @@
 Interfaces (REST, MCP, pages) differ in how they authenticate and in how they render an answer or a `Problem`.
 """
 
-import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -26,10 +25,6 @@ Header = tuple[bytes, bytes]
 Headers = dict[bytes, bytes]
 
 JSON = b"application/json"
-
-MAX_BODY = 1_048_576
-BODY_SECONDS = 30
-"""How long a client may take to send its body."""
 
 log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
@@ -159,43 +154,6 @@ def read_query(query_string: bytes) -> dict[str, str]:
         names = [name for name, _ in pairs]
         raise problems.invalid({name: ["is given more than once"] for name in query if names.count(name) > 1})
     return query
-
-
-async def read_body(
-    headers: Mapping[bytes, bytes], receive: Receive, kind: str = "application/json", *, most: int = MAX_BODY
-) -> bytes:
-    """Read the whole body. A wrong type or none, a body that is too large, and one that takes too long are refused.
-
-    most    the most bytes of the body
-    """
-    declared = headers.get(b"content-type")
-    if declared is not None and declared.split(b";")[0].strip().lower() != kind.encode():
-        raise undeclared(kind)
-    length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or len(length) > 18:
-        raise problems.BAD_REQUEST("Content-Length is not a number of bytes.")
-    if int(length) > most:
-        raise problems.PAYLOAD_TOO_LARGE()
-    body, more = bytearray(), True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise problems.BAD_REQUEST("The client went away before the body was complete.")
-                body += message.get("body", b"")
-                if len(body) > most:
-                    raise problems.PAYLOAD_TOO_LARGE()
-                more = message.get("more_body", False)
-    except TimeoutError as error:
-        raise problems.BAD_REQUEST("The body took too long to arrive.") from error
-    if body and declared is None:
-        raise undeclared(kind)
-    return bytes(body)
-
-
-def undeclared(kind: str) -> problems.Problem:
-    return problems.UNSUPPORTED_MEDIA_TYPE(f"The body is not declared as {kind}.", hint=f"Send Content-Type: {kind}.")
 
 
 class Reply(Struct):

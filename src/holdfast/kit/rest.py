@@ -16,6 +16,7 @@ from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.kit.body import read_body
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command, body_type, broken_rules, check, fields, has_times, numbered, read_field
 from holdfast.kit.handler import (
@@ -31,7 +32,6 @@ from holdfast.kit.handler import (
     envelope,
     handle,
     method_not_allowed,
-    read_body,
     read_query,
 )
 from holdfast.kit.keys import Authenticate, credential
@@ -157,7 +157,7 @@ class Endpoint:
 
     async def _answer(self, request: Request, parts: Sequence[str], caller: Caller) -> Reply:
         operation = self._operation
-        body = await read_body(request.headers, request.receive) if operation.takes_body else b""
+        body = await read_body(request) if operation.takes_body else b""
         command = self._command(parts, request.query, body)
         key = idempotency_key(request.headers) if operation.repeatable else None
         answer = await self._run(caller, command, key)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from holdfast.kit.handler import MAX_BODY, Request
+from holdfast.kit.body import MAX_BODY
+from holdfast.kit.handler import Request
 from holdfast.kit.pages import files
 from holdfast.kit.pages.files import Bounds, File, read_files
 from holdfast.kit.problems import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.handler import MAX_BODY
+from holdfast.kit.body import MAX_BODY
 from holdfast.kit.pages.forms import read_form
 from holdfast.kit.problems import BAD_REQUEST, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, Problem, ProblemType
 from tests.kit.pages.asking import FORM, request

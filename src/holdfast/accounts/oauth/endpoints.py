@@ -19,21 +19,10 @@ from holdfast.accounts.oauth.problems import (
 )
 from holdfast.accounts.oauth.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
 from holdfast.kit import discovery
+from holdfast.kit.body import read_body
 from holdfast.kit.caller import Caller
 from holdfast.kit.database import Database, Tx
-from holdfast.kit.handler import (
-    NO_STORE,
-    Access,
-    Handler,
-    Header,
-    Reply,
-    Request,
-    admit,
-    encode,
-    envelope,
-    read_body,
-    read_query,
-)
+from holdfast.kit.handler import NO_STORE, Access, Handler, Header, Reply, Request, admit, encode, envelope, read_query
 from holdfast.kit.limits import SLOT_SECONDS, Limits, Slots
 from holdfast.kit.pages.forms import KIND
 from holdfast.kit.problems import Problem
@@ -96,7 +85,7 @@ class Endpoints:
     async def register(self, request: Request) -> Reply:
         """Register a client (RFC 7591). It gets an id and no secret."""
         try:
-            metadata = parse(await read_body(request.headers, request.receive))
+            metadata = parse(await read_body(request))
         except Problem as problem:
             if problem.type not in UNREADABLE:
                 raise
@@ -157,7 +146,7 @@ class Endpoints:
 async def _form(request: Request) -> Mapping[str, str]:
     """The fields of a form. Raises `invalid_request`."""
     try:
-        return read_query(await read_body(request.headers, request.receive, KIND))
+        return read_query(await read_body(request, KIND))
     except Problem as problem:
         if problem.type not in UNREADABLE:
             raise

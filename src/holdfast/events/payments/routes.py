@@ -7,8 +7,9 @@ from holdfast.events.payments.messages import Receive
 from holdfast.events.payments.onboarding import CreateOnboardingLink, Onboarding
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
+from holdfast.kit.body import read_body
 from holdfast.kit.caller import Caller, system
-from holdfast.kit.handler import Access, Handler, Reply, Request, envelope, read_body
+from holdfast.kit.handler import Access, Handler, Reply, Request, envelope
 from holdfast.kit.limits import Limits
 from holdfast.kit.modes import single, steps
 from holdfast.kit.operation import Operation
@@ -29,7 +30,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     receive, link_again = runner[RECEIVE], runner[LINK_AGAIN]
 
     async def take(caller: Caller, request: Request) -> Reply:
-        body = await read_body(request.headers, request.receive)
+        body = await read_body(request)
         signed = request.headers.get(b"stripe-signature", b"").decode("latin-1")
         await receive(caller, Receive(body=body, signature=signed))
         return Reply(204)

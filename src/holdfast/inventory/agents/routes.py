@@ -10,20 +10,9 @@ from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import grant, key_shown
 from holdfast.inventory.problems import INVALID_REQUEST, error_body, oauth_body
 from holdfast.inventory.resources import Database
+from holdfast.kit.body import read_body
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import (
-    NO_STORE,
-    Access,
-    Handler,
-    Header,
-    Refuse,
-    Reply,
-    Request,
-    encode,
-    envelope,
-    read_body,
-    read_query,
-)
+from holdfast.kit.handler import NO_STORE, Access, Handler, Header, Refuse, Reply, Request, encode, envelope, read_query
 from holdfast.kit.limits import SLOT_SECONDS, Limits, Slots
 from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem
 from holdfast.kit.rest import parse
@@ -68,7 +57,7 @@ def routes(database: Database, limits: Limits, credentials: Credentials) -> list
 async def _read(request: Request, media_type: str, read: Callable[[bytes], T]) -> T:
     """The body of a request. Raises `invalid_request`, the code of RFC 6749, for one that cannot be read."""
     try:
-        return read(await read_body(request.headers, request.receive, media_type))
+        return read(await read_body(request, media_type))
     except Problem as problem:
         if problem.type in {BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED}:
             raise INVALID_REQUEST(problem.message) from problem

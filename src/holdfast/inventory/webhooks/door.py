@@ -19,8 +19,9 @@ from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.webhooks.fields import kept
 from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
 from holdfast.inventory.webhooks.model import Received
+from holdfast.kit.body import MAX_BODY, read_body
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import MAX_BODY, Access, Handler, Headers, Reply, Request, envelope, read_body
+from holdfast.kit.handler import Access, Handler, Headers, Reply, Request, envelope
 from holdfast.kit.limits import Limits, Slots, address
 from holdfast.kit.problems import BAD_REQUEST
 
@@ -55,9 +56,9 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
         length = request.headers.get(b"content-length", b"")
         if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= LARGEST:
             async with of_one.of(address(request.scope)), large.of("everybody"):
-                body = await read_body(request.headers, request.receive, most=LARGEST)
+                body = await read_body(request, most=LARGEST)
         else:
-            body = await read_body(request.headers, request.receive)
+            body = await read_body(request)
         if not webhook_signature.is_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):
             raise INVALID_SIGNATURE(hint="Sign the body, as it is sent, with the client secret of the app.")
         topic = _text(request.headers, b"x-shopify-topic")

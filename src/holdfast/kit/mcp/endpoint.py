@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit import problems
+from holdfast.kit.body import read_body
 from holdfast.kit.caller import Caller, nobody
 from holdfast.kit.handler import (
     NO_STORE,
@@ -19,7 +20,6 @@ from holdfast.kit.handler import (
     encode,
     handle,
     headers_of,
-    read_body,
     require_method,
 )
 from holdfast.kit.keys import Authenticate, credential
@@ -143,7 +143,7 @@ class Endpoint:
         as_event = not accepts(headers, JSON)
         if as_event and not accepts(headers, EVENTS):
             raise problems.NOT_ACCEPTABLE()
-        answer = await self._speak(request, await read_body(headers, request.receive), caller, authenticated)
+        answer = await self._speak(request, await read_body(request), caller, authenticated)
         if isinstance(answer, Stream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from python_multipart import MultipartParser
 from python_multipart.multipart import parse_options_header
 
-from holdfast.kit.handler import BODY_SECONDS, MAX_BODY, Request, undeclared
+from holdfast.kit.body import BODY_SECONDS, MAX_BODY, length, undeclared
+from holdfast.kit.handler import Request
 from holdfast.kit.problems import BAD_REQUEST, PAYLOAD_TOO_LARGE
 
 KIND = "multipart/form-data"
@@ -61,10 +62,7 @@ async def read_files(request: Request, bounds: Bounds, check: Check, take: Take)
     parts = _Parts(bounds, check)
     parser = _parser(request, parts)
     room = bounds.files * bounds.bytes + MAX_BODY
-    length = request.headers.get(b"content-length", b"0")
-    if not length.isdigit() or len(length) > 18:
-        raise BAD_REQUEST("Content-Length is not a number of bytes.")
-    if int(length) > room:
+    if length(request) > room:
         raise _too_large(bounds)
     clock = asyncio.get_running_loop().time
     patience, more = float(BODY_SECONDS), True

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from holdfast.kit.handler import Request, read_body
+from holdfast.kit.body import read_body
+from holdfast.kit.handler import Request
 from holdfast.kit.problems import BAD_REQUEST, ProblemType
 from holdfast.kit.secrets import Signer
 
@@ -30,7 +31,7 @@ FRESH_SECONDS = 2 * 3600
 
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form, without the spaces around their values. A field that is given twice is refused."""
-    body = await read_body(request.headers, request.receive, KIND)
+    body = await read_body(request, KIND)
     try:
         text = body.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=50, encoding="utf-8", errors="strict")
