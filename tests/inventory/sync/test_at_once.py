@@ -8,6 +8,7 @@ from msgspec import structs
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import Moved, Observed
+from holdfast.inventory.sync.planning import plan
 from tests.inventory.sync.scene import Scene
 from tests.support import eventually
 
@@ -45,6 +46,7 @@ async def test_what_two_say_of_two_locations_at_once_is_all_weighed(scene: Scene
     async def count(tx: Tx) -> None:
         now = datetime.now(UTC) + timedelta(seconds=1)
         await levels.explain(tx, scene.shop.id, [Moved(scene.variants["Single"].gid, 1, now)])
+        await tx.value("select true")  # what was explained is sent before somebody else hears
         tasks.append(asyncio.create_task(hear(there, 49)))
         await eventually(lambda: is_waiting(scene))
 
@@ -63,3 +65,70 @@ async def is_waiting(scene: Scene) -> bool:
         "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
     )
     return waiting
+
+
+ITEMS = 200
+WRITERS = 8
+ROUNDS = 12
+
+
+async def test_many_who_change_the_same_levels_at_once_wait_for_each_other_and_none_is_ended(scene: Scene) -> None:
+    """Who hears of levels, and who reckons them, are run as they are once: nothing is tried again here."""
+    seen = await many_levels(scene)
+    database, shop_id = scene.inventory.database, scene.shop.id
+
+    async def hear(writer: int) -> None:
+        for number in range(ROUNDS):
+            told = [structs.replace(each, available=writer + number) for each in seen]
+            async with database.transaction(shop_id) as tx:
+                await levels.observe(tx, shop_id, told, fresh=True)
+
+    async def reckon() -> None:
+        for _ in range(ROUNDS):
+            await scene.adjust(1)
+            async with database.transaction(shop_id) as tx:
+                await plan(tx, shop_id)
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*map(hear, range(WRITERS)), *(reckon() for _ in range(WRITERS)))
+
+    on_hand = await scene.shop.on_hand(scene.pool_id)
+    targets = await scene.inventory.sql("select distinct target from levels where gid like '%%/many-%%'")
+    assert targets == [(on_hand,)]
+
+
+async def many_levels(scene: Scene) -> list[Observed]:
+    """Levels of as many variants that draw on the pool; what is stored first comes last in the order of locks."""
+    numbers = [*reversed(range(9_000, 9_000 + ITEMS))]
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in numbers]
+    items = [f"gid://shopify/InventoryItem/{number}" for number in numbers]
+    for start in range(0, ITEMS, 100):
+        members = [{"variant_gid": gid, "units_per_sale": 1} for gid in gids[start : start + 100]]
+        await scene.shop.call("link_variants", pool_id=scene.pool_id, members=members)
+    await scene.inventory.sql(
+        """
+        insert into catalog_variants (shop_id, gid, product_gid, product_title, title, item_gid, tracked)
+        select %(shop_id)s, gid, 'gid://shopify/Product/7', 'Honey', gid, item, true
+          from unnest(%(gids)s::text[], %(items)s::text[]) as given (gid, item)
+        """,
+        shop_id=scene.shop.id,
+        gids=gids,
+        items=items,
+    )
+    [known] = scene.seen("Single")
+    seen = [
+        structs.replace(known, item_gid=item, gid=f"gid://shopify/InventoryLevel/many-{number}")
+        for number, item in zip(numbers, items, strict=True)
+    ]
+    await scene.inventory.sql(
+        """
+        insert into levels (shop_id, item_gid, location_gid, gid, available, seen_at)
+        select %(shop_id)s, item, %(place)s, 'gid://shopify/InventoryLevel/many-' || item, 0, now()
+          from unnest(%(items)s::text[]) as item
+        """,
+        shop_id=scene.shop.id,
+        items=items,
+        place=known.location_gid,
+    )
+    await scene.inventory.sql("analyze")
+    return seen

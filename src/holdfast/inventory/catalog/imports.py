@@ -79,6 +79,13 @@ async def note(
 async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
     """End an import: what it did not find, and nobody told of since it began, is forgotten. False: it has ended."""
     await status.announce(tx, shop_id)
+    await tx.run(
+        """
+        select from levels where shop_id = %(shop_id)s and import_id < %(import_id)s
+         order by item_gid, location_gid for no key update
+        """,
+        {"shop_id": shop_id, "import_id": import_id},
+    )
     return (
         await tx.value(
             """

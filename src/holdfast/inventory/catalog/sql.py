@@ -64,6 +64,17 @@ async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_g
     """Forget variants with their levels: those of a product, or of an item."""
     await tx.run(
         """
+        select from levels
+         where shop_id = %(shop_id)s
+           and (item_gid = %(item)s
+                or item_gid in (select item_gid from catalog_variants
+                                 where shop_id = %(shop_id)s and product_gid = %(product)s))
+         order by item_gid, location_gid for no key update
+        """,
+        {"shop_id": shop_id, "product": product_gid, "item": item_gid},
+    )
+    await tx.run(
+        """
         with gone as (
             delete from catalog_variants
              where shop_id = %(shop_id)s and (product_gid = %(product)s or item_gid = %(item)s) returning item_gid)
@@ -76,6 +87,13 @@ async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_g
 
 async def forget_location(tx: Tx, shop_id: int, gid: str) -> None:
     """Forget a location with its levels."""
+    await tx.run(
+        """
+        select from levels where shop_id = %(shop_id)s and location_gid = %(gid)s
+         order by item_gid, location_gid for no key update
+        """,
+        {"shop_id": shop_id, "gid": gid},
+    )
     await tx.run(
         """
         with gone as (delete from locations where shop_id = %(shop_id)s and gid = %(gid)s),

@@ -163,6 +163,7 @@ async def _read(steps: Steps, shop_id: int, reading: Reading) -> None:
 async def _store(tx: Tx, *, shop_id: int, reading: Reading, found: Sequence[Observed]) -> None:
     if reading.judges:
         await book.lock(tx, shop_id)
+    await levels.lock(tx, shop_id, {item for item, _, _ in reading.levels}, late=reading.judges)
     there = {(each.item_gid, each.location_gid) for each in found}
     await levels.forget(tx, shop_id, [each[:2] for each in reading.levels if each[:2] not in there])
     await levels.observe(tx, shop_id, found, fresh=True)

@@ -14,7 +14,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.book import Draft, Touched, lock, write
 from holdfast.inventory.stock.ledger import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.sync.levels import weigh
+from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import GRACE_SECONDS, Suspect
 from holdfast.kit.caller import platform
 from holdfast.kit.modes import Batch, Call
@@ -36,7 +36,7 @@ async def judge(tx: Tx, shop_id: int) -> None:
         await _put_off(tx, shop_id)
         return
     await lock(tx, shop_id)  # before any level, as whoever counts orders does
-    await _lock(tx, shop_id)
+    await levels.lock(tx, shop_id, (), late=True)
     suspects = await _suspects(tx, shop_id)
     adopted: list[Suspect] = []
     flagged: list[Suspect] = []
@@ -97,19 +97,6 @@ async def _put_off(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _lock(tx: Tx, shop_id: int) -> None:
-    await tx.run(
-        """
-        select from levels
-         where shop_id = %(shop_id)s
-           and item_gid in (select item_gid from levels
-                             where shop_id = %(shop_id)s and suspect_at <= clock_timestamp())
-         order by item_gid, location_gid for no key update
-        """,
-        {"shop_id": shop_id},
-    )
-
-
 async def _suspects(tx: Tx, shop_id: int) -> list[Suspect]:
     rows = await tx.tuples(
         """
@@ -153,4 +140,4 @@ async def _take_as_explained(tx: Tx, shop_id: int, suspects: Sequence[Suspect]) 
         """,
         {"shop_id": shop_id, "items": [each.item_gid for each in suspects]},
     )
-    await weigh(tx, shop_id, {each.item_gid for each in suspects})
+    await levels.weigh(tx, shop_id, {each.item_gid for each in suspects})

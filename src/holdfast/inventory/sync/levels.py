@@ -98,17 +98,24 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[Moved]) -> None:
     await weigh(tx, shop_id, items)
 
 
-async def lock(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
+async def lock(tx: Tx, shop_id: int, item_gids: Collection[str], *, late: bool = False) -> None:
     """Lock all levels of items, in one order for everybody: before one of them is changed, and all are weighed.
 
-    Otherwise what somebody else is just changing at another location would be missing in what is weighed.
+    Otherwise what somebody else is just changing at another location would be missing in what is weighed. Whoever
+    changes levels by several statements locks all of them first: so nobody waits for each other.
+
+    late    lock also the items with differences that were not explained in time
     """
     await tx.run(
         """
-        select from levels where shop_id = %(shop_id)s and item_gid = any(%(items)s)
+        select from levels
+         where shop_id = %(shop_id)s
+           and (item_gid = any(%(items)s)
+                or %(late)s and item_gid in (select item_gid from levels
+                                              where shop_id = %(shop_id)s and suspect_at <= clock_timestamp()))
          order by item_gid, location_gid for no key update
         """,
-        {"shop_id": shop_id, "items": [*item_gids]},
+        {"shop_id": shop_id, "items": [*item_gids], "late": late},
     )
 
 
@@ -140,6 +147,9 @@ async def weigh(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
 
 async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None:
     """Forget levels, by item and location, that the platform does not have any more."""
+    if not pairs:
+        return
+    await lock(tx, shop_id, {item for item, _ in pairs})
     await tx.run(
         """
         delete from levels using unnest(%(items)s::text[], %(locations)s::text[]) as gone (item_gid, location_gid)

@@ -72,6 +72,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclud
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
         await book.lock(tx, shop_id)
+        await levels.lock(tx, shop_id, {item for item, _, _ in known}, late=True)
         await _store(tx, shop_id, known, found)
         different = await reports.drift(tx, shop_id, pool_id, SHOWN)
         if command.dry_run:
@@ -96,6 +97,8 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     """Set the levels of a pool's variants to what it has, also parked ones."""
     if not await reports.has_pool(tx, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
+    known = await reports.of_pool(tx, caller.tenant, command.pool_id)
+    await levels.lock(tx, caller.tenant, {item for item, _, _ in known})
     count = await reports.resync(tx, caller.tenant, command.pool_id)
     await levels.call(tx, caller.tenant)
     return Resynced(command.dry_run, count)

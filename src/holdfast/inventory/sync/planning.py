@@ -3,11 +3,12 @@
 Only the newest state counts: ten changes of a pool between two plans are one.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.scopes import CART_CHECK
-from holdfast.inventory.sync import numbers
+from holdfast.inventory.sync import levels, numbers
 from holdfast.inventory.sync.model import GRACE_SECONDS
 
 
@@ -42,7 +43,10 @@ async def plan(tx: Tx, shop_id: int) -> None:
     if present == planned and not unplanned and had_numbers == has_numbers:
         return
     if present != planned or unplanned:
-        await _reckon(tx, shop_id, planned, everything=present.changes != planned.changes or planned.version < 0)
+        everything = present.changes != planned.changes or planned.version < 0
+        items = await _concerned(tx, shop_id, planned, everything=everything)
+        await levels.lock(tx, shop_id, items)
+        await _reckon(tx, shop_id, planned, items)
     if has_numbers:
         await numbers.reckon(tx, shop_id, planned.version, everything=not had_numbers)
     elif had_numbers:
@@ -57,30 +61,42 @@ async def plan(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _reckon(tx: Tx, shop_id: int, planned: Position, *, everything: bool) -> None:
+async def _concerned(tx: Tx, shop_id: int, planned: Position, *, everything: bool) -> list[str]:
+    """The items of the variants whose pools have changed, and of levels that were never reckoned; or all items."""
+    rows = await tx.tuples(
+        """
+        with concerned as (
+            select variant_gid as gid from members join pools on pools.id = pool_id
+             where pools.shop_id = %(shop_id)s and pools.version > %(version)s
+             union
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s)
+        select item_gid from catalog_variants join concerned using (gid) where shop_id = %(shop_id)s
+         union
+        select item_gid from levels join catalog_variants using (shop_id, item_gid)
+         where shop_id = %(shop_id)s and expected is null
+         union
+        select item_gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s
+        """,
+        {"shop_id": shop_id, "version": planned.version, "everything": everything},
+    )
+    return [item for (item,) in rows]
+
+
+async def _reckon(tx: Tx, shop_id: int, planned: Position, items: Sequence[str]) -> None:
+    """Reckon the levels of items anew. All of them are locked."""
     await tx.run(
         """
         with heard as (
             select pool_id, min(heard_at) as heard_at from ledger
              where shop_id = %(shop_id)s and id > %(entries)s and heard_at is not null group by pool_id),
-        concerned as (
-            select variant_gid as gid from members join pools on pools.id = pool_id
-             where pools.shop_id = %(shop_id)s and pools.version > %(version)s
-             union
-            select gid from variants where shop_id = %(shop_id)s and version > %(version)s
-             union
-            select catalog_variants.gid from levels join catalog_variants using (shop_id, item_gid)
-             where shop_id = %(shop_id)s and expected is null
-             union
-            select gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s),
         shown as (
             select item_gid, min(quantity) filter (where tracked) as quantity, min(heard_at) as heard_at
-              from concerned
-              join catalog_variants on catalog_variants.shop_id = %(shop_id)s and catalog_variants.gid = concerned.gid
-              left join availability on availability.shop_id = %(shop_id)s and variant_gid = concerned.gid
+              from catalog_variants
+              left join availability on availability.shop_id = %(shop_id)s and variant_gid = gid
               left join lateral (
                    select min(heard_at) as heard_at from members join heard on heard.pool_id = members.pool_id
-                    where members.shop_id = %(shop_id)s and members.variant_gid = concerned.gid) as causes on true
+                    where members.shop_id = %(shop_id)s and members.variant_gid = gid) as causes on true
+             where catalog_variants.shop_id = %(shop_id)s and item_gid = any(%(items)s)
              group by item_gid),
         spread as (
             select levels.item_gid, levels.location_gid, levels.seen_at, shown.heard_at,
@@ -125,8 +141,7 @@ async def _reckon(tx: Tx, shop_id: int, planned: Position, *, everything: bool) 
         {
             "shop_id": shop_id,
             "entries": planned.entries,
-            "version": planned.version,
-            "everything": everything,
+            "items": items,
             "grace": GRACE_SECONDS,
         },
     )
