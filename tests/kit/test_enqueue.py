@@ -91,6 +91,22 @@ async def test_a_task_may_be_put_off(service: Service) -> None:
     assert 3500 < seconds <= 3600
 
 
+async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "PATROL_SECONDS", 3600.0)
+    posted: asyncio.Queue[str] = asyncio.Queue()
+
+    async def post(steps: Steps, letter: Letter) -> None:
+        posted.put_nowait(letter.to)
+
+    async with working(service.database, post), asyncio.timeout(20):
+        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("now")))
+        assert await posted.get() == "now"  # so it listens
+        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("soon"), delay=0.5))
+        assert await posted.get() == "soon"
+
+
 async def test_work_of_a_tenant_is_done_inside_the_tenant(service: Service) -> None:
     service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
     tenants: asyncio.Queue[str] = asyncio.Queue()

@@ -18,6 +18,7 @@ from holdfast.kit.logs import first_line
 from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.tasks import CHANNEL as TASKS
 from holdfast.kit.tasks import ENQUEUE, Enqueued, Task
 
 A = TypeVar("A", bound=Struct)
@@ -132,6 +133,8 @@ class Tx(Reader[R_co]):
         if self._tenant is not None and tenant not in {None, self._tenant}:
             raise ValueError("A transaction of a tenant enqueues no work of another.")
         stored = msgspec.json.encode(Enqueued(tenant or self._tenant, arguments)).decode()
+        if delay > 0:
+            await self.notify(TASKS)
         return await self.value(ENQUEUE, {"name": task.name, "arguments": stored, "delay": delay})
 
 

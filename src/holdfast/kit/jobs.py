@@ -5,6 +5,7 @@ fails is tried again after growing pauses. A job that failed for good stays in t
 again: `holdfast events jobs`.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,12 +25,14 @@ from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 
 from holdfast.kit.database import Database, Tx
+from holdfast.kit.ending import end
 from holdfast.kit.metrics import JOBS
 from holdfast.kit.migrate import Migration, read
 from holdfast.kit.pool import KEEPALIVE, Pool
 from holdfast.kit.problems import NOT_FOUND
 from holdfast.kit.steps import Steps
 from holdfast.kit.tasks import FUNCTION, Enqueued, Task
+from holdfast.kit.waking import wake
 
 A = TypeVar("A", bound=Struct)
 R = TypeVar("R")
@@ -41,6 +44,9 @@ AT_ONCE = 8
 
 PATIENCE = 2
 """Seconds to wait for a connection. A process whose database is away waits for it twice before it ends."""
+
+PATROL_SECONDS = 5.0
+"""Seconds after which jobs are looked for anyway, in case a notification was lost."""
 
 PERIODIC_ATTEMPTS = 4
 
@@ -137,12 +143,17 @@ async def work(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequ
     for each in (*periodic, Periodic("* * * * *", retry_stalled_jobs)):
         _schedule(app, database, each)
     async with app.open_async():
-        await app.run_worker_async(
-            install_signal_handlers=False,
-            delete_jobs="successful",
-            concurrency=AT_ONCE,
-            shutdown_graceful_timeout=10,
-        )
+        waking = asyncio.create_task(wake(database, PATROL_SECONDS), name="waking")
+        try:
+            await app.run_worker_async(
+                install_signal_handlers=False,
+                delete_jobs="successful",
+                concurrency=AT_ONCE,
+                fetch_job_polling_interval=PATROL_SECONDS,
+                shutdown_graceful_timeout=10,
+            )
+        finally:
+            await end([waking])
 
 
 def _offer(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> None:

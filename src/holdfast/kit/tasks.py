@@ -10,6 +10,9 @@ from msgspec import Struct
 
 A = TypeVar("A", bound=Struct)
 
+CHANNEL: LiteralString = "tasks"
+"""The channel on which tasks are announced that are to be done later."""
+
 ENQUEUE: LiteralString = "select enqueue_task(%(name)s, %(arguments)s::jsonb, %(delay)s)"
 
 FUNCTION: LiteralString = """

@@ -1,0 +1,29 @@
+"""The first import of a shop begins when the app is installed, and goes on when its next look is due."""
+
+import asyncio
+
+import pytest
+
+from holdfast.inventory import jobs as own
+from holdfast.inventory.settings import Settings
+from holdfast.kit import jobs
+from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
+from tests.support import eventually
+
+
+async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATROL_SECONDS", 3600.0)
+    async with beside_the_platform(settings) as scene:
+
+        async def is_done() -> bool:
+            return bool(await scene.inventory.sql("select from catalogs where finished_at is not null"))
+
+        async def is_waiting() -> bool:
+            return bool(await scene.inventory.sql("select from pg_stat_activity where query like 'LISTEN \"proc%%'"))
+
+        working = asyncio.create_task(jobs.work(scene.inventory.database, own.JOBS, ()))
+        await eventually(is_waiting)
+        await scene.install(BASE_URL)
+        await eventually(is_done, 20)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
