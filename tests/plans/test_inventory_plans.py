@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EXCEPTIONS = {
     "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
-    "inventory/agents/access.py _stored": "looks at the newest 10,000 entries at most, to say what a key was used for",
+    "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
     "inventory/availability/sql.py changes_since": "an index on versions would be written with every change of stock",
     "inventory/availability/sql.py everything": "answers all of a shop, once a process",
     "inventory/availability/sql.py list_low_stock": "what is low is reckoned for each pool of the shop",

@@ -1,7 +1,6 @@
 """API access, as a merchant sees it: the key, the keys before it, and what agents have done with each."""
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -32,20 +31,6 @@ class RenewKey(Command):
     scopes: Annotated[list[Scope], Meta(min_length=1)]
 
 
-class Stored(Struct, frozen=True):
-    """A key as it is stored, with what is known of its use."""
-
-    id: int
-    sealed: bytes
-    scopes: list[str]
-    active: bool
-    made_at: dt.datetime
-    agent_since: dt.datetime | None
-    changes: int
-    changed_at: dt.datetime | None
-    tools: list[str]
-
-
 class Key(Struct, frozen=True):
     """A key of a shop.
 
@@ -68,35 +53,7 @@ class Key(Struct, frozen=True):
 
 async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]:
     """The keys of the shop, the newest first: the first one is good, unless the shop has none."""
-    return [_shown(reader, each) for each in await _stored(reader, caller.tenant)]
-
-
-async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
-    """Make a new key. The old one, and every identity and token derived from it, is invalid at once, everywhere."""
-    await shops.regenerate_key(tx, caller.tenant, sorted({*command.scopes}))
-
-
-def _shown(reader: Reader, stored: Stored) -> Key:
-    try:
-        text = reader.resources.secret.unseal(stored.sealed)
-    except Unreadable:
-        text = ""
-    return Key(
-        stored.id,
-        text if stored.active else text[:BEGINNING],
-        stored.scopes,
-        stored.active,
-        stored.made_at,
-        stored.agent_since,
-        stored.changes,
-        stored.changed_at,
-        stored.tools,
-    )
-
-
-async def _stored(reader: Reader, shop_id: int) -> Sequence[Stored]:
-    return await reader.rows(
-        Stored,
+    rows = await reader.tuples(
         """
         with recent as (
             select actor, actor_id, source, created_at from ledger where shop_id = %(shop_id)s
@@ -105,14 +62,27 @@ async def _stored(reader: Reader, shop_id: int) -> Sequence[Stored]:
             select actor_id, count(*) as changes, max(created_at) as changed_at,
                    array_agg(distinct source order by source) as tools
               from recent where actor = 'agent' group by actor_id)
-        select api_keys.id, sealed, scopes, active, api_keys.inserted_at as made_at,
-               agent.inserted_at as agent_since, coalesce(changes, 0) as changes, changed_at,
-               coalesce(tools, '{}') as tools
+        select api_keys.id, sealed, scopes, active, api_keys.inserted_at,
+               agent.inserted_at, coalesce(changes, 0), changed_at, coalesce(tools, '{}')
           from api_keys
           left join agent_registrations as agent on agent.api_key_id = api_keys.id
           left join made on made.actor_id = api_keys.id
          where api_keys.shop_id = %(shop_id)s
          order by active desc, api_keys.id desc limit %(most)s
         """,
-        {"shop_id": shop_id, "looked_at": LOOKED_AT, "most": MOST_KEYS},
+        {"shop_id": caller.tenant, "looked_at": LOOKED_AT, "most": MOST_KEYS},
     )
+    return [Key(id, _text(reader, sealed, active), scopes, active, *use) for id, sealed, scopes, active, *use in rows]
+
+
+async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
+    """Make a new key. The old one, and every identity and token derived from it, is invalid at once, everywhere."""
+    await shops.regenerate_key(tx, caller.tenant, sorted({*command.scopes}))
+
+
+def _text(reader: Reader, sealed: bytes, active: bool) -> str:
+    try:
+        text = reader.resources.secret.unseal(sealed)
+    except Unreadable:
+        return ""
+    return text if active else text[:BEGINNING]
