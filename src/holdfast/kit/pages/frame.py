@@ -18,7 +18,7 @@ KIT = FRAME.parent
 
 NO_LABELS: Mapping[str, str] = {}
 
-STYLE = (FRAME / "templates/style.css").read_text(encoding="utf-8")
+STYLE = "\n".join((FRAME / "templates" / name).read_text(encoding="utf-8") for name in ("style.css", "waiting.css"))
 
 
 class Frame:
