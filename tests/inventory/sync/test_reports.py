@@ -7,6 +7,7 @@ from holdfast.inventory.shopify.double.faults import Fault
 from holdfast.inventory.shopify.double.orders import Sold
 from holdfast.inventory.sync import operations
 from holdfast.inventory.sync.answers import Share
+from holdfast.inventory.sync.planning import plan
 from holdfast.kit.problems import VALIDATION_FAILED, Problem
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.support import Shop
@@ -15,14 +16,49 @@ from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def test_the_status_says_how_levels_follow(scene: Scene) -> None:
-    await scene.adjust(-6)
-    await scene.inventory.sql("update levels set target = 44 where target = 50")
     status = await scene.shop.call("get_sync_status")
 
-    assert (status["connected"], status["error"], status["levels"], status["pending"]) == (True, None, 3, 1)
+    assert (status["connected"], status["error"], status["levels"], status["pending"]) == (True, None, 3, 0)
     assert status["imported"]["status"] == "done"
     assert (status["imported"]["objects"], status["rule"]) == (10, "all")
     assert [each["name"] for each in status["locations"]] == ["Warehouse"]
+
+
+async def test_a_change_is_pending_before_it_is_reckoned_until_it_is_set(scene: Scene) -> None:
+    await scene.adjust(-6)
+    changed = await pending(scene)
+    await scene.transact(lambda tx: plan(tx, scene.shop.id))
+    reckoned = await pending(scene)
+    await scene.attend()
+
+    assert (changed, reckoned, await pending(scene)) == (3, 3, 0)
+
+
+async def test_only_the_levels_of_pools_that_changed_are_pending(scene: Scene) -> None:
+    other = await scene.shop.pool(7, name="Other")
+    await scene.attend()
+    await scene.shop.call("adjust_pool_quantity", pool_id=other["id"], delta=1)
+
+    assert await pending(scene) == 0
+    await scene.adjust(-6)
+    assert (await scene.shop.call("get_sync_status", pool_id=scene.pool_id))["pending"] == 3
+    assert (await scene.shop.call("get_sync_status", pool_id=other["id"]))["pending"] == 0
+
+
+async def test_variants_that_have_just_been_linked_are_pending(scene: Scene) -> None:
+    gids = [each.gid for each in scene.variants.values()]
+    await scene.shop.call("unlink_variants", pool_id=scene.pool_id, variant_gids=gids)
+    await scene.attend()
+    before = await scene.shop.call("get_sync_status")
+    members = [{"variant_gid": gid, "units_per_sale": 2} for gid in gids]
+    await scene.shop.call("link_variants", pool_id=scene.pool_id, members=members)
+
+    assert (before["levels"], before["pending"], await pending(scene)) == (0, 0, 3)
+
+
+async def pending(scene: Scene) -> int:
+    """How many levels the status says are yet to be set."""
+    return (await scene.shop.call("get_sync_status"))["pending"]
 
 
 async def test_the_lag_from_a_sale_to_its_last_level_is_counted(scene: Scene) -> None:

@@ -4,12 +4,29 @@ Only the newest state counts: ten changes of a pool between two plans are one.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.scopes import CART_CHECK
 from holdfast.inventory.sync import levels, numbers
 from holdfast.inventory.sync.model import GRACE_SECONDS
+
+CONCERNED: LiteralString = """
+    select item_gid from catalog_variants
+      join (select variant_gid as gid from members join pools on pools.id = pool_id
+             where pools.shop_id = %(shop_id)s and pools.version > %(version)s
+             union
+            select gid from variants where shop_id = %(shop_id)s and version > %(version)s) as changed using (gid)
+     where shop_id = %(shop_id)s
+     union
+    select item_gid from levels join catalog_variants using (shop_id, item_gid)
+     where shop_id = %(shop_id)s and expected is null
+     union
+    select item_gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s
+"""
+"""The items that are reckoned anew: of variants whose pools have changed since the `version` that was planned, and of
+levels that were never reckoned; or `everything`.
+"""
 
 
 class Position(NamedTuple):
@@ -62,21 +79,8 @@ async def plan(tx: Tx, shop_id: int) -> None:
 
 
 async def _concerned(tx: Tx, shop_id: int, planned: Position, *, everything: bool) -> list[str]:
-    """The items of the variants whose pools have changed, and of levels that were never reckoned; or all items."""
     rows = await tx.tuples(
-        """
-        with concerned as (
-            select variant_gid as gid from members join pools on pools.id = pool_id
-             where pools.shop_id = %(shop_id)s and pools.version > %(version)s
-             union
-            select gid from variants where shop_id = %(shop_id)s and version > %(version)s)
-        select item_gid from catalog_variants join concerned using (gid) where shop_id = %(shop_id)s
-         union
-        select item_gid from levels join catalog_variants using (shop_id, item_gid)
-         where shop_id = %(shop_id)s and expected is null
-         union
-        select item_gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s
-        """,
+        CONCERNED,
         {"shop_id": shop_id, "version": planned.version, "everything": everything},
     )
     return [item for (item,) in rows]

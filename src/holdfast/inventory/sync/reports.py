@@ -9,6 +9,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.scopes import CART_CHECK
 from holdfast.inventory.sync.answers import CartCheck, Drift, LocationShare, Share, SyncStatus
 from holdfast.inventory.sync.model import Rule
+from holdfast.inventory.sync.planning import CONCERNED
 
 OF_POOL: LiteralString = """
     item_gid in (select item_gid from catalog_variants join members
@@ -18,20 +19,36 @@ OF_POOL: LiteralString = """
 
 
 async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
+    # Read before what has changed: what is planned meanwhile is at most counted once more.
+    [(version, everything)] = await reader.tuples(
+        """
+        select max(planned_version), coalesce(bool_or(planned_version < 0 or coalesce(changes, 0) <> planned_changes),
+                                              false)
+          from syncs left join catalogs using (shop_id) where shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id},
+    )
     [row] = await reader.tuples(
         f"""
+        with linked as (
+            select item_gid from catalog_variants
+             where shop_id = %(shop_id)s
+               and exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid)),
+        unplanned as materialized (
+            select item_gid from ({CONCERNED}) as concerned join linked using (item_gid))
         select exists (select from installs
                         where shop_id = %(shop_id)s and uninstalled_at is null and broken is null) as connected,
                (select coalesce((select broken from installs where shop_id = %(shop_id)s),
                                 (select error from syncs where shop_id = %(shop_id)s))) as error,
                counted.*, to_json(late) as lag, to_json(import) as imported,
                coalesce((select rule from catalogs where shop_id = %(shop_id)s), 'all') as rule
-          from (select count(*) as levels,
-                       count(*) filter (where wanted <> available and parked is null) as pending,
-                       count(*) filter (where suspect_at is not null) as unexplained,
-                       count(*) filter (where parked is not null) as parked
+          from (select count(target) as levels,
+                       count(*) filter (where parked is null and (wanted <> available or unplanned)) as pending,
+                       count(target) filter (where suspect_at is not null) as unexplained,
+                       count(target) filter (where parked is not null) as parked
                   from levels
-                 where shop_id = %(shop_id)s and target is not null
+                 cross join lateral (select item_gid in (select item_gid from unplanned) as unplanned) as planning
+                 where shop_id = %(shop_id)s and (target is not null or unplanned)
                    and (%(pool_id)s::bigint is null or {OF_POOL})) as counted,
                (select percentile_cont(0.5) within group (order by seconds) as p50,
                        percentile_cont(0.99) within group (order by seconds) as p99, count(*) as count
@@ -42,7 +59,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
                        max(requested_at) as requested_at, max(finished_at) as finished_at, max(error) as error
                   from catalogs where shop_id = %(shop_id)s) as import
         """,
-        {"shop_id": shop_id, "pool_id": pool_id},
+        {"shop_id": shop_id, "pool_id": pool_id, "version": version, "everything": everything},
     )
     fields: dict[str, Any] = dict(
         zip(
