@@ -18,6 +18,9 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert "12 jars of <b>Honey</b> For <i>cart</i> 7 Since" in said(page)
     assert "<b>Honey" not in page.text
     assert "<i>cart" not in page.text
+    path = f"/console/pools/{pool['id']}"
+    assert f'href="{merchant.at(path)}"' in page.text
+    assert "12 jars , kept for somebody · then 12 held" in said(await merchant.get(path))
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"

@@ -14,12 +14,14 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
 
     page = await merchant.get(PATH)
 
+    path = f"/console/pools/{low['id']}"
     assert (
         "<b>Honey</b> 10 jars can be sold Its limit is 10. About 2 jars are taken a day, so it lasts 5 days."
         in said(page)
     )
     assert "Tea" not in said(page)
     assert "<b>Honey" not in page.text
+    assert f'href="{merchant.at(path)}"' in page.text
 
 
 async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:

@@ -173,5 +173,5 @@ async def test_the_page_is_german_for_germans(settings: Settings) -> None:
         shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
         assert "Wie ein Bestand zählt" in said(await merchant.get(path))
-        assert said(shown).startswith("Die Einheiten je Verkauf ändern?")
+        assert "Die Einheiten je Verkauf ändern?" in said(shown)
         assert "8, danach 10" in said(shown)
