@@ -80,8 +80,8 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
             by_id.take(load.run(ours, iter(list(known(event)))), 202)
         row(table, "accepted by user id, a second", by_id, floor, "≥ 0.7 of the floor")
 
-        seconds, settled = asyncio.run(_settle(url))
-        table.add_row("settled, a second", f"{settled / seconds:,.0f}", "", "", "≥ 20,000")
+        seconds, count = asyncio.run(settled(url))
+        table.add_row("settled, a second", f"{count / seconds:,.0f}", "", "", "≥ 20,000")
 
         polls, bare_polls = Best(), Best()
         for _ in range(rounds):
@@ -138,14 +138,14 @@ def _public_ids(url: str) -> list[str]:
     return asyncio.run(read())
 
 
-async def _settle(url: str) -> tuple[float, int]:
+async def settled(url: str) -> tuple[float, int]:
     """Settle everything that was accepted; the seconds it took and how many there were."""
     settings = Settings(database_url=url)  # pyright: ignore[reportCallIssue]
     database = EVENTS.database(settings)
     async with database.pool:
         started = time.perf_counter()
-        settled = await settlement.settle(database)
-        return time.perf_counter() - started, settled
+        count = await settlement.settle(database)
+        return time.perf_counter() - started, count
 
 
 if __name__ == "__main__":
