@@ -146,7 +146,7 @@ async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> l
     if command.gid is not None:
         asked += " and gid = %(gid)s"
     if command.sku is not None:
-        asked += " and lower(sku) = lower(%(sku)s)"
+        asked += " and sku_key = lower(%(sku)s)"
     if command.text is not None:
         asked += " and strpos(lower(coalesce(title, '') || ' ' || coalesce(sku, '')), lower(%(text)s)) > 0"
     rows = await reader.tuples(

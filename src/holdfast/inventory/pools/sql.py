@@ -41,7 +41,8 @@ async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[P
         POOL
         + """
          where shop_id = %(shop_id)s and id > %(after)s
-           and (case when %(status)s::text is null then status <> 'archived' else status::text = %(status)s end)
+           -- Of `<> 'archived'` it is believed under row-level security that no row is so, and all are read and sorted.
+           and status = any(%(statuses)s::pool_status[])
            and (%(query)s::text is null or strpos(lower(name), lower(%(query)s)) > 0)
            and (not %(low_stock_only)s or greatest(0, on_hand - held - buffer) <= low_stock_at)
          order by id limit %(limit)s
@@ -49,7 +50,7 @@ async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[P
         {
             "shop_id": shop_id,
             "after": command.after(int) or 0,
-            "status": command.status,
+            "statuses": [command.status] if command.status else ["active", "paused"],
             "query": command.query,
             "low_stock_only": command.low_stock_only,
             "limit": command.limit + 1,
