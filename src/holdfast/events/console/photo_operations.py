@@ -67,7 +67,10 @@ async def look_at(reader: Reader, caller: Caller, command: LookAtPhotos) -> Look
 
 
 _OWN: LiteralString = """
-    select key from photos where key = any(%(keys)s) and organizer_id = %(organizer_id)s and state = 'accepted'
+    select asked.key
+      from unnest(%(keys)s::text[]) as asked (key)
+     cross join lateral (select from photos where photos.key = asked.key and organizer_id = %(organizer_id)s
+                                              and state = 'accepted' limit 1) as own
 """
 
 KEEP = Operation("keep_photo", None, steps(keep))

@@ -13,13 +13,14 @@ COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organ
 
 async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
     """Store the row of a photo in the state `awaited`. False when its owner has too many that no event shows."""
+    theirs: LiteralString = "is null" if photo.organizer_id is None else "= %(organizer_id)s"
     inserted = await tx.value(
-        """
+        f"""
         insert into photos (key, organizer_id, content_type, content_length, upload_ends)
         select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
                case when %(upload)s then now() + %(seconds)s * interval '1 second' end
          where (select count(*) from photos
-                 where organizer_id is not distinct from %(organizer_id)s::bigint and idle_since is not null) < %(most)s
+                 where organizer_id {theirs} and idle_since is not null) < %(most)s
         returning true
         """,
         {

@@ -42,11 +42,11 @@ def _ended() -> Problem:
 
 async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:
     """The active keys of one user, or all active keys with None."""
+    theirs: LiteralString = "" if user_id is None else "and user_id = %(user_id)s"
     return await reader.rows(
         KeyRow,
-        """
-        select id, name, start, active, inserted_at, user_id, hash from api_keys
-         where active and (%(user_id)s::bigint is null or user_id = %(user_id)s) order by id
+        f"""
+        select id, name, start, active, inserted_at, user_id, hash from api_keys where active {theirs} order by id
         """,
         {"user_id": user_id},
     )

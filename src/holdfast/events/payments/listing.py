@@ -83,8 +83,9 @@ async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> Eve
         select payments.id, public_id as user_id, email, amount, currency, state::text, refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
                coalesce(paid_at, payments.inserted_at) as moment
-          from payments join users on users.id = user_id
-         where event_id = %(event_id)s and (%(before)s::bigint is null or payments.id < %(before)s)
+          from payments
+         cross join lateral (select public_id, email from users where users.id = payments.user_id limit 1) as users
+         where event_id = %(event_id)s and payments.id < coalesce(%(before)s, 9223372036854775807)
          order by payments.id desc limit %(limit)s
         """,
         {"event_id": command.event_id, "before": command.before, "limit": command.limit},

@@ -64,10 +64,9 @@ WAIT_FOR_PEOPLE: LiteralString = """
 """
 WAIT_FOR_REJECTIONS: LiteralString = """
     select from registrations
-      join users on users.id = user_id
      where event_id = any(%(event_ids)s) and status = 'rejected'
-       and (email = any(%(emails)s) or public_id = any(%(user_ids)s))
-     order by event_id, user_id for no key update of registrations
+       and user_id = any(array(select id from users where email = any(%(emails)s) or public_id = any(%(user_ids)s)))
+     order by event_id, user_id for no key update
 """
 
 ACCEPT: LiteralString = """
