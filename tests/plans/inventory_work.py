@@ -85,11 +85,13 @@ class Work:
 
     async def operation(self, operation: Operation) -> None:
         self.recorder.doing = operation.name
+        assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
         if operation in api.ACROSS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id), self.database
-        await attempt(database, operation, caller, self.arguments[operation.name])
+        refused = await attempt(database, operation, caller, self.arguments[operation.name])
+        assert not refused or operation in api.ACROSS, (operation.name, refused)
 
     async def pages(self) -> None:
         for path in pages(self.app):

@@ -20,6 +20,9 @@ BLOCKS, MORE_BLOCKS = 60, 400
 rows are not counted.
 """
 
+NAME = r"^ *(?:async def |def |(?=[A-Z_]+: LiteralString))(\w+)"
+"""What begins a function, or a part of a statement."""
+
 SCANS = {"Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Bitmap Index Scan", "Tid Scan"}
 GIVEN = {"Function Scan", "ProjectSet", "Values Scan"}
 
@@ -92,18 +95,19 @@ def _named(node: dict[str, Any]) -> str:
 
 
 def place(statement: str) -> str:
-    """Where a statement is: the file, and the function."""
+    """Where a statement is: the file, and the function or the constant."""
     lines = [line.strip() for line in statement.splitlines() if len(line.strip()) > 8] or [statement.strip()]
     known, path, text = max((sum(line in text for line in lines), path, text) for path, text in _sources())
     if not known:
         return f"somewhere: {' '.join(statement.split())[:80]}"
     # A statement may be put together of parts; where most of it stands is its function.
-    functions = Counter(
-        before[-1] if (before := re.findall(r"^ *(?:async )?def (\w+)", text[: each.start()], re.MULTILINE)) else ""
+    names = Counter(
+        before[-1].group(1)
         for line in lines
         for each in re.finditer(re.escape(line), text)
+        if (before := [*re.finditer(NAME, text[: each.start()], re.MULTILINE)])
     )
-    return f"{path} {functions.most_common(1)[0][0]}".rstrip()
+    return f"{path} {names.most_common(1)[0][0]}"
 
 
 @cache

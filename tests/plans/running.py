@@ -18,27 +18,31 @@ from holdfast.kit.steps import Steps
 from tests.plans.recording import Recorder
 
 
-async def attempt(database: Database[Any], operation: Operation, caller: Caller, arguments: dict[str, Any]) -> None:
-    """Run an operation, and take back what it did, unless it works in steps. Raises its refusal."""
+async def attempt(
+    database: Database[Any], operation: Operation, caller: Caller, arguments: dict[str, Any]
+) -> Problem | None:
+    """Run an operation, and take back what it did, unless it works in steps. Returns why it is refused, if it is."""
     mode, command = operation.run, check(operation.command, arguments)
     tenant = caller.tenant_id if database.tenancy else None
-    if isinstance(mode, Stepwise):
-        await mode.function(Steps(database, caller.tenant_id), caller, command)
-        return
 
     async def work(tx: Any) -> None:
         if isinstance(mode, Batched):
-            batch = Batch(tenant or 0, [Call(caller, command)])
-            [answer] = await mode.function(tx, batch)
+            [answer] = await mode.function(tx, Batch(tenant or 0, [Call(caller, command)]))
             if isinstance(answer, Problem):
                 raise answer
         else:
             await mode.function(tx, caller, command)
 
-    if mode.reads:
-        await database.read(work, tenant)
-    else:
-        await database.transact(work, tenant, keep=False)
+    try:
+        if isinstance(mode, Stepwise):
+            await mode.function(Steps(database, caller.tenant_id), caller, command)
+        elif mode.reads:
+            await database.read(work, tenant)
+        else:
+            await database.transact(work, tenant, keep=False)
+    except Problem as problem:
+        return problem
+    return None
 
 
 def pages(app: Table) -> list[str]:

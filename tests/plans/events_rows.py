@@ -1,0 +1,168 @@
+"""What the events service has stored after years: an organizer with much of everything, and a thousand others."""
+
+from typing import Any
+
+import psycopg
+
+from tests.plans.filling import copies
+
+ORGANIZERS, EVENTS, REGISTRATIONS = 1_000, 15_000, 60_000
+
+OTHER = "100 + g % 1000"
+"""The organizer of a row that is one of the others'."""
+
+HANDLE = "translate(lpad((g + {first})::text, 8, '0'), '0123456789', 'abcdefghij')"
+
+
+def fill(connection: psycopg.Connection[Any]) -> None:
+    """Fill the database of a scene in which organizer 1 has events 1, 2 and 3, queue 1, and everything else once."""
+    _people(connection)
+    _events(connection)
+    _registrations(connection)
+    _payments(connection)
+    _queues(connection)
+    _rest(connection)
+
+
+def _people(connection: psycopg.Connection[Any]) -> None:
+    named = {"public_id": HANDLE.format(first=1_000_000), "name": "'Organizer ' || g", "slug": "'other-' || g"}
+    copies(connection, "users", ORGANIZERS, "id = 1", id="99 + g", email="'o' || g || '@example.com'", **named)
+    named = {"public_id": HANDLE.format(first=2_000_000), "email": "'person' || g || '@example.com'"}
+    one = "email = 'ann@example.com'"
+    copies(connection, "users", 3 * REGISTRATIONS, one, id="10000 + g", **named, data_link_at="null")
+    hashed = {"hash": "sha256(('key ' || g)::bytea)", "name": "'Key ' || g"}
+    copies(connection, "api_keys", 5 * ORGANIZERS, "id = 1", id="1000 + g", user_id=OTHER, **hashed)
+
+
+def _events(connection: psycopg.Connection[Any]) -> None:
+    for first, organizer in ((1_000, "1"), (50_000, OTHER)):
+        when = f"now() + (g - {EVENTS // 2}) * interval '1 hour'"
+        changed = {"id": f"{first} + g", "organizer_id": organizer, "datetime": when, "recurs_from": when}
+        copies(connection, "events", EVENTS, "id = 1", **changed, image_keys="'{}'", title="'Event ' || g")
+        when = "now() + interval '1 year' + g * interval '1 hour'"
+        changed = {"id": f"{first + 20_000} + g", "organizer_id": organizer, "datetime": when, "recurs_from": when}
+        copies(connection, "events", 2_000, "id = 2", **changed, title="'Moving ' || g")
+        key = f"'photos/' || ({organizer}) || '/' || lpad((g + {first})::text, 22, '0') || '.jpg'"
+        one = "key = (select min(key) from photos)"
+        copies(connection, "photos", EVENTS, one, key=key, organizer_id=organizer, idle_since="null")
+        one = "key = (select min(key) from event_photos where event_id = 1) and event_id = 1"
+        copies(connection, "event_photos", EVENTS, one, event_id=f"{first} + g", key=key)
+    _run(
+        connection,
+        f"""
+        insert into price_changes (event_id, reason, original_price, new_price, timestamp)
+        select 2, 'tick', 1500, 1501, now() - g * interval '10 minutes' from generate_series(1, {REGISTRATIONS}) as g;
+        insert into price_changes (event_id, reason, original_price, new_price, timestamp)
+        select 21000 + g % 2000, 'tick', 1500, 1501, now() - g * interval '1 minute'
+          from generate_series(1, {REGISTRATIONS}) as g;
+        insert into mail_paragraphs (event_id, kind, text) select 1000 + g, 'seat', 'Bring a pencil.'
+          from generate_series(1, {EVENTS}) as g
+        """,
+    )
+
+
+def _registrations(connection: psycopg.Connection[Any]) -> None:
+    one = "event_id = 1 and user_id = (select id from users where email = 'ann@example.com')"
+    at = {"received_at": "now() - g * interval '1 second'", "settled_at": "now() - g * interval '1 second'"}
+    for first, event in ((10_000, "1"), (10_000, f"1001 + g % {EVENTS}"), (70_000, f"50001 + g % {EVENTS}")):
+        changed = {"event_id": event, "user_id": f"{first} + g", "arrival": f"1000000 + {first} + g", **at}
+        if first == 70_000:
+            changed["organizer_id"] = f"100 + ({event} - 50000) % 1000"
+        status = f"case when g % 10 = 0 and {event} = 1 then 'waitlisted' else 'registered' end::registration_status"
+        copies(connection, "registrations", REGISTRATIONS, one, **changed, status=status)
+    waiting = REGISTRATIONS // 10
+    _run(
+        connection,
+        f"""
+        update events set capacity = registered_count + {REGISTRATIONS - waiting}, waitinglist_capacity = 1000000,
+                          registered_count = registered_count + {REGISTRATIONS - waiting},
+                          waitlisted_count = waitlisted_count + {waiting} where id = 1;
+        update events set capacity = 1000, registered_count = {REGISTRATIONS // EVENTS}
+         where id between 1001 and {1000 + EVENTS} or id between 50001 and {50_000 + EVENTS};
+        insert into check_in_scans (event_id, id, user_id, device, told_at, stored_at, is_entry, changed)
+        select 1, gen_random_uuid(), 10000 + g, 'Door', now() - interval '1 day', now(), true, g
+          from generate_series(1, {REGISTRATIONS // 2}) as g;
+        insert into check_in_scans (event_id, id, user_id, device, told_at, stored_at, is_entry, changed)
+        select 1001 + g % {EVENTS}, gen_random_uuid(), 10000 + g, 'Door', now() - interval '1 day', now(),
+               true, 100000 + g from generate_series(1, {REGISTRATIONS // 2}) as g
+        """,
+    )
+
+
+def _payments(connection: psycopg.Connection[Any]) -> None:
+    one = "id = (select min(id) from payments)"
+    for first, event in ((100_000, "3"), (200_000, f"50001 + g % {EVENTS}")):
+        named = {"session_id": f"'cs_' || ({first} + g)", "intent_id": f"'pi_' || ({first} + g)"}
+        changed = {"event_id": event, "user_id": "10000 + g", "arrival": f"2000000 + {first} + g", "due_at": "null"}
+        changed |= {"inserted_at": "now() - g * interval '1 minute'", "refunded": "0", "kept": "0"}
+        copies(connection, "payments", REGISTRATIONS // 2, one, id=f"{first} + g", **changed, **named)
+        changed = {"payment_id": f"{first} + g", "refund_id": f"'re_' || ({first} + g)", "due_at": "null"}
+        copies(connection, "refunds", 10_000, "id = (select min(id) from refunds)", id=f"{first} + g", **changed)
+    organizers = {"organizer_id": "99 + g", "account_id": "'acct_' || g", "due_at": "null"}
+    copies(connection, "payout_accounts", ORGANIZERS, "organizer_id = 1", **organizers)
+    connection.execute(
+        """
+        insert into processor_events (id, kind, object_id) select 'evt_' || g, 'charge.updated', 'ch_' || g
+          from generate_series(1, 50000) as g
+        """
+    )
+
+
+def _queues(connection: psycopg.Connection[Any]) -> None:
+    for first, organizer in ((1_000, "1"), (10_000, OTHER)):
+        copies(connection, "queues", 2_000, "id = 1", id=f"{first} + g", organizer_id=organizer, title="'Queue ' || g")
+    _run(
+        connection,
+        """
+        insert into queue_visitors (queue_id, visitor_id, ticket)
+        select 1, 'visitor ' || g, 10 + g from generate_series(1, 80000) as g;
+        insert into queue_visitors (queue_id, visitor_id, ticket)
+        select 10001 + g % 2000, 'visitor ' || g, 1 + g from generate_series(1, 40000) as g;
+        update queues set tickets = 100000 where id = 1;
+        update queues set tickets = 100000, serving = 100000, paced_at = now() where id > 1;
+        insert into queue_releases (queue_id, first_ticket, last_ticket, released_at)
+        select 10001 + g % 2000, g, g, now() - g * interval '1 second' from generate_series(1, 20000) as g
+        """,
+    )
+
+
+def _rest(connection: psycopg.Connection[Any]) -> None:
+    _run(
+        connection,
+        """
+        insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
+        select 'seat', 'registration 1 ' || g, 'person' || g || '@example.com',
+               jsonb_build_object('event_id', 1, 'user_id', 10000 + g), now(), 'sent'
+          from generate_series(1, 60000) as g;
+        insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
+        select 'seat', 'registration ' || g, 'person' || g || '@example.com',
+               jsonb_build_object('event_id', 50001 + g % 15000, 'user_id', 70000 + g), now(), 'sent'
+          from generate_series(1, 60000) as g;
+        insert into idempotency_answers (id, fingerprint, sealed)
+        select sha256(('answer ' || g)::bytea), sha256('call'), '' from generate_series(1, 60000) as g;
+        insert into sign_in_links (email, return_to) select 'person' || g || '@example.com', '/console'
+          from generate_series(1, 20000) as g;
+        insert into sessions (hash, account_id, way, browser)
+        select sha256(('session ' || g)::bytea), 10000 + g, 'link', 'Firefox' from generate_series(1, 20000) as g;
+        insert into oauth_clients (id, name, redirect_uris) select 'client-' || g, 'App', '{https://app.example/}'
+          from generate_series(1, 5000) as g;
+        insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
+        select 99 + g % 1000, 99 + g % 1000, 'client-' || (1 + g % 5000), '{read_events}', now() + interval '30 days'
+          from generate_series(1, 20000) as g;
+        insert into oauth_access_tokens (hash, grant_id, scopes, expires_at)
+        select sha256(('access ' || g)::bytea), g, '{read_events}', now() + interval '1 hour'
+          from generate_series(1, 20000) as g;
+        insert into oauth_refresh_tokens (hash, grant_id, expires_at)
+        select sha256(('refresh ' || g)::bytea), g, now() + interval '30 days' from generate_series(1, 20000) as g;
+        insert into oauth_codes (hash, grant_id, redirect_uri, challenge, expires_at)
+        select sha256(('code ' || g)::bytea), g, 'https://app.example/', repeat('x', 43), now() + interval '1 minute'
+          from generate_series(1, 20000) as g;
+        insert into oauth_subjects (hash, issuer, subject, user_id)
+        select sha256(convert_to('https://id.example' || e'\\n' || 'subject ' || g, 'UTF8')), 'https://id.example',
+               'subject ' || g, 10000 + g from generate_series(1, 20000) as g
+        """,
+    )
+
+
+def _run(connection: psycopg.Connection[Any], statements: Any) -> None:
+    connection.execute(statements)

@@ -1,0 +1,205 @@
+"""Everything that the events service does, once, for an organizer who has much of everything."""
+
+from base64 import b64encode
+from typing import Any
+
+import httpx2
+
+from holdfast.events import api, jobs
+from holdfast.events.resources import Database
+from holdfast.kit.caller import api_key
+from holdfast.kit.operation import Operation
+from holdfast.kit.rest import Table
+from holdfast.kit.steps import Steps
+from tests.accounts.browser import Browser
+from tests.events.agents.samples import ANN, ARGUMENTS, FIRST, PHOTOS
+from tests.events.console.event_scene import signed_in
+from tests.events.payments.scene import Scene
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import accepted
+from tests.plans.recording import Recorder
+from tests.plans.running import attempt, pages, turn
+from tests.support import Client, event_fields
+
+BROWSER = b64encode(b"b" * 32).decode()
+OWN: dict[str, Any] = {"event_id": 1, "user_id": ANN}
+SCAN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+BEA: dict[str, Any] = {"event_id": 3, "user_id": "beabeabe"}
+STORED = """
+    with refunded as (
+        insert into refunds (payment_id, amount, reason) select id, 1, 'by_organizer' from payments),
+    named as (update users set public_id = 'beabeabe' where email = 'bea@example.com'),
+    linked as (update users set data_link_at = now() where email = 'ann@example.com'),
+    scanned as (
+        insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry, changed)
+        select 1, %(scan)s, id, 'Door', now(), true, 1 from users where email = 'ann@example.com'),
+    client as (
+        insert into oauth_clients (id, name, redirect_uris) values ('app', 'App', '{https://app.example/}')
+        returning id)
+    insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
+    select 1, 1, id, '{read_events}', now() + interval '30 days' from client
+"""
+"""What else is stored before everything runs once."""
+
+ALONE: dict[str, dict[str, Any]] = {
+    "register_organizer": {"name": "Zoe Events", "email": "zoe@example.com", "slug": "zoe-events"},
+    "join_queue": {"queue_id": 1, "visitor_id": "somebody"},
+    "get_queue_status": {"queue_id": 1, "visitor_id": "visitor 70000"},
+    "verify_queue_token": {"token": "no token", "consume": True},
+    "visit_waiting_room": {"queue_id": 1, "visitor_id": "visitor 70000"},
+    "join_waiting_room": {"queue_id": 1, "visitor_id": "somebody"},
+    "find_shown_event": {"event_id": 1},
+    "read_event_page": {"event_id": 1},
+    "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
+    "sign_up": {"event_id": 1, "email": "cleo@example.com", "name": "Cleo", "language": "en"},
+    "send_details": OWN,
+    "look_at_own": OWN,
+    "cancel_own": OWN,
+    "stop_mails": OWN,
+    "send_data_link": {**OWN, "language": "en"},
+    "look_at_data_link": {"user_id": ANN, "issued": 1},
+    "export_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "receive_payment_message": {"body": "", "signature": ""},
+    "create_onboarding_link_again": {},
+    "ask_sign_in_link": {"email": "person7@example.com", "browser": BROWSER, "return_to": "/", "language": "en"},
+    "look_at_sign_in_link": {"id": 7, "browser": BROWSER},
+    "sign_in_by_link": {"id": 7, "browser": BROWSER, "called": "Firefox"},
+    "sign_in_by_password": {"email": "person7@example.com", "password": "not a password", "called": "Firefox"},
+    "list_sessions": {"account_id": 10007},
+    "end_sessions": {"account_id": 10007, "id": None},
+    "list_connected_clients": {},
+    "disconnect_client": {"client_id": "app"},
+    "become_organizer": {"account_id": 10007, "name": "Somebody", "slug": "somebody"},
+    "look_at_keys_before": {"account_id": 1},
+    "prove_account": {"account_id": 1, "session_id": 1, "keep": True},
+    "end_access": {"account_id": 1},
+    "open_own_data": {"account_id": 1, "session_id": 1, "language": "en"},
+    "look_at_event": {"event_id": 1},
+    "count_people_of_event": {"event_id": 1},
+    "edit_event": {"event_id": 1, "version": "", "changes": {"event_id": 1, "title": "Another"}},
+    "look_at_last_event": {},
+    "keep_photo": {"content": b64encode(picture()).decode()},
+    "look_at_photos": {"keys": [FIRST]},
+    "copy_event": {"event_id": 1, "event": event_fields()},
+    "get_mail_paragraphs": {"event_id": 1},
+    "update_mail_paragraphs": {
+        "event_id": 1,
+        "version": "",
+        **dict.fromkeys(("seat", "waitlisted", "promoted", "payment_due", "refused", "removed", "refund"), "Hello."),
+        **dict.fromkeys(("event_changed", "event_cancelled"), "Hello."),
+    },
+    "list_key_uses": {},
+    "look_at_queue": {"queue_id": 1},
+    "list_mails": {"limit": 50},
+    "retry_mail": {"mail_id": 7},
+    "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}
+    | {"after": None, "limit": 50},
+    "list_payments": {"event_id": 3, "limit": 50, "before": None},
+    "look_at_payer": BEA,
+    "look_at_payments": BEA,
+    "refund_payment": {**BEA, "payment_id": 1, "amount": 1},
+    "look_at_payouts": {},
+    "set_refund_rule": {"refund_days": 3},
+    "store_scans": {"event_id": 1, "device": "Door", "scans": [{"id": SCAN, "text": ANN, "told_at": 0}]},
+    "look_at_check_in": {"event_id": 1},
+    "find_people_to_check_in": {"event_id": 1, "text": "person7"},
+    "take_back_scan": {"event_id": 1, "scan_id": SCAN},
+    "list_people_to_check_in": {"event_id": 1, "after": 0},
+    "list_news_of_check_in": {"event_id": 1, "after": 0},
+    "look_at_no_shows": {"event_id": 1},
+    "give_seats_of_no_shows": {"event_id": 1, "at_most": 5},
+}
+"""Arguments of the operations that are not tools."""
+
+IN_PATHS = {"event_id": "1", "queue_id": "1", "id": "1", "user_id": ANN, "mail_id": "7", "link": "no-link"}
+
+
+async def furnish(scene: Scene) -> tuple[Client, Browser]:
+    """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for; queue 1, and Ann."""
+    service = scene.service
+    ada, browser = await signed_in(service)
+    link = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
+    scene.processor.finish(link["stripe_account_id"])
+    await service.run_sql("update payout_accounts set due_at = now()")
+    await scene.work()
+    await service.hear()
+    await ada.create_queue()
+    await accepted(service, *PHOTOS)
+    await ada.create_event(image_keys=PHOTOS[:2], timezone="Europe/Berlin", cancellation_hours=24)
+    await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
+    await scene.event(ada, capacity=5)
+    await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
+    await ada.register(1, email="ann@example.com")
+    await service.settle()
+    await service.run_sql("update users set public_id = %(ann)s where email = 'ann@example.com'", ann=ANN)
+    buyer = await scene.register(3, "bea@example.com")
+    await buyer.pay()
+    await scene.deliver()
+    await service.run_sql(STORED, scan=SCAN)
+    await scene.work()
+    return ada, browser
+
+
+class Work:
+    """The service on connections that have statements explained, and an organizer who has its pages open.
+
+    ann    the numbers in the links that Ann has
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        app: Table,
+        database: Database,
+        ada: Client,
+        cookies: httpx2.Cookies,
+        ann: dict[str, int],
+    ) -> None:
+        self.recorder = recorder
+        self.app = app
+        self.database = database
+        self.ada = ada
+        self.ann = ann
+        self.refused: dict[str, str] = {}
+        self.browser = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app),
+            base_url=database.resources.settings.base_url,
+            cookies=cookies,
+            headers={"Accept": "text/html"},
+        )
+
+    async def everything(self) -> None:
+        """Run each operation and each job, turn each loop, and open each page."""
+        for each in api.EVERY:
+            await self.operation(each)
+        await self.pages()
+        for loop in (*jobs.LOOPS, *jobs.PAYING):
+            await turn(self.recorder, loop, self.database)
+        for each in jobs.PERIODIC:
+            self.recorder.doing = f"the job {each.name}"
+            await each.run(Steps(self.database))
+        self.recorder.doing = ""
+
+    async def operation(self, operation: Operation) -> None:
+        self.recorder.doing = operation.name
+        known = {**ARGUMENTS, **ALONE}
+        assert operation.name in known, f"{operation.name}: give it arguments in {__file__}"
+        arguments = dict(known[operation.name])
+        fields = operation.command.__struct_fields__
+        arguments |= {name: value for name, value in self.ann.items() if name in fields}
+        refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
+        if refused:
+            self.refused[operation.name] = refused.code
+
+    async def pages(self) -> None:
+        for path in pages(self.app):
+            self.recorder.doing = f"GET {path}"
+            answer = await self.browser.get(path.format(**IN_PATHS))
+            assert answer.status_code < 500, (path, answer.status_code, answer.text[:500])
+            assert not answer.headers.get("location", "").startswith("/sign-in"), path
+        self.recorder.doing = "GET /api/events"
+        answer = await self.browser.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
+        assert answer.status_code == 200, answer.text

@@ -1,0 +1,117 @@
+"""The statements of the events service read what they touch, when an organizer has much of everything."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from holdfast.events.product import EVENTS
+from tests.databases import scratch_database
+from tests.events.payments.scene import paying
+from tests.plans.events_rows import fill
+from tests.plans.events_work import Work, furnish
+from tests.plans.filling import filling, small_tables
+from tests.plans.judging import found
+from tests.plans.recording import Recorder
+from tests.support import unlimited
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+GROWTH = "measured by benchmarks/growth.py"
+DOOR = "counts or lists those of one event at its entrance"
+QUOTA = "counts what an organizer has, which a quota bounds"
+DAY = "links are kept for a day"
+
+EXCEPTIONS = {
+    "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
+    "accounts/signin/links.py forget": DAY,
+    "accounts/signin/links.py list_asked": DAY,
+    "events/check_in/no_shows.py COUNTS": DOOR,
+    "events/check_in/sql.py SCANS": DOOR,
+    "events/check_in/sql.py WHO": "an index on arrivals would be written with every registration",
+    "events/check_in/sql.py count": DOOR,
+    "events/check_in/sql.py version": DOOR,
+    "events/console/event_operations.py _PEOPLE": "counts those of one event on its page",
+    "events/events/sql.py COUNT_OPEN": QUOTA,
+    "events/events/sql.py TEXT": QUOTA,
+    "events/images/sql.py COUNT": QUOTA,
+    "events/organizers/sql.py list_organizers": GROWTH,
+    "events/payments/listing.py of_event": "adds up the payments for an event on its page",
+    "events/payments/reconciliation.py OURS": "once a day; compares the newest payments with the processor's",
+    "events/pricing/policy.py _MOVED": "once a minute; reckons each price that moves",
+    "events/queues/release.py PACE": "one row for each queue; an index on who waits would be written with every join",
+    "events/queues/retention.py forget_visitors": "one row for each queue, every ten minutes",
+    "events/queues/sql.py COUNT": QUOTA,
+    "events/registrations/sql.py delete_old_rejections": "once a day",
+}
+"""Functions whose statements may read more than they touch, and why."""
+
+UNTIL_ANALYZED = {
+    "accounts/sessions.py list_open": "a page of somebody's account",
+    "events/images/sql.py insert_photo": QUOTA,
+    "kit/pagination.py page_of_long_items": "one row for each queue",
+}
+"""Those that may do so until statistics have caught up with a load, which takes a minute or two."""
+
+SMALL = {
+    "mail_announcements": "they go when everybody has been told",
+    "mail_sender": "the one that sends",
+    "migrations": "the schema",
+    "procrastinate_events": "the job library's statements are its own",
+    "procrastinate_jobs": "the same",
+    "procrastinate_periodic_defers": "the same",
+    "procrastinate_workers": "the same",
+    "queue_signing_keys": "a few keys",
+    "trusted_auth_keys": "a few keys",
+}
+"""Tables without many rows, and why."""
+
+
+@pytest.fixture(scope="module")
+def url(template_url: str) -> Iterator[str]:
+    with scratch_database(template_url, "plans") as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+    """The service in a database that was filled after everything had run once, while there was little in it."""
+    recorder = Recorder()
+    async with paying(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+        ada, browser = await furnish(scene)
+        [(arrival, issued)] = await scene.service.run_sql(
+            """
+            select arrival, (extract(epoch from data_link_at) * 1000000)::bigint
+              from registrations join users on users.id = user_id where event_id = 1
+            """
+        )
+        database = recorder.attend(EVENTS.database(scene.service.database.resources.settings))
+        app = EVENTS.build(database).app(background=False)
+        async with app.otherwise.router.lifespan_context(app.otherwise):
+            work = Work(recorder, app, database, ada, browser.http.cookies, {"arrival": arrival, "issued": issued})
+            await work.everything()
+            with filling(url) as connection:
+                fill(connection)
+            yield work
+
+
+async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
+    assert small_tables(url, 1_000) == {*SMALL}
+
+
+async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
+    work.recorder.forget()
+
+    await work.everything()
+
+    assert found(work.recorder.plans, EXCEPTIONS | UNTIL_ANALYZED) == ""
+
+
+async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
+    with filling(url) as connection:
+        connection.execute("analyze")
+    work.recorder.forget()
+
+    await work.everything()
+
+    assert found(work.recorder.plans, EXCEPTIONS) == ""
