@@ -141,8 +141,8 @@ async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
     """Send no more mails about a registration. There is nothing to stop for one that was removed."""
     await tx.run(
         """
-        update registrations set notify = false from users
-         where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+        update registrations set notify = false
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
            and arrival = %(arrival)s and notify
         """,
         msgspec.structs.asdict(command),
