@@ -59,7 +59,7 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
         assert up.stdout
         told = said(up.stdout)
         inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", told, re.MULTILINE)
-        [product] = re.findall(r"^  live number +(\S+)$", told, re.MULTILINE)
+        [product] = re.findall(r"^  storefront +(http\S+)$", told, re.MULTILINE)
         answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs", product)]
     finally:
         stop(up)
