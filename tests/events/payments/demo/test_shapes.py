@@ -19,6 +19,7 @@ KINDS: dict[str, type] = {
     "transfer_reversal": stripe.TransferReversal,
     "application_fee": stripe.ApplicationFee,
     "fee_refund": stripe.ApplicationFeeRefund,
+    "dispute": stripe.Dispute,
     "event": stripe.Event,
 }
 
@@ -76,6 +77,7 @@ async def test_every_object_has_the_shape_that_the_library_declares(scene: Scene
     paid = await scene.session(account, customer_email="ada@example.com", metadata={"payment": "7"}, locale="de")
     payment = scene.processor.pay(paid.id)["payment_intent"]
     await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment, "amount": 1000, **BACK})
+    scene.processor.dispute(scene.processor.things("charge")[0]["id"])
     await scene.session(account)
     wrong: list[str] = []
 

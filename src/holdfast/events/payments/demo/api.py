@@ -9,7 +9,7 @@ import stripe.params as v1
 import stripe.params.v2.core as v2
 from stripe.params import checkout
 
-from holdfast.events.payments.demo import accounts, lists, payments, refunds, sessions
+from holdfast.events.payments.demo import accounts, disputes, lists, payments, refunds, sessions
 from holdfast.events.payments.demo.errors import Refusal
 from holdfast.events.payments.demo.store import Thing
 from holdfast.events.payments.demo.world import World, moment
@@ -99,6 +99,7 @@ _ACCOUNT_V2 = _words("configuration contact_email dashboard defaults display_nam
 _LINK = _words("account type refresh_url return_url collection_options expand")
 _LINK_V2 = _words("account use_case")
 _REFUND = _words("amount charge payment_intent reason metadata refund_application_fee reverse_transfer expand")
+_DISPUTE = _words("evidence submit expand")
 _EXPAND, _INCLUDE, _NONE = _words("expand"), _words("include"), _words("")
 _CREATED = _PAGE | {"created"}
 
@@ -118,6 +119,10 @@ OPERATIONS = (
     Operation("POST", "/v1/refunds", v1.RefundCreateParams, _REFUND, _do(refunds.create)),
     Operation("GET", "/v1/refunds", v1.RefundListParams, _CREATED | {"charge", "payment_intent"}, _list(refunds.KIND)),
     Operation("GET", "/v1/refunds/{id}", v1.RefundRetrieveParams, _EXPAND, _get(refunds.KIND)),
+    Operation("GET", "/v1/disputes", v1.DisputeListParams, _CREATED | {"charge", "payment_intent"}, _list(disputes.KIND)),
+    Operation("GET", "/v1/disputes/{id}", v1.DisputeRetrieveParams, _EXPAND, _get(disputes.KIND)),
+    Operation("POST", "/v1/disputes/{id}", v1.DisputeUpdateParams, _DISPUTE, lambda world, call: _shown(world, disputes.answer(world, call.id, call.params), call)),
+    Operation("POST", "/v1/disputes/{id}/close", v1.DisputeCloseParams, _EXPAND, lambda world, call: _shown(world, disputes.decide(world, call.id, "lost"), call)),
     Operation("GET", "/v1/transfers", v1.TransferListParams, _CREATED | {"destination"}, _list(payments.TRANSFER)),
     Operation("GET", "/v1/transfers/{id}", v1.TransferRetrieveParams, _EXPAND, _get(payments.TRANSFER)),
     Operation("GET", "/v1/transfers/{id}/reversals", v1.TransferReversalListParams, _PAGE, _reversals),

@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
     movement    the number of the movement
     kind        `charge`, `processing_fee`, `transfer`, `application_fee`, `refund`, `transfer_reversal`,
-                `application_fee_refund` or `refund_failure`
+                `application_fee_refund`, `refund_failure`, `dispute`, `dispute_fee` or `dispute_reversal`
     source      the id of the object that it belongs to
     """
 

@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from holdfast.events.payments.demo import accounts, api, pages, payments, refunds, sessions
+from holdfast.events.payments.demo import accounts, api, disputes, pages, payments, refunds, sessions
 from holdfast.events.payments.demo.books import Books, Unbalanced
 from holdfast.events.payments.demo.faults import Fault
 from holdfast.events.payments.demo.handler import Handler
@@ -90,6 +91,7 @@ class Processor:
             (refunds.KIND, "refund"),
             (refunds.REVERSAL, "transfer_reversal"),
             ("fee_refund", "application_fee_refund"),
+            (disputes.KIND, "dispute"),
         ):
             told = {each["id"]: each["amount"] for each in self._store.every(kind) if each["amount"]}
             if told != self.books.moved(movement):
@@ -159,6 +161,16 @@ class Processor:
         """Say what came of a refund: it has succeeded, or the reason why it failed."""
         with self._store.change():
             return refunds.settle(self._world, refund_id, failure)
+
+    def dispute(self, charge_id: str) -> Thing:
+        """Dispute a charge, as the holder of its card does at the bank."""
+        with self._store.change():
+            return disputes.open_one(self._world, charge_id)
+
+    def decide(self, dispute_id: str, outcome: Literal["won", "lost"]) -> Thing:
+        """End a dispute, as the bank does. It is won if the platform keeps the money."""
+        with self._store.change():
+            return disputes.decide(self._world, dispute_id, outcome)
 
     def refuse_accounts_v2(self, refused: bool = True) -> None:
         """Whether accounts of version 2 are refused, as for platforms without them."""

@@ -2,6 +2,7 @@
 
 import stripe
 
+from holdfast.events.payments.demo import disputes
 from holdfast.events.payments.demo.books import CARDHOLDERS, PLATFORM
 from holdfast.events.payments.demo.currencies import require_divisible
 from holdfast.events.payments.demo.errors import Refusal
@@ -20,6 +21,7 @@ def create(world: World, params: Thing) -> Thing:
     if left == 0:
         message = f"Charge {charge['id']} has already been refunded."
         raise Refusal(message, code="charge_already_refunded", param="charge")
+    disputes.require_refundable(world, charge)
     amount = params.get("amount", left)
     if amount < 1:
         message = "This value must be greater than or equal to 1."

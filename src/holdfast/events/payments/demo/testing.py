@@ -4,7 +4,7 @@ A refusal is answered as the API refuses.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -67,6 +67,19 @@ class Settle(Struct, forbid_unknown_fields=True):
     failure: str = ""
 
 
+class Dispute(Struct, forbid_unknown_fields=True):
+    """Dispute a charge."""
+
+    charge: str
+
+
+class Decide(Struct, forbid_unknown_fields=True):
+    """End a dispute."""
+
+    dispute: str
+    outcome: Literal["won", "lost"]
+
+
 class Switch(Struct, forbid_unknown_fields=True):
     """Turn something on or off."""
 
@@ -102,6 +115,8 @@ def routes(processor: Processor) -> list[BaseRoute]:
         _route("plan", Plan, plan),
         _route("heal", Nothing, lambda _: processor.heal()),
         _route("settle-refund", Settle, lambda asked: processor.settle_refund(asked.refund, asked.failure)),
+        _route("dispute", Dispute, lambda asked: processor.dispute(asked.charge)),
+        _route("decide", Decide, lambda asked: processor.decide(asked.dispute, asked.outcome)),
         _route("leave-refunds-pending", Switch, lambda asked: processor.leave_refunds_pending(asked.on)),
         _route("refuse-accounts-v2", Switch, lambda asked: processor.refuse_accounts_v2(asked.on)),
         _route("things", List, lambda asked: processor.things(asked.kind)),

@@ -18,7 +18,7 @@ LONGEST_PAUSE = 3600
 GIVEN_UP = 3 * 24 * 3600
 """Seconds after which an event is sent no more."""
 
-WANTED = ("checkout.session.*", "charge.refunded", "refund.*", "account.updated", "v2.*")
+WANTED = ("checkout.session.*", "charge.refunded", "charge.dispute.*", "refund.*", "account.updated", "v2.*")
 
 _COLUMNS = "event text not null, endpoint integer not null, made real not null"
 
