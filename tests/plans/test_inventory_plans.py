@@ -19,16 +19,19 @@ from tests.plans.recording import Recorder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+VERSIONS = "an index on the versions of pools would be written with every change of stock"
+
 EXCEPTIONS = {
     "accounts/retention.py forget_sessions": "once a day; an index for it would be written with every request",
     "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
-    "inventory/availability/sql.py changes_since": "an index on versions would be written with every change of stock",
+    "inventory/availability/sql.py changes_since": VERSIONS,
     "inventory/availability/sql.py everything": "answers all of a shop, once a process",
     "inventory/availability/sql.py list_low_stock": "what is low is reckoned for each pool of the shop",
     "inventory/catalog/operations.py search": "finds parts of words, in the catalog of the shop",
     "inventory/pools/sql.py save_pools": "an import; it reads the pools of its shop once",
     "inventory/stock/sql.py entries_of_change": "looks among the 4,000 entries around one",
     "inventory/stock/seen.py look": "adds up what 30 days took from a pool",
+    "inventory/sync/planning.py CONCERNED": VERSIONS,
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
     "inventory/sync/reports.py drift": "compares the levels of a shop",
     "inventory/sync/reports.py status": "counts the levels of a shop",

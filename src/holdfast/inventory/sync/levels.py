@@ -110,9 +110,11 @@ async def lock(tx: Tx, shop_id: int, item_gids: Collection[str], *, late: bool =
         """
         select from levels
          where shop_id = %(shop_id)s
-           and (item_gid = any(%(items)s)
-                or %(late)s and item_gid in (select item_gid from levels
-                                              where shop_id = %(shop_id)s and suspect_at <= clock_timestamp()))
+           and item_gid = any(array(
+               select unnest(%(items)s::text[])
+                union
+               select item_gid from levels
+                where %(late)s and shop_id = %(shop_id)s and suspect_at <= (select clock_timestamp())))
          order by item_gid, location_gid for no key update
         """,
         {"shop_id": shop_id, "items": [*item_gids], "late": late},
