@@ -129,6 +129,7 @@ class OwnPages:
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
             token=self._tokens.issue(path),
+            paid=False,  # whoever has just paid is led back to another page
             **self._values(found, language),
         )
 
