@@ -205,11 +205,17 @@ def paths(of: Crowded, port: int) -> Mapping[str, Path]:
             body = {"registration": {"event_id": event, "user_id": person(1 + number % of.people)}}
             yield load.request("POST", "/api/registrations", of.key, msgspec.json.encode(body))
 
-    def poll(count: int, run: int) -> Iterator[bytes]:
+    def poll(among: int, count: int) -> Iterator[bytes]:
         for number in range(count):
-            # All over the list, and never two neighbours. Every tenth person has a seat.
-            who = person(10 * (1 + number * 7_919 % (of.people // 10)))
-            yield load.request("GET", f"/api/registrations/{of.event}/{who}", of.key)
+            # Never two neighbours. Every tenth person has a seat.
+            path = f"/api/registrations/{of.event}/{person(10 * (1 + number * 7_919 % among))}"
+            yield load.request("GET", path, of.key)
+
+    def poll_some(count: int, run: int) -> Iterator[bytes]:
+        return poll(min(100, of.people // 10), count)
+
+    def poll_all(count: int, run: int) -> Iterator[bytes]:
+        return poll(of.people // 10, count)
 
     def join(count: int, run: int) -> Iterator[bytes]:
         for number in range(count):
@@ -219,7 +225,8 @@ def paths(of: Crowded, port: int) -> Mapping[str, Path]:
     return {
         "accepted by new e-mail": Path(accept, 202),
         "accepted by user id": Path(accept_known, 202),
-        "status polls": Path(poll, 200),
+        "status polls of a hundred people": Path(poll_some, 200),
+        "status polls of all people": Path(poll_all, 200),
         "joins of a queue": Path(join, 202),
     }
 
