@@ -1,5 +1,7 @@
 """Statements on organizers."""
 
+from typing import LiteralString
+
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User
 
@@ -67,11 +69,12 @@ async def find_id(reader: Reader, slug: str) -> int | None:
 
 
 async def list_organizers(reader: Reader, seen_by: int | None, offset: int, limit: int) -> list[User]:
+    theirs: LiteralString = "" if seen_by is None else "and id = %(seen_by)s"
     return await reader.rows(
         User,
-        """
+        f"""
         select id, public_id, name, email, role, slug from users
-         where role = 'organizer' and (%(seen_by)s::bigint is null or id = %(seen_by)s)
+         where role = 'organizer' {theirs}
          order by id offset %(offset)s limit %(limit)s
         """,
         {"seen_by": seen_by, "offset": offset, "limit": limit},
