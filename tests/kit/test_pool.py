@@ -3,18 +3,13 @@
 import asyncio
 
 import pytest
-from psycopg import AsyncConnection
 
 from holdfast.kit.pool import Pool
 
 
-async def _configured(_: AsyncConnection[object]) -> None:
-    """Connections as they are."""
-
-
 @pytest.mark.parametrize("turns", range(12))
 async def test_who_is_cancelled_while_it_gets_a_connection_ends(template_url: str, turns: int) -> None:
-    pool = Pool.sized(template_url, 2, "tests", _configured)
+    pool = Pool.sized(template_url, 2, "tests")
     async with pool:
         await pool.wait()
         taken = [await pool.getconn() for _ in range(2)]

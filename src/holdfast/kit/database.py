@@ -14,6 +14,7 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
+from holdfast.kit.commits import Commits, MaybeCommitted, is_lost, pipelined
 from holdfast.kit.logs import first_line
 from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
@@ -36,20 +37,6 @@ CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
 SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
 
-SESSION: LiteralString = """
-    set timezone = 'UTC';
-    set statement_timeout = '30s';
-    -- Plans are cached while tables are small. Without this a scan of a small table may be cached, which later is slow.
-    set random_page_cost = 1.1;
-    -- Whoever needs a row that others have locked waits for so long, and is then refused.
-    set lock_timeout = '5s';
-    -- The locks of a process that stalls, or whose machine fails, must be released.
-    set idle_in_transaction_session_timeout = '10s';
-    set tcp_keepalives_idle = 10;
-    set tcp_keepalives_interval = 5;
-    set tcp_keepalives_count = 3
-"""
-
 DEADLINE = 40
 """The most seconds that a caller waits for the database."""
 
@@ -71,7 +58,7 @@ class Reader(Generic[R_co]):
     def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_Open]]) -> None:
         self.resources = resources
         self._connect = connect
-        self._open: _Open | None = None
+        self.opened: _Open | None = None
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
@@ -91,17 +78,17 @@ class Reader(Generic[R_co]):
         return rows[0][0] if rows else None
 
     async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
-        if self._open is None:
-            self._open = await self._connect()
-        cursor = self._open.connection.cursor(row_factory=rows)
+        if self.opened is None:
+            self.opened = await self._connect()
+        cursor = self.opened.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
 
     async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         cursor = await self._execute(rows, sql, params)
-        if self._open and self._open.pipeline:
+        if self.opened and self.opened.pipeline:
             # After a Sync the server applies its idle timeout, which ends the session of a process that stalls.
-            await self._open.pipeline.sync()
+            await self.opened.pipeline.sync()
         return cursor
 
 
@@ -116,6 +103,13 @@ class Tx(Reader[R_co]):
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
         """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
         await self._execute(tuple_row, sql, params)
+
+    async def confirm(self) -> None:
+        """Make the commit wait until everything that was committed before is as durable as configured.
+
+        A transaction that stores nothing would not wait. It is for answers that confirm what somebody stored before.
+        """
+        await self.run("select pg_logical_emit_message(true, 'holdfast', '')")
 
     async def notify(self, channel: str, payload: str = "") -> None:
         """Notify the listeners of every process after the commit; those of this process before `transact` returns.
@@ -153,7 +147,8 @@ class Database(Generic[R]):
         self.tenancy: LiteralString | None = tenancy
         self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._lost)
         self.listen = self._receiver.listen
-        self.pool = Pool.sized(url, size, name, _configure)
+        self.pool = Pool.sized(url, size, name)
+        self._commits = Commits()
         self._check: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -162,6 +157,7 @@ class Database(Generic[R]):
 
     async def close(self) -> None:
         await self._receiver.close()
+        await self._commits.close()
         await self.pool.close()
 
     def across_tenants(self) -> "Database[R]":
@@ -173,9 +169,11 @@ class Database(Generic[R]):
         database.tenancy = None
         return database
 
-    def _lost(self) -> None:
+    def _lost(self) -> asyncio.Task[None]:
         """Replace the connections of the pool that were lost too, before a request gets one of them."""
-        self._check = asyncio.create_task(self.pool.check())
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(self.pool.check())
+        return self._check
 
     def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
         """A connection of the pool. While the database is away, nobody waits for one."""
@@ -191,27 +189,29 @@ class Database(Generic[R]):
 
             async def connect() -> _Open:
                 connection = await stack.enter_async_context(self._connection())
-                opened = _Open(connection, await stack.enter_async_context(_pipelined(connection, begin)))
+                opened = _Open(connection, await stack.enter_async_context(pipelined(connection, begin)))
                 if self.tenancy is not None and tenant is not None:
                     await connection.execute(self.tenancy, {"tenant": str(tenant)})
                 return opened
 
-            yield Tx(self.resources, connect, tenant)
+            tx = Tx(self.resources, connect, tenant)
+            yield tx
+            if opened := tx.opened:
+                # From here on, nothing ends the transaction but its commit.
+                await self._commits.finish(opened.connection, stack.pop_all())
 
     async def transact(
         self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None = None, *, keep: bool = True
     ) -> T:
-        """Run `work` in a transaction and return its result after the commit. After a conflict, run all of it again.
+        """Run `work` in a transaction and return its result after the commit.
 
-        With `tenant`, in a service with row-level security, it sees only that tenant's rows. With `keep` false the
-        transaction is rolled back, and the result says what would have happened. Raises `service_unavailable` when the
-        database cannot be reached or takes too long; it is then unknown whether anything was stored.
+        After a conflict, and if the connection was lost before the COMMIT was sent, all of it is run again. A COMMIT
+        that was sent goes on, also if the caller stops waiting. With `tenant`, in a service with row-level security, it
+        sees only that tenant's rows. With `keep` false the transaction is rolled back, and the result says what would
+        have happened. Raises `service_unavailable` when the database cannot be reached or takes too long; it is then
+        unknown whether anything was stored.
         """
-        async with self._in_time():
-            for _ in range(ATTEMPTS - 1):
-                with contextlib.suppress(*CONFLICTS):
-                    return await self._attempt(work, tenant, keep)
-            return await self._attempt(work, tenant, keep)
+        return await self._tried(lambda: self._attempt(work, tenant, keep))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work` with each statement in a transaction of its own: for reads, and for short locks.
@@ -219,7 +219,24 @@ class Database(Generic[R]):
         With `tenant`, in a service with row-level security, it sees only that tenant's rows, and all statements read
         the same snapshot. Raises `service_unavailable` when the database cannot be reached or takes too long.
         """
-        async with self._in_time(), contextlib.AsyncExitStack() as stack:
+        return await self._tried(lambda: self._look(work, tenant))
+
+    async def _tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Do something, and again after a conflict, or if the connection was lost before anything was committed."""
+        async with self._in_time():
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return await attempt()
+                except CONFLICTS:
+                    pass
+                except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
+                    if not is_lost(error):
+                        raise
+                    await asyncio.shield(self._lost())
+            return await attempt()
+
+    async def _look(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:
+        async with contextlib.AsyncExitStack() as stack:
             if self.tenancy is not None and tenant is not None:
                 return await work(await stack.enter_async_context(self.transaction(tenant, SNAPSHOT)))
 
@@ -255,6 +272,13 @@ class Database(Generic[R]):
         except (TimeoutError, errors.QueryCanceled) as error:
             log.error("the database took too long", error=first_line(error))
             raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
+        except MaybeCommitted as error:
+            log.error("it is not known whether a transaction was stored", error=first_line(error))
+            raise SERVICE_UNAVAILABLE(
+                "The database has not confirmed this. It may have been stored.",
+                hint="Send it again with the same idempotency key, or look before you send it again.",
+                retry_after=1,
+            ) from error
         except UNREACHABLE as error:
             if not self._receiver.away:
                 log.warning("database unavailable", error=first_line(error))
@@ -267,24 +291,3 @@ class Database(Generic[R]):
 
 class _RollBack(Exception):
     """Raised to roll back a transaction that is not to be kept."""
-
-
-@contextlib.asynccontextmanager
-async def _pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> AsyncGenerator[AsyncPipeline]:
-    """A transaction on a connection, its statements in one pipeline."""
-    try:
-        async with connection.pipeline() as pipeline:
-            await connection.execute(begin)
-            yield pipeline
-            commit = await connection.execute("commit")
-        if commit.statusmessage != "COMMIT":
-            # The code caught the error of a statement and went on; COMMIT then rolls back without an error.
-            raise psycopg.InternalError("the transaction was rolled back")
-    except BaseException:
-        if not connection.closed:
-            await connection.rollback()
-        raise
-
-
-async def _configure(connection: AsyncConnection[Any]) -> None:
-    await connection.execute(SESSION)

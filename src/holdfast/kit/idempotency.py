@@ -89,6 +89,8 @@ class Idempotency:
         first = {each.id: place for place, each in reversed([*enumerate(requests)])}
         fresh = sorted(place for id, place in first.items() if id not in stored)
         done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        if stored:
+            await tx.confirm()
         secret = tx.resources.secret
         await self._insert(
             tx,

@@ -25,7 +25,7 @@ class Receiver:
     away    whether the database could not be reached the last time
     """
 
-    def __init__(self, url: str, name: str, options: dict[str, Any], lost: Callable[[], None]) -> None:
+    def __init__(self, url: str, name: str, options: dict[str, Any], lost: Callable[[], object]) -> None:
         self._url = url
         self._name = name
         self._options = options

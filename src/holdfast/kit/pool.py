@@ -2,8 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
-from typing import Any, Self
+from typing import Any, LiteralString, Self
 
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
@@ -23,17 +22,28 @@ KEEPALIVE: dict[str, Any] = {
     "connect_timeout": 5,
 }
 
-Configure = Callable[[AsyncConnection[Any]], Awaitable[None]]
+SESSION: LiteralString = """
+    set timezone = 'UTC';
+    set statement_timeout = '30s';
+    -- Plans are cached while tables are small. Without this a scan of a small table may be cached, which later is slow.
+    set random_page_cost = 1.1;
+    -- Whoever needs a row that others have locked waits for so long, and is then refused.
+    set lock_timeout = '5s';
+    -- The locks of a process that stalls, or whose machine fails, must be released.
+    set idle_in_transaction_session_timeout = '10s';
+    set tcp_keepalives_idle = 10;
+    set tcp_keepalives_interval = 5;
+    set tcp_keepalives_count = 3
+"""
+"""What every connection is told when it is made."""
 
 
 class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
     """A pool that tries to connect at short, even intervals. The library doubles its pauses, and then gives up."""
 
     @classmethod
-    def sized(
-        cls, url: str, size: int, name: str, configure: Callable[[AsyncConnection[Any]], Awaitable[None]]
-    ) -> Self:
-        """A pool of up to `size` connections, each with `configure` run on it."""
+    def sized(cls, url: str, size: int, name: str) -> Self:
+        """A pool of up to `size` connections."""
         return cls(
             url,
             min_size=2,
@@ -41,7 +51,7 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
             timeout=5,
             reconnect_timeout=math.inf,
             open=False,
-            configure=configure,
+            configure=_configure,
             name=name,
             kwargs={"autocommit": True, "application_name": name, **KEEPALIVE},
         )
@@ -61,3 +71,7 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
 
     async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
         await super().schedule_task(task, RETRY if isinstance(task, AddConnection) else delay)
+
+
+async def _configure(connection: AsyncConnection[Any]) -> None:
+    await connection.execute(SESSION)

@@ -129,6 +129,7 @@ class Runner:
                 opened = KeyedSteps(self._database, caller.tenant_id, self._writes, idempotency, request)
                 answer = await opened.read(lambda reader: idempotency.replay(reader, request))
                 if answer is not None:
+                    await opened.transact(lambda tx: tx.confirm())
                     return _raised(answer)
                 return (await _counted(operation, mode.function(opened, caller, command))).answer
 

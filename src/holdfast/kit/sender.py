@@ -21,7 +21,7 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit import outbox
 from holdfast.kit.confirmations import Confirmations
-from holdfast.kit.database import SESSION, Database
+from holdfast.kit.database import Database
 from holdfast.kit.elsewhere import NotStarted
 from holdfast.kit.ending import end
 from holdfast.kit.logs import first_line
@@ -30,7 +30,7 @@ from holdfast.kit.mailer import Broken, BrokenAtContent, Carrier, PutOff, Refuse
 from holdfast.kit.notifications import notified
 from holdfast.kit.outbox import Ended, Mail
 from holdfast.kit.pace import give_way
-from holdfast.kit.pool import KEEPALIVE, RETRY
+from holdfast.kit.pool import KEEPALIVE, RETRY, SESSION
 from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
 
 Render = Callable[[Database[Any], Sequence[Mail]], Awaitable[Sequence[Envelope | Unwritable | None]]]

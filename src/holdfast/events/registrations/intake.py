@@ -195,6 +195,9 @@ async def accept(tx: Tx, requests: Sequence[Request], *, waits: bool = True) -> 
     if again:
         for place, outcome in zip(again, await _store(tx, [requests[each] for each in again]), strict=True):
             outcomes[place] = outcome
+    if not any(each.stored for each in outcomes) and any(each.problem is None for each in outcomes):
+        # Somebody is told that the registration is stored, as another transaction has done.
+        await tx.confirm()
     return outcomes
 
 
