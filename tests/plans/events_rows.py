@@ -106,6 +106,12 @@ def _payments(connection: psycopg.Connection[Any]) -> None:
           from generate_series(1, 50000) as g
         """
     )
+    connection.execute(
+        """
+        insert into disputes (dispute_id, intent_id, state, amount, due_at)
+        select 'du_' || id, intent_id, 'lost', amount, null from payments where intent_id like 'pi_1%' and id % 4 = 0
+        """
+    )
 
 
 def _queues(connection: psycopg.Connection[Any]) -> None:

@@ -10,7 +10,7 @@ from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.registrations import list_path
 from holdfast.events.payments import listing, operations
 from holdfast.events.payments.listing import Payer
-from holdfast.events.payments.operations import GivenBack, LookAtPayments, Made, RefundPayment
+from holdfast.events.payments.operations import BLOCKED, GivenBack, LookAtPayments, Made, RefundPayment
 from holdfast.events.processor.currencies import digits, rules_of
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request
@@ -53,6 +53,10 @@ class PaymentsPage:
         paid = next((each for each in payments if str(each.id) == fields.get("payment")), None)
         if paid is None:
             raise NOT_FOUND()
+        if paid.blocked:
+            return await self._page(
+                session, request, asked, fields, Refusal({f"amount-{paid.id}": [BLOCKED[paid.blocked]]})
+            )
         name, places = f"amount-{paid.id}", digits(paid.currency)
         amount = minor(fields.get(name, ""), places)
         if amount is None or amount % rules_of(paid.currency).unit:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
+from holdfast.events.payments.disputes import State as DisputeState
 from holdfast.events.payments.operations import LookAtPayments, State
 from holdfast.events.resources import Reader
 from holdfast.kit.caller import Caller
@@ -37,7 +38,11 @@ class Total(Struct):
 
 
 class Listed(Struct):
-    """A payment in the list. `is_refused`: whether the processor refuses to give money back of it."""
+    """A payment in the list.
+
+    is_refused    whether the processor refuses to give money back of it
+    dispute       how the newest dispute about it stands
+    """
 
     id: int
     user_id: str
@@ -47,6 +52,7 @@ class Listed(Struct):
     state: State
     refunded: int
     is_refused: bool
+    dispute: DisputeState | None
     moment: dt.datetime
 
 
@@ -82,6 +88,8 @@ async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> Eve
         """
         select payments.id, public_id as user_id, email, amount, currency, state::text, refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
+               (select disputes.state::text from disputes
+                 where disputes.intent_id = payments.intent_id order by disputes.id desc limit 1) as dispute,
                coalesce(paid_at, payments.inserted_at) as moment
           from payments
          cross join lateral (select public_id, email from users where users.id = payments.user_id limit 1) as users

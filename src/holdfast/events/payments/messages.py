@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.payments import signature
+from holdfast.events.payments import disputes, signature
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
 from holdfast.events.registrations.holds import CHANNEL
 from holdfast.events.resources import Tx
@@ -87,6 +87,9 @@ async def receive(tx: Tx, caller: Caller, command: Receive) -> None:
     if is_new and about:
         await _know_session(tx, message.data.object)
         await look_at(tx, about)
+        thing = message.data.object
+        if thing.object == "dispute" and thing.payment_intent:
+            await disputes.hear(tx, thing.id[:255], thing.payment_intent[:255])
 
 
 async def look_at(tx: Tx, ids: Sequence[str]) -> None:

@@ -1,20 +1,30 @@
 """What an organizer may do with the payments of one event: look at them, and give money back by hand."""
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from holdfast.events.events import operations as events
 from holdfast.events.ids import EventId
+from holdfast.events.payments.disputes import Blocked
+from holdfast.events.payments.disputes import State as DisputeState
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PublicId
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.said import said
 
 State = Literal["opening", "open", "paid", "ended", "refused"]
+
+BLOCKED: Mapping[Blocked, str] = {
+    "open": said("must wait: the holder of the card disputes the payment, and the bank has not decided yet"),
+    "lost": said("cannot go back: the bank of the card has taken the money back already"),
+}
+"""Why no money is given back: whoever disputes a payment would have it twice."""
 
 
 class LookAtPayments(Command):
@@ -43,12 +53,21 @@ class Refunded(Struct):
     inserted_at: dt.datetime
 
 
+class Disputed(Struct):
+    """A dispute about a payment. The amount is None until the processor was asked."""
+
+    state: DisputeState
+    amount: int | None
+    inserted_at: dt.datetime
+
+
 class Made(Struct):
     """A payment as its organizer sees it.
 
     fee         what the platform keeps of it
     refunded    the sum of its refunds, also of those that are still to be made
     kept        what stays by the rule for cancellations
+    blocked     why nothing can be given back: a dispute is not decided, or was lost
     """
 
     id: int
@@ -63,12 +82,14 @@ class Made(Struct):
     paid_at: dt.datetime | None
     refunded: int
     kept: int
+    blocked: Blocked | None
     refunds: list[Refunded]
+    disputes: list[Disputed]
 
     @property
     def refundable(self) -> int:
         """What can still be given back."""
-        return self.amount - self.refunded if self.state == "paid" else 0
+        return self.amount - self.refunded if self.state == "paid" and self.blocked is None else 0
 
 
 class GivenBack(Struct):
@@ -84,7 +105,7 @@ async def look(reader: Reader, caller: Caller, command: LookAtPayments) -> list[
     rows = await reader.tuples(
         """
         select payments.id, amount, fee, currency, state::text, error, intent_id, payments.inserted_at, ends_at,
-               paid_at, refunded, kept
+               paid_at, refunded, kept, blocked_by_dispute(intent_id)
           from payments join users on users.id = user_id
          where event_id = %(event_id)s and public_id = %(user_id)s order by payments.id desc
         """,
@@ -97,7 +118,21 @@ async def look(reader: Reader, caller: Caller, command: LookAtPayments) -> list[
         """,
         {"ids": [row[0] for row in rows]},
     )
-    return [Made(*row, refunds=[Refunded(*each) for id, *each in refunds if id == row[0]]) for row in rows]
+    disputes = await reader.tuples(
+        """
+        select intent_id, state::text, amount, inserted_at from disputes
+         where intent_id = any(%(ids)s) order by id
+        """,
+        {"ids": [row[6] for row in rows if row[6]]},
+    )
+    return [
+        Made(
+            *row,
+            refunds=[Refunded(*each) for id, *each in refunds if id == row[0]],
+            disputes=[Disputed(*each) for id, *each in disputes if id == row[6]],
+        )
+        for row in rows
+    ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
@@ -106,7 +141,7 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> GivenBack:
     await events.lock(tx, caller, command.event_id)
     found = await tx.tuples(
         """
-        select amount - refunded, currency from payments
+        select amount - refunded, currency, blocked_by_dispute(intent_id) from payments
          where id = %(payment_id)s and state = 'paid' and event_id = %(event_id)s
            and user_id = (select id from users where public_id = %(user_id)s)
            for no key update
@@ -115,7 +150,9 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> GivenBack:
     )
     if not found:
         raise NOT_FOUND("This person has made no such payment for this event.")
-    [(left, currency)] = found
+    [(left, currency, blocked)] = found
+    if blocked:
+        raise invalid({"amount": [BLOCKED[blocked]]})
     if command.amount > left:
         raise invalid({"amount": [f"must be at most what is left of the payment, {left}"]})
     unit = rules_of(currency).unit

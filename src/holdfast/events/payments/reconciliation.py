@@ -14,9 +14,10 @@ import structlog
 from msgspec import Struct
 from prometheus_client import Counter
 
+from holdfast.events.payments import disputes
 from holdfast.events.payments.messages import look_at
 from holdfast.events.processor.processor import Taken
-from holdfast.events.resources import Reader, Steps
+from holdfast.events.resources import Reader, Steps, Tx
 
 DAYS = 2
 
@@ -26,13 +27,14 @@ DIFFERENCES = Counter("holdfast_payment_differences", "Payments in which the pro
 
 log = structlog.get_logger()
 
-Kind = Literal["unknown", "not_noted", "other_amount", "other_refunds", "not_taken"]
+Kind = Literal["unknown", "not_noted", "other_amount", "other_refunds", "dispute_not_noted", "not_taken"]
 
 MEANINGS: dict[Kind, str] = {
     "unknown": "The processor has a payment that no registration of this service asked for. Look at it there.",
     "not_noted": "It was paid, and this service did not know. It is asked about now.",
     "other_amount": "The processor has another amount than this service. Look at it there.",
     "other_refunds": "The processor has given back another sum than this service. Look at it there.",
+    "dispute_not_noted": "Its holder disputes it, and this service did not know. It is asked about now.",
     "not_taken": "This service has it as paid, and the processor has not. Look at it there.",
 }
 """What each difference means, and what was or is to be done."""
@@ -71,6 +73,7 @@ class Ours(Struct):
     amount: int
     currency: str
     made: int
+    is_disputed: bool
     paid_at: dt.datetime | None
 
 
@@ -124,6 +127,7 @@ async def _compare(steps: Steps, theirs: Sequence[Taken]) -> list[Difference]:
     }
     differences: list[Difference] = []
     late: list[str] = []
+    disputed: list[str] = []
     for taken in theirs:
         mine = ours.get(taken.session_id)
         currency = taken.currency.upper()
@@ -140,15 +144,34 @@ async def _compare(steps: Steps, theirs: Sequence[Taken]) -> list[Difference]:
             differences.append(
                 Difference("other_refunds", taken.intent_id, mine.id, mine.made, taken.refunded, currency)
             )
+        elif taken.disputed and not mine.is_disputed:
+            disputed.append(taken.intent_id)
+            differences.append(
+                Difference("dispute_not_noted", taken.intent_id, mine.id, mine.amount, taken.amount, currency)
+            )
+    for intent_id in disputed:
+        await _know_disputes(steps, intent_id)
     if late:
         await steps.transact(lambda tx: look_at(tx, late))
     return differences
 
 
+async def _know_disputes(steps: Steps, intent_id: str) -> None:
+    """Have the disputes about a payment looked at, of which no message came."""
+
+    async def hear(tx: Tx) -> None:
+        for each in found:
+            await disputes.hear(tx, each.id, intent_id)
+
+    found = await steps.resources.require_processor().disputes_of(intent_id)
+    await steps.transact(hear)
+
+
 OURS: LiteralString = """
     select payments.id, session_id, intent_id, payments.state::text, payments.amount, currency,
            coalesce((select sum(amount) from refunds
-                      where payment_id = payments.id and state = 'made'), 0)::bigint as made, paid_at
+                      where payment_id = payments.id and state = 'made'), 0)::bigint as made,
+           exists (select from disputes where disputes.intent_id = payments.intent_id) as is_disputed, paid_at
       from payments
 """
 

@@ -71,19 +71,40 @@ class Session(Struct):
 
 
 class Refund(Struct):
-    """Money that is to go back. `has_fee`: whether the payment had a fee, of which a share goes back too."""
+    """Money that is to go back.
+
+    has_fee    whether the payment had a fee, of which a share goes back too
+    won        how many disputes about the payment were won: the processor may have refused the refund before
+    """
 
     id: int
     intent_id: str
     amount: int
     currency: str
     has_fee: bool
+    won: int = 0
+
+
+class Dispute(Struct):
+    """What became of a payment that the holder of the card disputes at the bank.
+
+    state         `inquiry`: the bank asks, and no money has gone; `open`: the money has gone until it is decided;
+                  `closed`: an inquiry that has ended, or a dispute that was prevented
+    refundable    whether the payment can be given back nevertheless
+    """
+
+    id: str
+    intent_id: str
+    state: Literal["inquiry", "open", "won", "lost", "closed"]
+    amount: int
+    refundable: bool
 
 
 class Taken(Struct):
     """A payment as it is in the processor's books.
 
     refunded    the sum of what went back
+    disputed    whether there is a dispute about it, or was one
     """
 
     session_id: str
@@ -91,6 +112,7 @@ class Taken(Struct):
     amount: int
     currency: str
     refunded: int
+    disputed: bool
 
 
 class Processor(Protocol):
@@ -128,6 +150,12 @@ class Processor(Protocol):
 
     async def has_failed(self, refund_id: str) -> str | None:
         """Why a refund that was made did not arrive, in the processor's words; None if it did, or still may."""
+        ...
+
+    async def find_dispute(self, dispute_id: str) -> Dispute: ...
+
+    async def disputes_of(self, intent_id: str) -> list[Dispute]:
+        """The disputes about a payment."""
         ...
 
     def taken_since(self, since: dt.datetime) -> AsyncIterator[Taken]:

@@ -14,7 +14,17 @@ from stripe.params.checkout import SessionCreateParams
 from stripe.params.v2.core import AccountCreateParams
 
 from holdfast.events.processor.currencies import from_processor, to_processor
-from holdfast.events.processor.processor import Checkout, NewAccount, Refund, Refused, Session, Taken, Unreachable
+from holdfast.events.processor.disputed import disputed
+from holdfast.events.processor.processor import (
+    Checkout,
+    Dispute,
+    NewAccount,
+    Refund,
+    Refused,
+    Session,
+    Taken,
+    Unreachable,
+)
 
 T = TypeVar("T")
 
@@ -122,8 +132,9 @@ class Stripe:
             return await self.find_session(session_id)
 
     async def refund(self, refund: Refund, attempt: int) -> str:
-        if attempt > 1 and (known := await self._find_refund(refund)):
+        if (attempt > 1 or refund.won) and (known := await self._find_refund(refund)):
             return known
+        won = f" won {refund.won}" if refund.won else ""
         made = await self._do(
             self._client.v1.refunds.create,
             {
@@ -134,8 +145,8 @@ class Stripe:
                 "metadata": {"refund": str(refund.id)},
             },
             # Stripe answers a key that met an error of its own with that error for a day. By then it is known that
-            # the call made no refund, so another key is safe.
-            self._key("refund", refund.id, refund.intent_id, attempt // ATTEMPTS_WITH_A_KEY),
+            # the call made no refund, so another key is safe. So is one after a dispute: the refusal was an answer.
+            self._key("refund", refund.id, refund.intent_id, f"{attempt // ATTEMPTS_WITH_A_KEY}{won}"),
         )
         return made.id
 
@@ -150,6 +161,13 @@ class Stripe:
         return next(
             (each["id"] for each in made.to_dict()["data"] if each["metadata"].get("refund") == str(refund.id)), None
         )
+
+    async def find_dispute(self, dispute_id: str) -> Dispute:
+        return disputed(await self._do(self._client.v1.disputes.retrieve, dispute_id))
+
+    async def disputes_of(self, intent_id: str) -> list[Dispute]:
+        found: Any = await self._do(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
+        return [disputed(each) for each in found.data]
 
     async def taken_since(self, since: dt.datetime) -> AsyncIterator[Taken]:
         last: str | None = None
@@ -170,7 +188,7 @@ class Stripe:
                     taken, refunded = (
                         from_processor(amount, each.currency) for amount in (each.amount_total, charge.amount_refunded)
                     )
-                    yield Taken(each.id, each.payment_intent.id, taken, each.currency, refunded)
+                    yield Taken(each.id, each.payment_intent.id, taken, each.currency, refunded, charge.disputed)
             if not page.has_more:
                 return
             last = page.data[-1].id

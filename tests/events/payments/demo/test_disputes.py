@@ -60,6 +60,15 @@ async def test_evidence_that_is_kept_or_decides_nothing_leaves_the_dispute_open(
     assert closed.status == "lost"
 
 
+async def test_a_payment_with_the_card_for_disputes_is_disputed_at_once(scene: Scene) -> None:
+    session = await scene.session()
+    intent = scene.processor.pay(session.id, "4000000000000259")["payment_intent"]
+
+    (dispute,) = (await scene.do(scene.client.v1.disputes.list, {"payment_intent": intent})).data
+
+    assert (dispute.status, dispute.reason) == ("needs_response", "fraudulent")
+
+
 async def test_a_disputed_charge_is_not_refunded_unless_it_was_won(scene: Scene) -> None:
     _, dispute = await _disputed(scene)
     wanted: Any = {"payment_intent": dispute.payment_intent, "amount": 100}

@@ -11,11 +11,14 @@ import stripe
 from holdfast.events.payments.demo.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast.events.payments.demo.currencies import digits
 from holdfast.events.payments.demo.errors import Refusal, unmodelled
-from holdfast.events.payments.demo.payments import CHARGE
 from holdfast.events.payments.demo.store import Thing, new_id
 from holdfast.events.payments.demo.world import World, whole
 
 KIND = "dispute"
+CHARGE = "charge"
+
+CARD = "4000000000000259"
+"""The number of a card whose payments are disputed at once, as in Stripe's test mode."""
 
 DAYS = 7
 """How long the platform has to answer."""

@@ -2,7 +2,7 @@
 
 import stripe
 
-from holdfast.events.payments.demo import sessions
+from holdfast.events.payments.demo import disputes, sessions
 from holdfast.events.payments.demo.books import CARDHOLDERS, PLATFORM, PROCESSOR
 from holdfast.events.payments.demo.currencies import digits
 from holdfast.events.payments.demo.errors import Refusal
@@ -10,7 +10,7 @@ from holdfast.events.payments.demo.store import Thing, new_id
 from holdfast.events.payments.demo.world import PLATFORM_ID, World, listed, whole
 
 INTENT = "payment_intent"
-CHARGE = "charge"
+CHARGE = disputes.CHARGE
 TRANSFER = "transfer"
 FEE = "application_fee"
 
@@ -44,6 +44,8 @@ def pay(world: World, session_id: str, card: str = "4242424242424242", name: str
         }
     )
     world.tell("checkout.session.completed", session)
+    if card == disputes.CARD:
+        disputes.open_one(world, charge["id"])
     return session
 
 

@@ -1,0 +1,132 @@
+"""Payments that the holder of a card disputes: what is known of them, what is shown, and what is not given back."""
+
+from typing import Any, Literal
+
+import pytest
+
+from holdfast.events.payments.operations import LookAtPayments, RefundPayment, look, refund
+from holdfast.events.payments.reconciliation import reconcile
+from holdfast.kit.caller import Caller, api_key
+from holdfast.kit.problems import Problem
+from holdfast.kit.steps import Steps
+from tests.events.console.test_payments import paid
+from tests.events.pages.visitor import said
+from tests.events.payments.scene import Scene
+
+Outcome = Literal["won", "lost"]
+
+
+async def disputed(shop: Scene) -> str:
+    """The id of a dispute about the only payment. The service has not heard of it."""
+    [charge] = shop.processor.things("charge")
+    return shop.processor.dispute(charge["id"])["id"]
+
+
+async def states(shop: Scene) -> list[tuple[Any, ...]]:
+    return await shop.service.run_sql("select state::text, amount from disputes")
+
+
+async def refunds(shop: Scene) -> list[tuple[Any, ...]]:
+    return await shop.service.run_sql("select state::text, error from refunds")
+
+
+@pytest.mark.parametrize("outcome", ["won", "lost"])
+async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, outcome: Outcome) -> None:
+    browser, _, page = await paid(shop)
+    dispute = await disputed(shop)
+    await shop.deliver()
+    opened, shown, listed = await states(shop), await browser.get(page), await browser.get(list_of(page))
+    shop.processor.decide(dispute, outcome)
+    await shop.deliver()
+    ended = await browser.get(page)
+
+    assert (opened, await states(shop)) == ([("open", 1200)], [(outcome, 1200)])
+    assert "The holder of the card disputes it. The bank has the money until it has decided. €12." in said(shown)
+    assert "The holder of the card disputes it." in said(listed)
+    assert "Nothing can be given back" in said(shown)
+    assert 'name="amount-' not in shown.text
+    assert ('name="amount-' in ended.text) is (outcome == "won")
+    assert "It was disputed, and the bank has" in said(ended)
+
+
+@pytest.mark.parametrize(("outcome", "becomes", "back"), [("won", "made", 1200), ("lost", "refused", 0)])
+async def test_a_refund_waits_until_a_dispute_is_decided(
+    shop: Scene, outcome: Outcome, becomes: str, back: int
+) -> None:
+    await paid(shop)
+    dispute = await disputed(shop)
+    await shop.deliver()
+    await shop.service.run_sql("update events set cancelled_at = now()")
+    await shop.work()
+    [(waiting, why)] = await refunds(shop)
+    shop.processor.decide(dispute, outcome)
+    await shop.deliver()
+
+    assert (waiting, shop.moved("refund")) == ("wanted", back)
+    assert why.startswith("The holder of the card disputes the payment at the bank.")
+    [(state, error)] = await refunds(shop)
+    assert state == becomes
+    assert (error is None) is (outcome == "won")
+
+
+async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -> None:
+    await paid(shop)
+    dispute = await disputed(shop)
+    await shop.service.run_sql("update events set cancelled_at = now()")
+    await shop.work()
+    [(waiting, _)] = await refunds(shop)
+    shop.processor.decide(dispute, "won")
+    await shop.deliver()
+
+    assert (waiting, shop.moved("refund")) == ("wanted", 1200)
+    assert [state for state, _ in await refunds(shop)] == ["made"]
+
+
+async def test_nothing_is_given_back_by_hand_of_a_disputed_payment(shop: Scene) -> None:
+    _, ann, _ = await paid(shop)
+    await disputed(shop)
+    await shop.deliver()
+    caller = await owner(shop)
+    event_id, user_id = ann.event_id, ann.path.split("-")[1]
+    wanted = LookAtPayments(event_id=event_id, user_id=user_id)
+    [made] = await shop.service.database.read(lambda reader: look(reader, caller, wanted))
+    command = RefundPayment(event_id=event_id, user_id=user_id, payment_id=made.id, amount=100)
+
+    with pytest.raises(Problem) as refused:
+        await shop.service.database.transact(lambda tx: refund(tx, caller, command))
+
+    assert (made.blocked, made.refundable) == ("open", 0)
+    assert "the bank has not decided yet" in refused.value.errors["amount"][0]
+
+
+async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_afterwards(shop: Scene) -> None:
+    await paid(shop)
+    shop.processor.webhooks.dropped = {"charge.dispute.created", "charge.dispute.funds_withdrawn"}
+    await disputed(shop)
+
+    found = await reconcile(Steps(shop.service.database))
+    await shop.work()
+    again = await reconcile(Steps(shop.service.database))
+
+    assert [each.kind for each in found.differences] == ["dispute_not_noted"]
+    assert (await states(shop), again.differences) == ([("open", 1200)], [])
+
+
+async def test_a_dispute_about_something_else_concerns_no_payment(shop: Scene) -> None:
+    browser, _, page = await paid(shop)
+    await shop.service.run_sql(
+        "insert into disputes (dispute_id, intent_id, state, amount) values ('du_1', 'pi_of_another_shop', 'open', 1)"
+    )
+
+    assert 'name="amount-' in (await browser.get(page)).text
+
+
+async def owner(shop: Scene) -> Caller:
+    """Whoever has made the event."""
+    [(organizer_id,)] = await shop.service.run_sql("select organizer_id from events")
+    return api_key(1, organizer_id)
+
+
+def list_of(page: str) -> str:
+    """The path of the list of payments for the event of a payment's page."""
+    return f"{page.partition('/registrations/')[0]}/payments"
