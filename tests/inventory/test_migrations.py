@@ -55,12 +55,12 @@ SOLD = """
 """
 
 
-async def test_what_was_taken_before_0015_is_in_the_sums_for_no_variant(
+async def test_what_was_taken_before_0016_is_in_the_sums_for_no_variant(
     inventory_template: str, tmp_path: Path
 ) -> None:
     with scratch_database(inventory_template, "drawn", "template template0") as url:
         names = [each.name for each in INVENTORY.schema()]
-        migrate(url, INVENTORY.schema()[: names.index("0015_drawn.sql")])
+        migrate(url, INVENTORY.schema()[: names.index("0016_drawn.sql")])
         settings = unlimited(url, tmp_path)
         added, _ = await INVENTORY.transact(settings, lambda tx: shops.add(tx, "old.myshopify.com"))
         with psycopg.connect(url) as connection:
