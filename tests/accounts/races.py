@@ -20,6 +20,7 @@ class Ending:
 
     async def meanwhile(self, work: Awaitable[T]) -> asyncio.Future[T]:
         """Begin some work, which waits for the transaction."""
+        await self.tx.value("select true")  # what was run before has taken its locks
         begun = asyncio.ensure_future(work)
         await eventually(self._waits)
         assert not begun.done(), begun.result()
