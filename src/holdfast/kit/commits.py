@@ -84,10 +84,10 @@ async def pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> A
     except BaseException as error:
         if isinstance(error, errors.ReadOnlySqlTransaction):
             await connection.close()  # the server was demoted: no transaction succeeds there any more
-        if not connection.closed:
-            await connection.rollback()
-        if sent and is_lost(error):
+        elif sent and is_lost(error):
             raise MaybeCommitted(str(error)) from error
+        elif not connection.closed:
+            await connection.rollback()
         raise
     finally:
         if sent:
