@@ -26,6 +26,10 @@ LANES = 5
 """The batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
 
 
+WAITS = 4
+"""How often a call waits at most for a row that it needs."""
+
+
 class Run(Protocol):
     """Runs an operation. It raises a `Problem`. With an idempotency key, a repeated call is done only once."""
 
@@ -179,7 +183,14 @@ class Runner:
 
         async def wait(locked: Locked, calls: Sequence[Any]) -> Sequence[Any]:
             async with self._lanes.of(locked.tenant):
-                answers = await work(None, calls)
+                answers = [*await work(None, calls)]
+                for _ in range(WAITS - 1):
+                    # A row that was waited for may be gone, and another one in its place that is locked again.
+                    again = [place for place, each in enumerate(answers) if isinstance(each, Locked)]
+                    if again:
+                        waited = await work(None, [calls[place] for place in again])
+                        for place, answer in zip(again, waited, strict=True):
+                            answers[place] = answer
             return [_LOCKED if isinstance(each, Locked) else each for each in answers]
 
         def batcher(tenant: int | None) -> Batcher[Any, Any]:
