@@ -239,9 +239,11 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
             await announcements.tell(service.database)
 
     others = [asyncio.create_task(each) for each in (erase_again_and_again(), settle())]
-    await asyncio.gather(*map(register, events))
-    done.set()
-    await asyncio.gather(*others)
+    try:
+        await asyncio.gather(*map(register, events))
+    finally:
+        done.set()
+        await asyncio.gather(*others)
     await service.settle()
     await announcements.tell(service.database)
     with contextlib.suppress(Problem):
