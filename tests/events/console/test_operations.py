@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.console import copy_event, event_operations, event_payments, mail_paragraphs, payments, queues
 from holdfast.events.console.copy_event import CopyEvent
 from holdfast.events.console.event_operations import EditEvent
-from holdfast.events.events.model import CreateEvent, UpdateEvent
+from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
 from holdfast.events.payments.listing import ListPayments
 from holdfast.events.payments.operations import LookAtPayments
@@ -48,6 +48,14 @@ async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exis
     assert await refusal(service, event_operations.EDIT, bob, edit(event["id"])) is FORBIDDEN
     assert await refusal(service, event_operations.EDIT, bob, edit(NOWHERE)) is NOT_FOUND
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
+
+
+async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(service: Service) -> None:
+    ada, bob = await service.organizer(), await service.organizer()
+    event = await ada.create_event()
+
+    assert await refusal(service, event_operations.COUNT, bob, GetEvent(event_id=event["id"])) is FORBIDDEN
+    assert await refusal(service, event_operations.COUNT, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
 
 
 async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
