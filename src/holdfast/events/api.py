@@ -185,6 +185,7 @@ def service(database: Database) -> Service:
         agents=for_agents,
         site=SITE,
         loops=(*jobs.LOOPS, *(jobs.PAYING if database.resources.processor else ())),
+        led=jobs.LED,
         periodic=jobs.PERIODIC,
     )
 

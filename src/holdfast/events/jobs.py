@@ -19,7 +19,10 @@ from holdfast.kit.jobs import Periodic, in_portions, in_transaction
 
 IDEMPOTENCY = Idempotency()
 
-LOOPS = (settlement.run, recurrence.run, release.run, announcements.run, sending.run, sizes.run)
+LED = (settlement.run, release.run, recurrence.run, announcements.run)
+"""One process at a time runs these."""
+
+LOOPS = (*LED, sending.run, sizes.run)
 PAYING = (work.run,)
 """Only with a payment processor."""
 

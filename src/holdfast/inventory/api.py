@@ -175,6 +175,7 @@ def service(database: Database) -> Service:
         streams=streams,
         error_body=error_body,
         loops=jobs.LOOPS,
+        led=jobs.LED,
         jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
         closing=(resources.platform.close,),

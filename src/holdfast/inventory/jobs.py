@@ -23,7 +23,10 @@ async def handle_webhooks(database: Database) -> None:
     await Handling(database, HANDLERS).run()
 
 
-LOOPS = (expiry.run, handle_webhooks, sync.run, sending.run)
+LED = (expiry.run,)
+"""One process at a time runs these."""
+
+LOOPS = (*LED, handle_webhooks, sync.run, sending.run)
 
 JOBS = (
     Job(REDACT, uninstalling.delete),

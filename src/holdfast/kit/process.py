@@ -194,16 +194,9 @@ class Product(Generic[S, R]):
 
         async def work() -> None:
             database = self.database(settings)
-            service = self.build(database)
-            await database.open()
-            try:
-                async with service.background():
-                    begun()
-                    await asyncio.Event().wait()
-            finally:
-                for close in service.closing:
-                    await close()
-                await database.close()
+            async with self.build(database).opened(background=True):
+                begun()
+                await asyncio.Event().wait()
 
         end_like_ctrl_c()
         with contextlib.suppress(KeyboardInterrupt):

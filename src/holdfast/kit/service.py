@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -21,6 +22,7 @@ from holdfast.kit.ending import end
 from holdfast.kit.handler import Handler
 from holdfast.kit.jobs import Job, Periodic, named_twice, work
 from holdfast.kit.keys import Authenticate
+from holdfast.kit.leaders import Leaders
 from holdfast.kit.limits import Limits
 from holdfast.kit.operation import Operations
 from holdfast.kit.pages.site import Site
@@ -57,6 +59,7 @@ class Service:
     streams        its open event streams
     error_body     its error envelope
     loops          work that runs as long as the process does; any number of processes may run it
+    led            those of the loops that only their leader runs
     jobs           the jobs that do the tasks which transactions enqueue
     periodic       jobs on a timetable; one of the processes runs each
     closing        what is called when the process ends, such as to close connections to other services
@@ -75,6 +78,7 @@ class Service:
     streams: Streams = field(default_factory=Streams)
     error_body: ErrorBody = Problem.body
     loops: Sequence[Loop] = ()
+    led: Sequence[Loop] = ()
     jobs: Sequence[Job[Any]] = ()
     periodic: Sequence[Periodic] = ()
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
@@ -91,18 +95,9 @@ class Service:
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-            await self.database.open()
-            async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_callback(self.database.close)
-                stack.push_async_callback(self.limits.close)
-                for close in self.closing:
-                    stack.push_async_callback(close)
-                stack.enter_context(self.streams.closing_on_signals())
-                for cache in self.caches:
-                    stack.enter_context(cache())
-                if background:
-                    await stack.enter_async_context(self.background())
-                yield
+            with self.streams.closing_on_signals():
+                async with self.opened(background=background):
+                    yield
 
         async def ready(_: Request) -> Response:
             try:
@@ -150,10 +145,38 @@ class Service:
         return {"/mcp": endpoint}
 
     @contextlib.asynccontextmanager
+    async def opened(self, *, background: bool) -> AsyncGenerator[None]:
+        """Open the database, and keep up with what changes in it, for as long as the block lasts.
+
+        With `background` the loops and the jobs run meanwhile.
+        """
+        await self.database.open()
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self.database.close)
+            stack.push_async_callback(self.limits.close)
+            for close in self.closing:
+                stack.push_async_callback(close)
+            for cache in self.caches:
+                stack.enter_context(cache())
+            if background:
+                await stack.enter_async_context(self.background())
+            yield
+
+    @contextlib.asynccontextmanager
     async def background(self) -> AsyncGenerator[None]:
         """Run the loops and the jobs for as long as the block lasts."""
+        leaders = Leaders(self.database, [_name(each) for each in self.led])
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_forever(loop, self.database), name=_name(loop)) for loop in self.loops]
+            tasks = [
+                group.create_task(_forever(each, self.database), name=_name(each))
+                for each in self.loops
+                if each not in self.led
+            ]
+            if self.led:
+                tasks.append(group.create_task(_forever(leaders.run, self.database), name="leaders"))
+            for each in self.led:
+                run = partial(_forever, each, self.database)
+                tasks.append(group.create_task(leaders.lead(_name(each), run), name=f"leader of {_name(each)}"))
             if self.jobs or self.periodic:
                 tasks.append(group.create_task(_forever(self._jobs, self.database), name="jobs"))
             try:

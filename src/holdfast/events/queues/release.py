@@ -55,11 +55,14 @@ async def run(database: Database) -> None:
     changed = asyncio.Event()
     with database.listen(CHANNEL, lambda _: changed.set()):
         async with Waiters(changed.set) as waiters:
-            while True:
-                changed.clear()
-                await release(database, waiters)
-                seconds = await database.read(partial(seconds_to_next, but=waiters.rows))
-                await notified(changed, max(seconds, TICK_SECONDS if waiters.are_busy else 0))
+            try:
+                while True:
+                    changed.clear()
+                    await release(database, waiters)
+                    seconds = await database.read(partial(seconds_to_next, but=waiters.rows))
+                    await notified(changed, max(seconds, TICK_SECONDS if waiters.are_busy else 0))
+            finally:
+                WAITING.set(0)  # another process tells it from now on
 
 
 async def release(database: Database, waiters: Waiters | None = None) -> int:
