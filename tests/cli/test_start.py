@@ -99,6 +99,21 @@ def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("service", ["events", "inventory"])
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("worker",), ("jobs",)])
+def test_a_named_database_without_a_named_secret_is_refused_lest_machines_make_their_own(
+    service: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    name = service.upper()
+    environment = {f"{name}_DATABASE_URL": "postgresql://127.0.0.1:1/shared", f"{name}_SECRET_KEY": ""}
+
+    assert refused(service, *words, cwd=tmp_path, **environment) == (
+        f"{name}_DATABASE_URL is set and {name}_SECRET_KEY is not. Every process that uses the database needs the same "
+        f"secret: set {name}_SECRET_KEY to 32 or more random characters."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_secret_that_is_kept_in_a_file_is_measured_too(tmp_path: Path) -> None:
     (tmp_path / "inventory.secret").write_text("short")
 

@@ -186,6 +186,7 @@ def service(database: Database) -> Service:
         site=SITE,
         loops=(*jobs.LOOPS, *(jobs.PAYING if database.resources.processor else ())),
         led=jobs.LED,
+        kept_by_each=settings.kept_by_each(),
         periodic=jobs.PERIODIC,
     )
 

@@ -1,5 +1,7 @@
 """Settings of the events service; see `docs/settings.md`."""
 
+from collections.abc import Sequence
+
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
@@ -205,6 +207,10 @@ class Settings(OAuthSettings, SignInSettings):
     @classmethod
     def _are_base_addresses(cls, url: str) -> str:
         return kit.base_address(url)
+
+    def kept_by_each(self) -> Sequence[str]:
+        photos = f"each keeps photos on its own disk: set {self.variable('s3_bucket')} to a bucket"
+        return [*super().kept_by_each(), *([] if self.s3_bucket else [photos])]
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

@@ -176,6 +176,7 @@ def service(database: Database) -> Service:
         error_body=error_body,
         loops=jobs.LOOPS,
         led=jobs.LED,
+        kept_by_each=resources.settings.kept_by_each(),
         jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
         closing=(resources.platform.close,),

@@ -16,6 +16,7 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from holdfast.kit.commits import Commits, MaybeCommitted, is_lost, pipelined
 from holdfast.kit.logs import first_line
+from holdfast.kit.machines import listener_name
 from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
 from holdfast.kit.problems import SERVICE_UNAVAILABLE
@@ -145,7 +146,7 @@ class Database(Generic[R]):
         self.resources = resources
         self.name = name
         self.tenancy: LiteralString | None = tenancy
-        self._receiver = Receiver(url, f"{name} listener", KEEPALIVE, self._lost)
+        self._receiver = Receiver(url, listener_name(name), KEEPALIVE, self._lost)
         self.listen = self._receiver.listen
         self.pool = Pool.sized(url, size, name)
         self._commits = Commits()

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from holdfast.kit import mcp, metrics, rest
+from holdfast.kit import machines, mcp, metrics, rest
 from holdfast.kit.database import Database
 from holdfast.kit.ending import end
 from holdfast.kit.handler import Handler
@@ -63,6 +63,7 @@ class Service:
     jobs           the jobs that do the tasks which transactions enqueue
     periodic       jobs on a timetable; one of the processes runs each
     closing        what is called when the process ends, such as to close connections to other services
+    kept_by_each   what each machine keeps for itself, of which operators are warned
     """
 
     database: Database[Any]
@@ -82,6 +83,7 @@ class Service:
     jobs: Sequence[Job[Any]] = ()
     periodic: Sequence[Periodic] = ()
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    kept_by_each: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if names := named_twice(self.jobs, self.periodic):
@@ -158,6 +160,9 @@ class Service:
                 stack.push_async_callback(close)
             for cache in self.caches:
                 stack.enter_context(cache())
+            if self.kept_by_each:
+                warning = asyncio.create_task(_forever(self._warn, self.database), name="machines")
+                stack.push_async_callback(end, [warning])
             if background:
                 await stack.enter_async_context(self.background())
             yield
@@ -186,6 +191,9 @@ class Service:
 
     async def _jobs(self, database: Database[Any]) -> None:
         await work(database, self.jobs, self.periodic)
+
+    async def _warn(self, database: Database[Any]) -> None:
+        await machines.warn(database, self.kept_by_each)
 
 
 async def _forever(loop: Loop, database: Database[Any]) -> None:

@@ -1,7 +1,7 @@
 """Settings every service has; each adds its own. Read once, at start, from the environment and `.env`."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -133,6 +133,12 @@ class Settings(BaseSettings):
         served = self.model_copy(update={"base_url": address})
         served._own_address = True
         return served
+
+    def kept_by_each(self) -> Sequence[str]:
+        """What each machine would keep for itself with these settings, and the setting by which machines share it."""
+        if self.rate_limit_storage_url.startswith("memory"):
+            return [f"each counts rate limits by itself: set {self.variable('rate_limit_storage_url')} to redis://…"]
+        return []
 
     def is_issuer(self, address: str) -> bool:
         """Whether a token may name this issuer, if one of our keys signed it.
