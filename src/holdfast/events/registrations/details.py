@@ -20,18 +20,18 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
     await tx.run(
         """
         with due as (
-            update registrations set details_at = now() from users
-             where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+            update registrations set details_at = now()
+             where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
                and arrival = %(arrival)s and notify and status in ('registered', 'waitlisted')
                and (details_at is null or details_at < now() - interval '1 hour')
-         returning organizer_id, event_id, users.public_id as user_id, users.email, arrival, registrations.name,
-                   language, status)
+         returning organizer_id, event_id, arrival, name, language, status)
         insert into mails (kind, thread, recipient, arguments)
         select case status when 'registered' then 'seat_again' else 'waitlisted_again' end,
-               'registration ' || event_id || ' ' || user_id, email,
-               jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', user_id,
-                                  'arrival', arrival, 'name', name, 'language', language)
-          from due
+               'registration ' || event_id || ' ' || users.public_id, users.email,
+               jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', users.public_id,
+                                  'arrival', arrival, 'name', due.name, 'language', due.language)
+          from due, users
+         where users.public_id = %(user_id)s
         """,
         msgspec.structs.asdict(command),
     )
