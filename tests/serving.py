@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import socket
 import ssl
 import subprocess
@@ -41,9 +42,9 @@ async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
             server.should_exit = True
 
 
-def stop(process: subprocess.Popen[str]) -> None:
+def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> None:
     """Tell a process to end. Raises `TimeoutExpired` if it goes on, and kills it."""
-    process.terminate()
+    process.send_signal(number)
     try:
         process.communicate(timeout=60)
     except subprocess.TimeoutExpired:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
 from tests.forking import forks
+from tests.serving import stop
 from tests.support import event_fields
 
 SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
@@ -142,16 +144,31 @@ async def sell_one_seat(process: Process) -> dict[str, Any]:
     return (await outcomes(process, key, [accepted[0].poll]))[accepted[0].poll]
 
 
-async def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
-    worker = await asyncio.create_subprocess_exec(
-        HOLDFAST, "events", "worker", env={**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url}
+def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
+    worker = subprocess.Popen(
+        [HOLDFAST, "events", "worker"],
+        env={**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with serving(database_url, tmp_path, 1, "--no-background") as (doors,):
-        answer = await sell_one_seat(doors)
-    worker.terminate()
-    await worker.wait()
+        answer = asyncio.run(sell_one_seat(doors))
+    stop(worker)
 
     assert answer["data"]["status"] == "registered"
+    assert worker.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
+    environment = {**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url, "HOLDFAST_DATA_DIR": str(tmp_path)}
+    for _ in range(3):
+        worker = subprocess.Popen([HOLDFAST, "events", "worker"], env=environment, stdout=subprocess.PIPE, text=True)
+        assert worker.stdout
+        assert "works in the background" in worker.stdout.readline()
+        stop(worker, number)
+
+        assert worker.returncode == (128 + number if number == signal.SIGTERM else 0)
 
 
 async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_path: Path) -> None:

@@ -124,15 +124,7 @@ def schema() -> list[Migration]:
 
 async def work(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequence[Periodic]) -> None:
     """Run jobs until cancelled, several at once."""
-    connector = procrastinate.PsycopgConnector(
-        pool_factory=Pool,
-        conninfo=database.url,
-        min_size=1,
-        max_size=2,
-        timeout=PATIENCE,
-        kwargs={**KEEPALIVE, "application_name": f"{database.name} jobs"},
-    )
-    app = procrastinate.App(connector=connector)
+    app = procrastinate.App(connector=procrastinate.PsycopgConnector())
     for job in jobs:
         _offer(app, database, job)
     limits = {job.task.name: job.attempts for job in jobs}
@@ -142,7 +134,19 @@ async def work(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequ
 
     for each in (*periodic, Periodic("* * * * *", retry_stalled_jobs)):
         _schedule(app, database, each)
-    async with app.open_async():
+    name = f"{database.name} jobs"
+    # The library would leave a pool of its own open when it is cancelled while it opens it.
+    pool = Pool(
+        database.url,
+        min_size=1,
+        max_size=2,
+        timeout=PATIENCE,
+        open=False,
+        check=Pool.check_connection,
+        name=name,
+        kwargs={"application_name": name, **KEEPALIVE},
+    )
+    async with pool, app.open_async(pool):
         waking = asyncio.create_task(wake(database, PATROL_SECONDS), name="waking")
         try:
             await app.run_worker_async(

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from holdfast.kit.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.resources import Resources, secret_of
 from holdfast.kit.rotation import Sealed
 from holdfast.kit.service import Service
-from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, only_serving, serve
+from holdfast.kit.serving import Served, end_like_ctrl_c, end_with_parent, only_serving, serve, signals_to_stop
 from holdfast.kit.settings import Settings, read
 from holdfast.kit.sockets import address_of
 from holdfast.kit.steps import Steps
@@ -192,15 +194,17 @@ class Product(Generic[S, R]):
     def work(self, settings: S, begun: Callable[[], None]) -> None:
         """Do only the background work, until a signal stops the process."""
 
-        async def work() -> None:
+        async def work() -> int:
             database = self.database(settings)
+            signals = signals_to_stop()
             async with self.build(database).opened(background=True):
                 begun()
-                await asyncio.Event().wait()
+                return await signals.get()
 
         end_like_ctrl_c()
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(work())
+            if asyncio.run(work()) == signal.SIGTERM:
+                sys.exit(128 + signal.SIGTERM)
 
 
 def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:

@@ -84,6 +84,18 @@ def end_with_parent() -> None:
     Thread(target=end, name="end with parent", daemon=True).start()
 
 
+def signals_to_stop() -> asyncio.Queue[int]:
+    """The signals that stop this process, from now on, for work that ends in order after the first of them.
+
+    A handler that raised would interrupt whatever the loop does at that moment, and leave the rest of it running.
+    """
+    loop = asyncio.get_running_loop()
+    signals = asyncio.Queue[int]()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, signals.put_nowait, number)
+    return signals
+
+
 def end_like_ctrl_c() -> None:
     # Without this, SIGTERM ends the process without its exit handlers, and the embedded server goes on running.
     def end(number: int, _: FrameType | None) -> None:
