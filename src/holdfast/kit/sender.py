@@ -182,8 +182,8 @@ class _Sender:
             self._written.get_nowait()
         for _ in workers:
             self._written.put_nowait(None)
-        _, late = await asyncio.wait(workers, timeout=GOODBYE_SECONDS)
-        await end(late)
+        await asyncio.wait(workers, timeout=GOODBYE_SECONDS)
+        await end(workers)
 
     async def _feed(self) -> None:
         """Write the mails that are due, and hand them to the connections."""
