@@ -11,7 +11,7 @@ run: .venv/.run ## Start everything on the embedded database and print addresses
 	@.venv/bin/holdfast up
 
 test: .venv/.dev ## Run every test, on all cores; with ARGS="..." what they name
-	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile --no-loadscope-reorder)
+	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0)
 
 soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
 	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py $(ARGS)

@@ -1,4 +1,4 @@
-"""A test that hangs is ended, with what it waits for: a run of all tests then goes on without it, and names it."""
+"""A test that hangs ends the run, which says what it waits for."""
 
 import asyncio
 import faulthandler
@@ -22,14 +22,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     watch = threading.Timer(HANGS_AFTER, _end, [item])
     watch.daemon = True
     watch.start()
+    # A thread without Python, for when even that one cannot go on.
+    faulthandler.dump_traceback_later(HANGS_AFTER + 30, exit=True)
     try:
         return (yield)
     finally:
         watch.cancel()
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _end(item: pytest.Item) -> None:
-    """End this process: what hangs need not end when it is cancelled. The run starts another process for the rest."""
+    """End this process: what hangs need not end when it is cancelled."""
     if capturing := item.config.pluginmanager.get_plugin("capturemanager"):
         capturing.suspend_global_capture(item)
     print(f"{item.nodeid} hangs. Its tasks and threads:", file=sys.stderr)
