@@ -20,22 +20,33 @@ async def read_body(request: Request, kind: str = "application/json", *, most: i
         raise undeclared(kind)
     if length(request) > most:
         raise problems.PAYLOAD_TOO_LARGE()
-    body, more = bytearray(), True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while more:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise problems.BAD_REQUEST("The client went away before the body was complete.")
-                body += message.get("body", b"")
-                if len(body) > most:
-                    raise problems.PAYLOAD_TOO_LARGE()
-                more = message.get("more_body", False)
-    except TimeoutError as error:
-        raise problems.BAD_REQUEST("The body took too long to arrive.") from error
+    if request.has_arrived:
+        body = await _received(request, most)  # at once: a timeout would only cost time
+    else:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _received(request, most)
+        except TimeoutError as error:
+            raise problems.BAD_REQUEST("The body took too long to arrive.") from error
     if body and declared is None:
         raise undeclared(kind)
-    return bytes(body)
+    return body
+
+
+async def _received(request: Request, most: int) -> bytes:
+    pieces: list[bytes] = []
+    room, more = most, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise problems.BAD_REQUEST("The client went away before the body was complete.")
+        piece = message.get("body", b"")
+        pieces.append(piece)
+        room -= len(piece)
+        if room < 0:
+            raise problems.PAYLOAD_TOO_LARGE()
+        more = message.get("more_body", False)
+    return b"".join(pieces)
 
 
 def length(request: Request) -> int:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.kit.bounds import Bounds
-from holdfast.kit.handler import JSON, NO_STORE, NOSNIFF, encode, headers_of
+from holdfast.kit.handler import ARRIVED, JSON, NO_STORE, NOSNIFF, encode, headers_of
 from holdfast.kit.metrics import REQUESTS, counter
 from holdfast.kit.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 
@@ -121,6 +121,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._in_head = True
         self._arrived()
+        self.scope[ARRIVED] = True  # type: ignore[typeddict-unknown-key]
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

@@ -26,6 +26,9 @@ Headers = dict[bytes, bytes]
 
 JSON = b"application/json"
 
+ARRIVED = "holdfast.arrived"
+"""In the scope of a request over HTTP that has arrived with its whole body, so that nothing of it is waited for."""
+
 log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
 
@@ -136,6 +139,10 @@ class Request(Struct, frozen=True):
     @property
     def query(self) -> bytes:
         return self.scope["query_string"]
+
+    @property
+    def has_arrived(self) -> bool:
+        return ARRIVED in self.scope
 
     @property
     def cookies(self) -> dict[str, str]:
