@@ -100,17 +100,6 @@ async def admit(access: Access, limits: Limits, caller: Caller) -> None:
         await limits.admit(each, caller)
 
 
-async def measured(access: Access, answer: Callable[[], Awaitable[T]], refuse: Callable[[problems.Problem], T]) -> T:
-    """The same for work that was admitted before."""
-    started = time.perf_counter()
-    try:
-        answered = await answer()
-    except Exception as error:
-        answered = refuse(as_problem(error, access))
-    access.count(answered.status, started)
-    return answered
-
-
 def as_problem(error: Exception, access: Access) -> problems.Problem:
     """The problem that was raised; a fault of ours is logged with an id, and told without details."""
     if isinstance(error, problems.Problem):

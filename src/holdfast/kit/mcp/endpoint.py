@@ -1,7 +1,7 @@
 """The MCP endpoint: authentication, the era of a request, and the HTTP status and headers of its answer."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -52,8 +52,6 @@ PREFLIGHT: Sequence[Header] = (
 )
 _ARRAY = re.compile(r"[ \t\r\n]*\[")
 
-Answer = Callable[[Request, Authenticated, Caller], Awaitable[Reply]]
-
 
 class Endpoint:
     """The endpoint as an ASGI application."""
@@ -86,6 +84,7 @@ class Endpoint:
         request = Request(scope, receive, send, dict(scope["headers"]))
         authenticated = partial(self._authenticate, credential(request.headers))
         preflight = request.method == "OPTIONS" and request.headers.get(b"origin") in self._origins
+        answer = self._post if request.method == "POST" else self._allow if preflight else self._get
 
         async def authenticate() -> Caller:
             self._require_origin(request)
@@ -94,13 +93,13 @@ class Endpoint:
             require_method(request, self._methods(request.headers))
             return await authenticated()
 
-        async def answer(caller: Caller) -> Reply:
-            if preflight:
-                return Reply(204)
-            of_method = self._get if request.method == "GET" else self._post
-            return await of_method(request, authenticated, caller)
-
-        reply = await handle(self._access, self._limits, authenticate, answer, partial(self._refuse, request))
+        reply = await handle(
+            self._access,
+            self._limits,
+            authenticate,
+            partial(answer, request, authenticated),
+            partial(self._refuse, request),
+        )
         reply.headers = [
             *(() if isinstance(reply, EventStream) else (NO_STORE,)),
             *self._cross_origin(request.headers),
@@ -125,6 +124,9 @@ class Endpoint:
         """The HTTP methods of the path; a stream that is opened with GET belongs to the older era."""
         listens = self._agents.changes and _version(headers) != stateless.VERSION
         return ("GET", "POST") if listens else ("POST",)
+
+    async def _allow(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+        return Reply(204)
 
     async def _get(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
         headers = request.headers

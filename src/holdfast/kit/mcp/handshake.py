@@ -81,8 +81,8 @@ class Handshake:
         if isinstance(message, rpc.Response) or not message.wants_answer:
             return Reply(202)
         try:
-            work = await self._admit(caller, message)
-            content = rpc.encode(rpc.Success(message.id, await self._finish(work)))
+            work = await self._method(message)(caller, message.params)
+            content = _success(message, await rpc.perform(work))
             return Reply(200, content, headers=self._session() if message.method == "initialize" else ())
         except rpc.Fault as fault:
             return self.refusal(fault, message)
@@ -91,17 +91,11 @@ class Handshake:
         """A random session id. Clients repeat it; the service ignores it."""
         return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._agents.changes else ()
 
-    async def _admit(self, caller: Caller, message: rpc.Message) -> rpc.Work:
+    def _method(self, message: rpc.Message) -> rpc.Method:
         method = self._methods.get(message.method)
         if method is None:
             raise rpc.Fault(rpc.METHOD_NOT_FOUND, f"There is no method {message.method} here.")
-        return await method(caller, message.params)
-
-    async def _finish(self, work: rpc.Work) -> rpc.Result:
-        result = await rpc.perform(work)
-        if isinstance(result, rpc.Cacheable):
-            result.ttl_ms = UNSET
-        return result
+        return method
 
     def refusal(self, fault: rpc.Fault, message: rpc.Message | None = None) -> Reply:
         """The answer to a message that was refused."""
@@ -131,7 +125,8 @@ class Handshake:
                 message = rpc.read(item)
                 if isinstance(message, rpc.Message) and message.wants_answer:
                     self._check_alone(message, seen)
-                    admitted.append((message, await self._admit(caller, message)))
+                    work = await self._method(message)(caller, message.params)
+                    admitted.append((message, work))
             except rpc.Fault as fault:
                 admitted.append(self._refused(fault, message))
         answers: list[bytes] = []
@@ -158,7 +153,7 @@ class Handshake:
 
     async def _answer_late(self, message: rpc.Message, work: rpc.Work) -> bytes:
         try:
-            return rpc.encode(rpc.Success(message.id, await self._finish(work)))
+            return _success(message, await rpc.perform(work))
         except rpc.Fault as fault:
             return self._refused(fault, message)
         except Problem as problem:
@@ -194,6 +189,13 @@ class Handshake:
             since=since,
             missed=self._agents.missed,
         )
+
+
+def _success(message: rpc.Message, result: rpc.Result) -> bytes:
+    """The answer with a result, without what only the later era has."""
+    if isinstance(result, rpc.Cacheable):
+        result.ttl_ms = UNSET
+    return rpc.encode(rpc.Success(message.id, result))
 
 
 def _full() -> Problem:

@@ -4,6 +4,7 @@ A request is admitted or refused first, and only then run: so all messages of a 
 them changes anything.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, MsgspecError, Raw, Struct, UnsetType, ValidationError, field
 
 from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, measured
+from holdfast.kit.handler import Access, as_problem
 from holdfast.kit.problems import INSUFFICIENT_SCOPE, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.validation import malformed, misfit
 
@@ -250,14 +251,14 @@ def required(value: str | UnsetType, name: str) -> str:
 
 async def perform(work: Work) -> Result:
     """Run and measure admitted work. Raises `Fault`, or a `Problem` that is answered with its HTTP status."""
-
-    async def run() -> Outcome:
-        try:
-            return await work.run()
-        except Fault as fault:
-            return Outcome(fault, 400)
-
-    outcome = await measured(work.access, run, _refused)
+    started = time.perf_counter()
+    try:
+        outcome = await work.run()
+    except Fault as fault:
+        outcome = Outcome(fault, 400)
+    except Exception as error:
+        outcome = _refused(as_problem(error, work.access))
+    work.access.count(outcome.status, started)
     if isinstance(outcome.result, Result):
         return outcome.result
     raise outcome.result
