@@ -71,11 +71,6 @@ class Batcher(Generic[C, A]):
         """Called when no call waits any more."""
         self._observe = BATCH_SIZE.labels(name).observe
 
-    @property
-    def idle(self) -> bool:
-        """Whether no call waits and no batch runs."""
-        return self._draining is None and not self._waiting and not self._lanes
-
     async def submit(self, call: C) -> A:
         """Return the answer to one call, after its batch has committed."""
         if self._all_waiting() >= self._room:

@@ -58,7 +58,7 @@ class KeyRing:
             raise MISSING_API_KEY()
         if not _SHAPE.fullmatch(key):
             raise INVALID_API_KEY("This is not an API key of this service.")
-        return await self.holder(digest(key))
+        return await self._callers.get(digest(key))
 
     async def holder(self, hashed: bytes) -> Caller:
         """The caller a hash is stored for. Raises `invalid_api_key`."""

@@ -196,18 +196,16 @@ class Runner:
         def batcher(tenant: int | None) -> Batcher[Any, Any]:
             if tenant is None:
                 return Batcher(name, partial(work, None, waits=False), wait)
-            return Batcher(name, partial(of_tenant, tenant))
+            mine = Batcher(name, partial(of_tenant, tenant))
+            mine.ended = partial(batchers.pop, tenant)
+            return mine
 
-        async def submit(caller: Caller, call: Any) -> Any:
+        def submit(caller: Caller, call: Any) -> Awaitable[Any]:
             tenant = self._walled(caller)
             mine = batchers.get(tenant)
             if mine is None:
                 mine = batchers[tenant] = batcher(tenant)
-            try:
-                return await mine.submit(call)
-            finally:
-                if mine.idle and batchers.get(tenant) is mine:
-                    del batchers[tenant]
+            return mine.submit(call)
 
         return submit
 
