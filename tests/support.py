@@ -107,6 +107,7 @@ class Service:
 
     async def hear(self) -> None:
         """Wait until this process has heard of everything that was committed before."""
+        await self.database.notices.sent()
         heard = asyncio.Event()
         with self.database.listen("test", lambda _: heard.set()):
             async with self.database.pool.connection() as connection:

@@ -254,4 +254,4 @@ async def _announce(tx: Tx[Any], hashes: LiteralString, params: Mapping[str, Any
     """Tell every process to forget the sessions with the hashes that a statement returns."""
     found = [hash.hex() for (hash,) in await tx.tuples(hashes, params)]
     for payload in found if len(found) <= ANNOUNCED else [""]:
-        await tx.notify(CHANNEL, payload)
+        await tx.revoke(CHANNEL, payload)

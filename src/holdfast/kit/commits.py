@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, LiteralString
 
 import psycopg
@@ -32,9 +32,14 @@ class Commits:
     def __init__(self) -> None:
         self._under_way: dict[asyncio.Task[None], AsyncConnection[Any]] = {}
 
-    async def finish(self, connection: AsyncConnection[Any], stack: contextlib.AsyncExitStack) -> None:
-        """Commit, and give the connection back, by leaving the contexts that the transaction was opened in."""
-        task = asyncio.create_task(stack.aclose())
+    async def finish(
+        self, connection: AsyncConnection[Any], stack: contextlib.AsyncExitStack, committed: Callable[[], None]
+    ) -> None:
+        """Commit, and give the connection back, by leaving the contexts that the transaction was opened in.
+
+        Then `committed` is called, also if nobody waits any more, or if it is not known whether it was stored.
+        """
+        task = asyncio.create_task(_finish(stack, committed))
         self._under_way[task] = connection
         task.add_done_callback(self._finished)
         await asyncio.shield(task)
@@ -53,6 +58,15 @@ class Commits:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=END_SECONDS)
         await end(self._under_way)
+
+
+async def _finish(stack: contextlib.AsyncExitStack, committed: Callable[[], None]) -> None:
+    try:
+        await stack.aclose()
+    except MaybeCommitted:
+        committed()
+        raise
+    committed()
 
 
 def _cut(connection: AsyncConnection[Any]) -> None:

@@ -3,25 +3,23 @@
 import asyncio
 import contextlib
 import copy
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
 import msgspec
 import psycopg
-import structlog
 from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
-from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from holdfast.kit.commits import Commits, MaybeCommitted, is_lost, pipelined
-from holdfast.kit.logs import first_line
+from holdfast.kit.commits import Commits, is_lost, pipelined
 from holdfast.kit.machines import listener_name
+from holdfast.kit.notices import SEND, Notices
 from holdfast.kit.notifications import CHANNEL, Receiver
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.tasks import CHANNEL as TASKS
 from holdfast.kit.tasks import ENQUEUE, Enqueued, Task
+from holdfast.kit.unavailable import CONFLICTS, in_time
 
 A = TypeVar("A", bound=Struct)
 R = TypeVar("R")
@@ -32,14 +30,7 @@ Params = Mapping[str, Any]
 ATTEMPTS = 4
 """How often a transaction is run at most when it conflicts with others."""
 
-log = structlog.get_logger()
-
-CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
-UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
 SNAPSHOT: LiteralString = "begin isolation level repeatable read read only"
-
-DEADLINE = 40
-"""The most seconds that a caller waits for the database."""
 
 
 class _Open(NamedTuple):
@@ -99,6 +90,7 @@ class Tx(Reader[R_co]):
     def __init__(self, resources: R_co, connect: Callable[[], Awaitable[_Open]], tenant: int | None) -> None:
         super().__init__(resources, connect)
         self.notifications: list[tuple[str, str]] = []
+        self.revocations: list[tuple[str, str]] = []
         self._tenant = tenant
 
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
@@ -113,11 +105,20 @@ class Tx(Reader[R_co]):
         await self.run("select pg_logical_emit_message(true, 'holdfast', '')")
 
     async def notify(self, channel: str, payload: str = "") -> None:
-        """Notify the listeners of every process after the commit; those of this process before `transact` returns.
+        """Notify the listeners of every process soon after the commit; those of this process before `transact` returns.
 
-        The database also notifies this process, so its listeners are called twice; the second call must do no harm.
+        The notice may be sent with others, and is lost if the process is killed just then: whoever listens also looks
+        now and then. The database also notifies this process, so its listeners are called twice; the second call must
+        do no harm.
         """
         self.notifications.append((channel, payload))
+
+    async def revoke(self, channel: str, payload: str = "") -> None:
+        """As `notify`, and the notice is part of the commit: no process can be killed in between.
+
+        Until it is through, nobody else's notices are sent. So it is for what ends credentials, and for that alone.
+        """
+        self.revocations.append((channel, payload))
         await self.run(f"select pg_notify('{CHANNEL}', %(notice)s)", {"notice": f"{channel} {payload}"})
 
     async def enqueue(self, task: Task[A], arguments: A, *, delay: float = 0, tenant: int | None = None) -> int:
@@ -150,6 +151,7 @@ class Database(Generic[R]):
         self.listen = self._receiver.listen
         self.pool = Pool.sized(url, size, name)
         self._commits = Commits()
+        self.notices = Notices(self._send)
         self._check: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -159,6 +161,7 @@ class Database(Generic[R]):
     async def close(self) -> None:
         await self._receiver.close()
         await self._commits.close()
+        await self.notices.close()
         await self.pool.close()
 
     def across_tenants(self) -> "Database[R]":
@@ -175,6 +178,15 @@ class Database(Generic[R]):
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(self.pool.check())
         return self._check
+
+    def _tell(self, tx: Tx[Any]) -> None:
+        """Tell the listeners of this process at once what a transaction has changed, and all others soon."""
+        for notice in (*tx.revocations, *tx.notifications):
+            self._receiver.deliver(*notice)
+        self.notices.add(tx.notifications)
+
+    async def _send(self, notices: Sequence[str]) -> None:
+        await self.read(lambda reader: reader.value(SEND, {"notices": list(notices)}))
 
     def _connection(self) -> contextlib.AbstractAsyncContextManager[AsyncConnection[Any]]:
         """A connection of the pool. While the database is away, nobody waits for one."""
@@ -199,7 +211,9 @@ class Database(Generic[R]):
             yield tx
             if opened := tx.opened:
                 # From here on, nothing ends the transaction but its commit.
-                await self._commits.finish(opened.connection, stack.pop_all())
+                await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._tell(tx))
+            else:
+                self._tell(tx)
 
     async def transact(
         self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None = None, *, keep: bool = True
@@ -224,7 +238,7 @@ class Database(Generic[R]):
 
     async def _tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Do something, and again after a conflict, or if the connection was lost before anything was committed."""
-        async with self._in_time():
+        async with in_time(lambda: self._receiver.away):
             for _ in range(ATTEMPTS - 1):
                 try:
                     return await attempt()
@@ -256,38 +270,7 @@ class Database(Generic[R]):
                     await tx.run("set constraints all immediate")
                     await tx.value("select true")
                     raise _RollBack
-            for notification in tx.notifications:
-                self._receiver.deliver(*notification)
         return answers[0]
-
-    @contextlib.asynccontextmanager
-    async def _in_time(self) -> AsyncGenerator[None]:
-        """Raise `service_unavailable` for errors that may pass with time, and after `DEADLINE` seconds."""
-        try:
-            async with asyncio.timeout(DEADLINE):
-                yield
-        except CONFLICTS as error:
-            raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
-        except errors.LockNotAvailable as error:
-            raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
-        except (TimeoutError, errors.QueryCanceled) as error:
-            log.error("the database took too long", error=first_line(error))
-            raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
-        except MaybeCommitted as error:
-            log.error("it is not known whether a transaction was stored", error=first_line(error))
-            raise SERVICE_UNAVAILABLE(
-                "The database has not confirmed this. It may have been stored.",
-                hint="Send it again with the same idempotency key, or look before you send it again.",
-                retry_after=1,
-            ) from error
-        except UNREACHABLE as error:
-            if not self._receiver.away:
-                log.warning("database unavailable", error=first_line(error))
-            raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
-        except psycopg.Error as error:
-            # The lines after the first quote rows, and so addresses and hashes, which must not be logged.
-            error.args = (first_line(error),)
-            raise
 
 
 class _RollBack(Exception):

@@ -13,7 +13,10 @@ from holdfast.kit.logs import first_line
 from holdfast.kit.pool import RETRY
 
 CHANNEL: LiteralString = "holdfast"
-"""The one channel of PostgreSQL; a notification is the name of our channel, a space, and the payload."""
+"""The one channel of PostgreSQL; a notification is the name of our channel, a space, and payloads, a line each."""
+
+NEXT = "\n"
+"""What separates the payloads of a notification."""
 
 log = structlog.get_logger()
 
@@ -84,8 +87,9 @@ class Receiver:
             self.deliver(channel, "")
         try:
             async for notification in connection.notifies():
-                channel, _, payload = notification.payload.partition(" ")
-                self.deliver(channel, payload)
+                channel, _, payloads = notification.payload.partition(" ")
+                for payload in payloads.split(NEXT):
+                    self.deliver(channel, payload)
         except Exception as error:
             log.warning("listener lost its connection", error=first_line(error))
             self._lost()

@@ -132,7 +132,7 @@ class Product(Generic[S, R]):
         try:
             return await work(Steps(database))
         finally:
-            await database.pool.close()
+            await database.close()
 
     def change(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
         """Run a command's work in a transaction. Raises `CannotStart`."""

@@ -282,7 +282,7 @@ class Pantry:
     async def _change(self, key: str, statement: LiteralString) -> None:
         async def work(tx: Tx[Any]) -> None:
             await tx.run(statement, {"hash": digest(key)})
-            await tx.notify(keys.CHANNEL, digest(key).hex())
+            await tx.revoke(keys.CHANNEL, digest(key).hex())
 
         await self.database.transact(work)
 

@@ -80,7 +80,7 @@ async def end(tx: Tx[Any], grants: Sequence[int], reason: Reason) -> None:
 async def announce(tx: Tx[Any], ended: Sequence[bytes]) -> None:
     """Tell every process that access tokens with these hashes have ended."""
     for payload in [hash.hex() for hash in ended] if len(ended) <= ANNOUNCED else [""]:
-        await tx.notify(keys.CHANNEL, payload)
+        await tx.revoke(keys.CHANNEL, payload)
 
 
 async def end_all(tx: Tx[Any], account_id: int, reason: Reason = "disconnected") -> int:

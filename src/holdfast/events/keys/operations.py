@@ -68,7 +68,7 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     if not caller.is_admin and row.user_id != caller.tenant_id:
         raise FORBIDDEN("The API key belongs to somebody else.")
     await sql.deactivate_key(tx, command.id)
-    await tx.notify(keys.CHANNEL, row.hash.hex())
+    await tx.revoke(keys.CHANNEL, row.hash.hex())
 
 
 async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
@@ -77,7 +77,7 @@ async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
     owner_verified    whether that is because the owner of its address was verified, which users of the keys are told
     """
     ended = await sql.end_keys(tx, organizer_id, owner_verified=owner_verified)
-    await tx.notify(keys.CHANNEL)
+    await tx.revoke(keys.CHANNEL)
     return ended
 
 

@@ -70,7 +70,7 @@ async def link(tx: Tx, issuer: str, command: LinkSubject) -> Account:
     assert linked
     if linked.id != organizer.id:
         raise invalid({"subject": [f"is linked to {linked.slug}; --move takes it from there"]})
-    await tx.notify(keys.CHANNEL, hash.hex())
+    await tx.revoke(keys.CHANNEL, hash.hex())
     return organizer
 
 
@@ -84,7 +84,7 @@ async def unlink(tx: Tx, issuer: str, command: UnlinkSubject) -> Account:
     if linked is None:
         raise NOT_FOUND(f"{command.subject} of {issuer} is not linked.")
     await sql.unlink(tx, hash)
-    await tx.notify(keys.CHANNEL, hash.hex())
+    await tx.revoke(keys.CHANNEL, hash.hex())
     return linked
 
 

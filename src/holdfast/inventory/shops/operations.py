@@ -71,7 +71,7 @@ async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
     old = await sql.lock_key(tx, shop_id)
     if old:
         for hashed in await sql.deactivate_key(tx, old.id):
-            await tx.notify(keys.CHANNEL, hashed.hex())
+            await tx.revoke(keys.CHANNEL, hashed.hex())
     return old
 
 
