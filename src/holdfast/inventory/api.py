@@ -13,8 +13,9 @@ from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.tokens import Tokens
 from holdfast.inventory.availability import operations as availability
-from holdfast.inventory.availability.live import STATUS, Live
+from holdfast.inventory.availability.live import Live
 from holdfast.inventory.availability.storefront import Storefront
+from holdfast.inventory.availability.view import STATUS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedEntrance

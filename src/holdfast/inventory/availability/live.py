@@ -3,20 +3,22 @@
 A `ShopView` is read once, and then brought up to date with what changed since its version. Every change is announced to
 all processes, so a view knows when it is out of date. Storefront streams and agents read the changes from its feeds.
 Agents are also told that the shop follows the storefront platform differently (`STATUS`), which has no version.
+
+An announcement can be lost: a process may be killed before it sends it, or a listener be cut off. So a patrol compares
+the versions of all views that have readers with those in the database, by one statement.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Generator
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
 
-import msgspec
 import structlog
 from cachetools import LRUCache
 
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import Delta
+from holdfast.inventory.availability.view import GRAIN, STATUS, ShopView, uris
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.shops import status
 from holdfast.inventory.shops.model import Shop
@@ -24,12 +26,10 @@ from holdfast.inventory.shops.operations import find
 from holdfast.inventory.stock.book import CHANGES
 from holdfast.kit.caller import Caller
 from holdfast.kit.mcp import Change
-from holdfast.kit.streams import Feed, event
+from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.streams import Feed
 
 log = structlog.get_logger()
-
-TTL = 1.0
-"""Seconds a view is used without reading: the longest a change could be missed while the listener reconnects."""
 
 CAPACITY = 1000
 """Shops a process keeps in memory, beside those with readers and those used in the last minute."""
@@ -37,122 +37,15 @@ CAPACITY = 1000
 IDLE_SECONDS = 60.0
 """Seconds without use after which a view without readers may be removed; also the least time between removals."""
 
-FEED_BYTES = 500_000
-"""Messages of a shop kept for storefronts that reconnect. A storefront that missed more gets a snapshot."""
+PATROL_SECONDS = 2.0
+"""Seconds between two looks at the versions of the views that have readers."""
+
+STALE_SECONDS = PATROL_SECONDS + 1.0
+"""What a stream or an agent was told is never older than this, whatever announcement was lost, while the database can
+be reached: a change is found after `PATROL_SECONDS` at most, and then read."""
 
 RETRY_SECONDS = 0.5
 """Seconds between attempts to read a shop that has readers."""
-
-STATUS = "sync://status"
-"""The address at which agents read how the shop follows the storefront platform."""
-
-STATUS_SECONDS = 0.5
-"""Seconds for which changes of it are collected and then told once."""
-
-GRAIN = 2**24
-"""Positions that agents are told lie so far apart for two versions. Between them is room for changes of the status."""
-
-
-class Encoded(NamedTuple):
-    """The variants of a shop as JSON, at one version."""
-
-    version: int
-    variants: bytes
-
-
-class ShopView:
-    """What one shop has to sell, and the feeds of its changes.
-
-    version      of the shop as the view shows it; -1 before it is first read
-    announced    the newest version that was announced
-    variants     effective quantity by global id
-    """
-
-    def __init__(self, shop_id: int) -> None:
-        self.shop_id = shop_id
-        self.version = -1
-        self.announced = 0
-        self.variants: dict[str, int] = {}
-        self.storefront: Feed[bytes] = Feed(room=FEED_BYTES)
-        self.agents: Feed[Change] = Feed(grain=GRAIN)
-        self.lock = asyncio.Lock()
-        self.updating: asyncio.Task[None] | None = None
-        self.telling: asyncio.TimerHandle | None = None
-        self.read_at = 0.0
-        self.used_at = 0.0
-        self._pools: dict[int, str] = {}
-        self._encoded = Encoded(-1, b"")
-
-    @property
-    def is_fresh(self) -> bool:
-        return 0 <= self.announced <= self.version and time.monotonic() < self.read_at + TTL
-
-    @property
-    def has_readers(self) -> bool:
-        return self.storefront.has_readers or self.agents.has_readers
-
-    async def read(self, reader: Reader) -> Delta:
-        """What has changed since its version; everything when it was never read."""
-        if self.version < 0:
-            return await sql.everything(reader, self.shop_id)
-        return await sql.changes_since(reader, self.shop_id, self.version)
-
-    def encoded(self) -> bytes:
-        """The variants as JSON, encoded once a version."""
-        if self._encoded.version != self.version:
-            self._encoded = Encoded(self.version, msgspec.json.encode(self.variants))
-        return self._encoded.variants
-
-    def snapshot(self) -> bytes:
-        """All variants, as the first event of a stream."""
-        data = b'{"version":%d,"variants":%s}' % (self.version, self.encoded())
-        return event(data, id=str(self.version), name="snapshot")
-
-    def advance(self, delta: Delta) -> None:
-        """Apply changes, and publish them to all readers."""
-        first, self.version = self.version < 0, delta.version
-        changed = {gid: quantity for gid, quantity in delta.variants.items() if quantity != self.variants.get(gid)}
-        listed = any(text != self._pools.get(id) for id, text in delta.pools.items())
-        self._pools |= delta.pools
-        for gid, quantity in changed.items():
-            if quantity is None:
-                del self.variants[gid]
-            else:
-                self.variants[gid] = quantity
-        if first:
-            # Readers that wait already have seen nothing yet, and get a snapshot.
-            self.storefront.restart(delta.version)
-            # The status may have changed before this process looked: whoever comes from elsewhere has missed that.
-            self.agents.restart(delta.version * GRAIN + 1)
-            return
-        if changed:
-            message = _event(delta.version, changed)
-            self.storefront.publish(delta.version, message, len(message))
-        if delta.pools:
-            self.agents.publish(delta.version * GRAIN, Change(_uris(delta), listed))
-
-    def status_changed(self) -> None:
-        """Tell agents that the status has changed, soon, and together with what else changes of it until then."""
-        if self.telling is None:
-            self.telling = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._tell)
-
-    def _tell(self) -> None:
-        self.telling = None
-        if self.version >= 0:
-            self.agents.publish(self.agents.position + 1, Change([STATUS]))
-
-
-def _uris(delta: Delta) -> list[str]:
-    return [uri for id in sorted(delta.pools) for uri in (f"pool://{id}", f"pool://{id}/history")]
-
-
-def _event(version: int, changed: dict[str, int | None]) -> bytes:
-    body: dict[str, object] = {
-        "version": version,
-        "variants": {gid: quantity for gid, quantity in changed.items() if quantity is not None},
-        "removed": [gid for gid, quantity in changed.items() if quantity is None],
-    }
-    return event(msgspec.json.encode(body), id=str(version), name="change")
 
 
 class Live:
@@ -180,7 +73,10 @@ class Live:
 
     async def changes(self, caller: Caller) -> Feed[Change]:
         """The feed of changes of the caller's pools."""
-        return (await self.view(caller.tenant)).agents
+        view = await self.view(caller.tenant)
+        if not view.status:
+            await self._look([view])
+        return view.agents
 
     async def missed(self, caller: Caller, position: int) -> Change:
         """What changed of the caller's pools after a position, from the database: any process can say so.
@@ -191,16 +87,46 @@ class Live:
         async def read(reader: Reader) -> Delta:
             return await sql.changes_since(reader, caller.tenant, position // GRAIN)
 
-        return Change([*_uris(await self._database.read(read, caller.tenant)), STATUS], listed=True)
+        return Change([*uris(await self._database.read(read, caller.tenant)), STATUS], listed=True)
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
-        """Update views as changes are announced, while the block lasts."""
-        with (
-            self._database.listen(CHANGES, self._on_change),
-            self._database.listen(status.CHANNEL, self._on_status),
-        ):
-            yield
+        """Update views as changes are announced, or found on patrol, while the block lasts."""
+        patrol = asyncio.create_task(self._patrol(), name="patrol of streams")
+        try:
+            with (
+                self._database.listen(CHANGES, self._on_change),
+                self._database.listen(status.CHANNEL, self._on_status),
+            ):
+                yield
+        finally:
+            patrol.cancel()
+
+    async def _patrol(self) -> None:
+        while True:
+            await asyncio.sleep(PATROL_SECONDS)
+            followed = [each for each in self._views.values() if each.has_readers]
+            try:
+                await self._look(followed)
+            except Exception as error:
+                # The database logs when it is away.
+                if not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                    log.error("the versions of shops could not be read; trying again", exc_info=error)
+
+    async def _look(self, views: Sequence[ShopView]) -> None:
+        """Look whether there is something newer than views show."""
+        if not views:
+            return
+        ids = [each.shop_id for each in views]
+        rows = await self._database.read(lambda reader: sql.present(reader, ids))
+        present = {shop_id: (version, status) for shop_id, version, status in rows}
+        for view in views:
+            version, status = present.get(view.shop_id, (-1, ""))
+            if view.status and view.status != status:
+                view.status_changed()
+            view.status = status
+            if version > view.version:
+                self._announced(view, version)
 
     def _on_status(self, payload: str) -> None:
         """Note that the status of a shop has changed, or may have: that of every shop, if the payload is empty."""
@@ -231,8 +157,11 @@ class Live:
             return
         shop_id, version = map(int, payload.split())
         if view := self._views.get(shop_id):
-            view.announced = max(view.announced, version)
-            self._update_soon(view)
+            self._announced(view, version)
+
+    def _announced(self, view: ShopView, version: int) -> None:
+        view.announced = max(view.announced, version)
+        self._update_soon(view)
 
     def _update_soon(self, view: ShopView) -> None:
         """Update a view that has readers, with as many attempts as it takes."""

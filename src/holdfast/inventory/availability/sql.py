@@ -1,5 +1,6 @@
 """Statements on what can be sold."""
 
+from collections.abc import Collection
 from typing import LiteralString
 
 from holdfast.inventory.availability.model import Delta, ListLowStock, LowStock
@@ -42,6 +43,22 @@ async def changes_since(reader: Reader, shop_id: int, version: int) -> Delta:
         """,
         shop_id=shop_id,
         version=version,
+    )
+
+
+async def present(reader: Reader, shop_ids: Collection[int]) -> list[tuple[int, int, str]]:
+    """Of each of the shops: its id, its version, and a text that is another one when its sync status has changed.
+
+    `xmin` is the transaction that wrote a row last.
+    """
+    return await reader.tuples(
+        """
+        select shop_id, version, concat(catalogs.xmin, ' ', syncs.xmin) from shared_inventories
+          left join catalogs using (shop_id)
+          left join syncs using (shop_id)
+         where shop_id = any(%(shop_ids)s)
+        """,
+        {"shop_ids": list(shop_ids)},
     )
 
 

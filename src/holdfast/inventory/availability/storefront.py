@@ -17,7 +17,8 @@ import msgspec
 from cachetools import LRUCache
 from starlette.types import ASGIApp
 
-from holdfast.inventory.availability.live import CAPACITY, Live, ShopView
+from holdfast.inventory.availability.live import CAPACITY, Live
+from holdfast.inventory.availability.view import ShopView
 from holdfast.inventory.problems import INVALID_STREAM_TOKEN, error_body
 from holdfast.inventory.resources import Resources
 from holdfast.inventory.shopify import proxy
