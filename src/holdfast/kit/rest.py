@@ -91,7 +91,11 @@ class Table:
         else:
             parts = segments(scope)
             if methods := self._methods.find(scope["path"], parts):
-                await self._operate(methods, Request(scope, receive, send, dict(scope["headers"])), parts)
+                request = Request(scope, receive, send, dict(scope["headers"]))
+                # A path that answers GET also answers HEAD; the server leaves out the body.
+                endpoint = methods.get("GET" if request.method == "HEAD" else request.method)
+                reply = await endpoint(request, parts) if endpoint else self._not_allowed(methods, request)
+                await reply.send(request)
             elif direct := self._direct.find(scope["path"], parts):
                 scope["path_params"] = {name: parts[place] for name, place in direct.fields.items()}
                 await direct.handler(scope, receive, send)
@@ -100,14 +104,9 @@ class Table:
             else:
                 await self.otherwise(scope, receive, without_sniffing(send))
 
-    async def _operate(self, methods: Methods, request: Request, parts: Sequence[str]) -> None:
-        # A path that answers GET also answers HEAD; the server leaves out the body.
-        if endpoint := methods.get("GET" if request.method == "HEAD" else request.method):
-            reply = await endpoint(request, parts)
-        else:
-            allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
-            reply = self._refuse(method_not_allowed(request.path, request.method, allowed), request)
-        await reply.send(request)
+    def _not_allowed(self, methods: Methods, request: Request) -> Reply:
+        allowed = sorted({*methods, *({"HEAD"} if "GET" in methods else ())})
+        return self._refuse(method_not_allowed(request.path, request.method, allowed), request)
 
     def _has_moved(self, scope: Scope, parts: Sequence[str]) -> bool:
         """Whether a path leads somewhere only without the slash at its end."""
