@@ -1,92 +1,78 @@
-"""When an answer is written to the network: its head with its body, and a head alone at once."""
+"""How answers are written to the network: those that are given whole, and those that are given in parts."""
 
 import threading
-from asyncio import AbstractEventLoop, get_running_loop, sleep, to_thread
+from asyncio import to_thread
 from collections.abc import Sequence
-from typing import Any
 
+import pytest
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.bounds import Bounds
-from holdfast.kit.connection import Joined
-from tests.kit.sockets import REQUEST, serving
+from holdfast.kit.handler import Header, Reply, Request
+from tests.kit.sockets import REQUEST, Client, serving
 
-HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
-
-
-class Recorder:
-    """A transport that remembers each write."""
-
-    def __init__(self) -> None:
-        self.writes: list[bytes] = []
-        self.closed = False
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def write(self, data: bytes) -> None:
-        self.writes.append(data)
-
-    def writelines(self, data: Sequence[bytes]) -> None:
-        self.writes.append(b"".join(data))
-
-    def close(self) -> None:
-        self.closed = True
+BOUNDS = Bounds(10, 10)
 
 
-def joined() -> tuple[Joined, Recorder]:
-    recorder: Any = Recorder()
-    loop: AbstractEventLoop = get_running_loop()
-    return Joined(recorder, loop), recorder
+class Answering:
+    """An application that answers every request with its path, and with some headers."""
+
+    def __init__(self, headers: Sequence[Header] = ()) -> None:
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send, dict(scope["headers"]))
+        await Reply(200, scope["path"].encode(), self._headers, b"text/plain").send(request)
 
 
-async def test_a_head_is_written_together_with_its_body() -> None:
-    transport, network = joined()
-
-    transport.write(HEAD)
-    transport.write(b"body")
-    await sleep(0)
-
-    assert network.writes == [HEAD + b"body"]
+async def text(client: Client, request: bytes) -> str:
+    """All that a server sends after a request, until it closes the connection."""
+    await client.send(request)
+    return (await client.closed()).decode()
 
 
-async def test_a_head_without_a_body_is_written_at_the_end_of_the_turn() -> None:
-    transport, network = joined()
+async def test_a_whole_answer_has_the_status_the_headers_and_the_content() -> None:
+    async with serving(Answering([(b"x-made-by", b"us")]), BOUNDS) as site:
+        answer = await text(await site.client(), REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
 
-    transport.write(HEAD)
-    assert network.writes == []
-    await sleep(0)
-
-    assert network.writes == [HEAD]
-
-
-async def test_what_is_written_in_many_parts_stays_in_order() -> None:
-    transport, network = joined()
-
-    for part in (HEAD, b"1", b"2", b"3", b"4"):
-        transport.write(part)
-    await sleep(0)
-
-    assert b"".join(network.writes) == HEAD + b"1234"
+    head, content = answer.split("\r\n\r\n")
+    status, *headers = head.split("\r\n")
+    assert (status, content) == ("HTTP/1.1 200 OK", "/")
+    assert {"x-made-by: us", "content-length: 1", "connection: close"} < {*headers}
+    assert any(each.startswith("date: ") for each in headers)
 
 
-async def test_what_waits_is_written_before_the_connection_closes() -> None:
-    transport, network = joined()
+async def test_a_head_is_answered_without_the_content() -> None:
+    async with serving(Answering(), BOUNDS) as site:
+        client = await site.client()
+        await client.send(REQUEST.replace(b"GET", b"HEAD"))
 
-    transport.write(HEAD)
-    transport.close()
-
-    assert (network.writes, network.closed) == ([HEAD], True)
+        assert await client.head() == (200, 1)
+        assert await client.is_served()
 
 
-async def test_nothing_is_written_to_a_connection_that_was_lost() -> None:
-    transport, network = joined()
+async def test_a_connection_over_http_1_0_ends_with_its_answer() -> None:
+    async with serving(Answering(), BOUNDS) as site:
+        answer = await text(await site.client(), b"GET / HTTP/1.0\r\n\r\n")
 
-    transport.write(HEAD)
-    network.closed = True
-    await sleep(0)
+    assert answer.endswith("\r\nconnection: close\r\n\r\n/")
 
-    assert network.writes == []
+
+@pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\0"])
+async def test_a_header_that_would_become_another_one_is_not_sent(value: bytes) -> None:
+    async with serving(Answering([(b"location", value)]), BOUNDS) as site:
+        answer = await text(await site.client(), REQUEST)
+
+    assert answer.startswith("HTTP/1.1 500 ")
+    assert "location" not in answer
+
+
+async def test_a_client_that_waits_to_send_its_body_is_refused_without_being_asked_for_it() -> None:
+    async with serving(Answering(), BOUNDS) as site:
+        client = await site.client()
+        await client.send(b"POST / HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+
+        assert await client.answer() == (200, b"/")
 
 
 async def test_a_client_reads_the_head_of_a_stream_before_anything_is_sent_on_it() -> None:
@@ -97,7 +83,7 @@ async def test_a_client_reads_the_head_of_a_stream_before_anything_is_sent_on_it
         await to_thread(head_was_read.wait, 20)
         await send({"type": "http.response.body", "body": b"event"})
 
-    async with serving(stream, Bounds(10, 10)) as site:
+    async with serving(stream, BOUNDS) as site:
         client = await site.client()
         await client.send(REQUEST)
         assert await client.head() == (200, 5)
@@ -106,12 +92,16 @@ async def test_a_client_reads_the_head_of_a_stream_before_anything_is_sent_on_it
 
 
 async def test_answers_to_requests_that_came_together_stay_in_order() -> None:
-    async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    async def parts(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers every other request in parts."""
         body = scope["path"].encode()
+        if int(body[1:]) % 2:
+            await Answering()(scope, receive, send)
+            return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": body})
 
-    async with serving(echo, Bounds(10, 10)) as site:
+    async with serving(parts, BOUNDS) as site:
         client = await site.client()
         await client.send(b"".join(REQUEST.replace(b"/ ", b"/%d " % number, 1) for number in range(10)))
 

@@ -3,13 +3,20 @@
 No handler sees this: it happens before a request has a path, or after its answer was given to the network.
 """
 
-from asyncio import AbstractEventLoop, TimerHandle, Transport
-from typing import Any, cast
+from asyncio import TimerHandle, Transport
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from holdfast.kit.bounds import Bounds
-from holdfast.kit.handler import ARRIVED, JSON, NO_STORE, NOSNIFF, encode, headers_of
+from holdfast.kit.handler import ANSWER, ARRIVED, JSON, NO_STORE, NOSNIFF, Header, encode, headers_of
 from holdfast.kit.metrics import REQUESTS, counter
 from holdfast.kit.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
 
@@ -22,42 +29,14 @@ READ_BYTES = 65_536
 LINGER_SECONDS = 2
 """How long a refused client may go on sending. If the connection closed at once, it could miss the refusal."""
 
-
-class Joined:
-    """A transport that writes the head of an answer together with its body, since each write costs a system call.
-
-    A first write waits for the second, at most until the end of this turn of the event loop.
-    """
-
-    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._first = b""
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if self._first:
-            self._transport.writelines([self._first, data])
-            self._first = b""
-        else:
-            self._first = data
-            self._loop.call_soon(self._flush)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._first and not self.is_closing():
-            self._transport.write(self._first)
-        self._first = b""
+CLOSE: Header = (b"connection", b"close")
 
 
 class Connection(HttpToolsProtocol):
     """One connection over HTTP/1.1, within the bounds.
 
-    It reads requests and writes answers as uvicorn does. While a request arrives in one piece and its answer is read,
-    the bounds cost no timers.
+    It reads requests as uvicorn does, and writes those answers as uvicorn does that are not given whole. While a
+    request arrives in one piece and its answer is read, the bounds cost no timers.
     """
 
     def __init__(self, bounds: Bounds, **uvicorn: Any) -> None:
@@ -77,7 +56,6 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._joined = cast(Transport, Joined(transport, self.loop))
         self._source = self._bounds.source(self.client)
         self._problem = self._bounds.enter(self._source)
         if self._problem and self._bounds.is_flooded:
@@ -116,13 +94,31 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._arrived()
         super().on_headers_complete()
-        self.cycle.transport = self._joined
+        self.scope[ANSWER] = partial(self._answer, self.cycle)  # type: ignore[typeddict-unknown-key]
 
     def on_message_complete(self) -> None:
         self._in_head = True
         self._arrived()
         self.scope[ARRIVED] = True  # type: ignore[typeddict-unknown-key]
         super().on_message_complete()
+
+    async def _answer(
+        self, cycle: RequestResponseCycle, status: int, headers: Iterable[Header], content: bytes
+    ) -> None:
+        """Write an answer that is given whole, by one system call. uvicorn writes its head and its body by one each."""
+        if self.flow.write_paused and not cycle.disconnected:
+            await self.flow.drain()
+        if cycle.disconnected:
+            return
+        closing = () if cycle.keep_alive else (CLOSE,)
+        head = _head(status, (*cycle.default_headers, *headers, *closing))
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        self.transport.writelines((head,) if cycle.scope["method"] == "HEAD" else (head, content))
+        if closing:
+            self.transport.close()
+        cycle.on_response()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -203,8 +199,18 @@ def _response(problem: Problem, error_body: ErrorBody) -> bytes:
     """A refusal as it is sent over HTTP/1.1."""
     body = encode(error_body(problem))
     headers = [
-        *((b"content-type", JSON), (b"content-length", str(len(body)).encode()), (b"connection", b"close")),
+        *((b"content-type", JSON), (b"content-length", str(len(body)).encode()), CLOSE),
         *(NO_STORE, NOSNIFF, *headers_of(problem)),
     ]
-    lines = [b"%s: %s\r\n" % header for header in headers]
-    return b"".join([STATUS_LINE[problem.status], *lines, b"\r\n", body])
+    return _head(problem.status, headers) + body
+
+
+def _head(status: int, headers: Iterable[Header]) -> bytes:
+    """The status and the headers of an answer. Raises ValueError for a header that would break into another line."""
+    lines = [STATUS_LINE[status]]
+    for name, value in headers:
+        if HEADER_VALUE_RE.search(value):
+            raise ValueError(f"The header {name.decode()} has characters that no header may have.")
+        lines += (name, b": ", value, b"\r\n")
+    lines.append(b"\r\n")
+    return b"".join(lines)

@@ -29,6 +29,11 @@ JSON = b"application/json"
 ARRIVED = "holdfast.arrived"
 """In the scope of a request over HTTP that has arrived with its whole body, so that nothing of it is waited for."""
 
+ANSWER = "holdfast.answer"
+"""In the scope of a request over HTTP: `async (status, headers, content)` writes an answer whole. Other servers than
+our own do not have it.
+"""
+
 log = structlog.get_logger()
 encode = msgspec.json.Encoder().encode
 
@@ -166,8 +171,12 @@ class Reply(Struct):
             headers += [(b"content-type", self.media_type), (b"content-length", str(len(self.content)).encode())]
         elif self.status not in {204, 304}:
             headers.append((b"content-length", b"0"))
-        await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await request.send({"type": "http.response.body", "body": self.content})
+        # It is taken out, since it holds the scope: both would else wait for the garbage collector.
+        if answer := request.scope.pop(ANSWER, None):
+            await answer(self.status, headers, self.content)
+        else:
+            await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
+            await request.send({"type": "http.response.body", "body": self.content})
 
 
 NO_STORE: Header = (b"cache-control", b"no-store")
