@@ -105,10 +105,10 @@ async def read_stock(reader: Reader, shop_id: int, touched: Touched) -> Stock:
     """The holds named, and the pools: those named, those that the holds and the variants concern, and those that share
     a variant with them, as they are now.
     """
-    position = await sql.position(reader, shop_id)
     holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
     pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
-    return Stock(*position, await pools_around(reader, shop_id, pool_ids, touched.variant_gids), holds)
+    position, pools = await pools_around(reader, shop_id, pool_ids, touched.variant_gids)
+    return Stock(*position, pools, holds)
 
 
 class Book:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, LiteralString
 
 import msgspec
 
@@ -22,29 +22,15 @@ MOST_ENTRIES = 2_000
 """Entries of one change at most: one for each pool of an import."""
 
 
-class Position(NamedTuple):
-    """The version of a shop, the number of entries in its ledger, and the database's time."""
-
-    version: int
-    entries: int
-    now: datetime
-
-
 async def lock_shop(tx: Tx, shop_id: int) -> None:
     """Lock a shop: until the end of the transaction nobody else changes anything of it."""
     await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
-async def position(reader: Reader, shop_id: int) -> Position:
-    [row] = await reader.tuples(
-        "select version, entries, clock_timestamp() from shared_inventories where shop_id = %(shop_id)s",
-        {"shop_id": shop_id},
-    )
-    return Position(*row)
-
-
 async def present_version(reader: Reader, shop_id: int) -> int:
-    return (await position(reader, shop_id)).version
+    return await reader.value(
+        "select version from shared_inventories where shop_id = %(shop_id)s", {"shop_id": shop_id}
+    )
 
 
 async def bump(tx: Tx, shop_id: int) -> int:
