@@ -17,7 +17,7 @@ from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.events.processor.processor import Unreachable
-from holdfast.events.registrations.holds import CHANNEL
+from holdfast.events.registrations.opening import CHANNEL
 from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.kit import steps
 from holdfast.kit.ending import end

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from holdfast.events.payments import disputes, signature
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
-from holdfast.events.registrations.holds import CHANNEL
+from holdfast.events.registrations.opening import CHANNEL
 from holdfast.events.resources import Tx
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
@@ -102,10 +102,11 @@ async def look_at(tx: Tx, ids: Sequence[str]) -> None:
         refund as (update refunds set due_at = now() where refund_id = any(%(ids)s)),
         account as (
             update payout_accounts set due_at = now() where account_id = any(%(ids)s))
-        select pg_notify('holdfast', %(channel)s || ' ')
+        select
         """,
-        {"ids": [*ids], "channel": CHANNEL},
+        {"ids": [*ids]},
     )
+    await tx.notify(CHANNEL)
 
 
 async def _know_session(tx: Tx, session: _Object) -> None:

@@ -10,16 +10,13 @@ triggers; here it is made for a payment that comes when the seat is gone.
 """
 
 import datetime as dt
-from typing import Literal, LiteralString
+from typing import Literal
 
 from msgspec import Struct
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Tx
-
-CHANNEL: LiteralString = "payments"
-"""The channel on which is announced that the payment processor is to be asked or told something."""
 
 Ending = Literal["payment_expired", "payment_refused"]
 """Why a held seat was given away: nobody paid in time, or the processor takes no payment for it."""

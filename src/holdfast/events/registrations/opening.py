@@ -6,6 +6,9 @@ from typing import LiteralString
 from holdfast.events.processor.currencies import by_currency
 from holdfast.events.resources import Tx
 
+CHANNEL: LiteralString = "payments"
+"""The channel on which is announced that the payment processor is to be asked or told something."""
+
 UNIT: LiteralString = by_currency("unit")
 
 
@@ -29,7 +32,8 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
                                   and known.state in ('opening', 'open'))
              order by received_at, registrations.arrival
          returning 1)
-        select pg_notify('holdfast', 'payments ') from opened limit 1
+        select
         """,
         {"event_ids": list(event_ids), "percent": tx.resources.settings.platform_fee_percent},
     )
+    await tx.notify(CHANNEL)
