@@ -82,8 +82,27 @@ create table mail_sender ();
 OF_RECIPIENTS: LiteralString = "create index mails_of_recipient on mails using hash (recipient)"
 
 
+TOLD_IF_ANY: LiteralString = f"""
+-- A statement that inserts no mail tells nobody: else every registration would, which may cause mails.
+create or replace function tell_of_mails() returns trigger language plpgsql as $$
+begin
+    if exists (select from inserted) then
+        perform pg_notify('holdfast', '{CHANNEL} ');
+    end if;
+    return null;
+end $$;
+drop trigger tell_of_mails on mails;
+create trigger tell_of_mails after insert on mails referencing new table as inserted
+    for each statement execute function tell_of_mails();
+"""
+
+
 def schema() -> list[Migration]:
-    return [Migration("mails", TABLE), Migration("mails_of_recipient", OF_RECIPIENTS)]
+    return [
+        Migration("mails", TABLE),
+        Migration("mails_of_recipient", OF_RECIPIENTS),
+        Migration("mails_told_if_any", TOLD_IF_ANY),
+    ]
 
 
 class Mail(Struct):
