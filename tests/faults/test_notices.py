@@ -1,0 +1,130 @@
+"""A notice that nobody hears costs time, and no more than is written down."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx2
+
+from holdfast.events.product import EVENTS
+from holdfast.events.queues import release
+from holdfast.events.registrations import settlement
+from holdfast.kit import lookups
+from tests.faults.pair import pair
+from tests.faults.processes import Process, outcomes, serving
+from tests.faults.test_leaders import register
+from tests.faults.test_selling_out import organizer_with_event
+from tests.faults.unheard import SLACK_SECONDS, deaf, dying, killed_before_it_told
+from tests.kit.data_directories import until
+from tests.support import queue_fields, running, unlimited
+
+
+async def settled_after(process: Process, key: str, poll: str) -> float:
+    """Seconds until a registration has a seat."""
+    began = time.monotonic()
+    [answer] = (await outcomes(process, key, [poll])).values()
+    assert answer["data"]["status"] == "registered"
+    return time.monotonic() - began
+
+
+class Queue:
+    """A waiting room, and whoever waits in it."""
+
+    def __init__(self, http: httpx2.AsyncClient, path: str) -> None:
+        self._http = http
+        self._path = path
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def at(cls, process: Process, key: str) -> AsyncGenerator["Queue"]:
+        async with httpx2.AsyncClient(headers={"X-API-Key": key}, timeout=30) as http:
+            made = await http.post(f"{process.url}/api/queues", json={"queue_event": queue_fields()})
+            yield cls(http, f"/api/queues/{made.json()['data']['id']}")
+
+    async def join(self, process: Process, visitor: str) -> None:
+        joined = await self._http.post(f"{process.url}{self._path}/join", json={"visitor_id": visitor})
+        assert joined.status_code == 202, joined.text
+
+    async def released_after(self, process: Process, visitor: str) -> float:
+        """Seconds until a visitor is let in."""
+        began = time.monotonic()
+        while True:
+            answer = await self._http.get(f"{process.url}{self._path}/status/{visitor}")
+            if answer.json().get("reason") == "released":
+                return time.monotonic() - began
+
+
+async def test_a_registration_whose_process_was_killed_before_it_told_is_settled_on_patrol(
+    database_url: str, tmp_path: Path
+) -> None:
+    with dying(database_url, tmp_path) as (works, dies):
+        key, event_id = await organizer_with_event(works)
+        await settled_after(works, key, await register(works, key, event_id, "ann@example.com"))
+
+        poll = await register(dies, key, event_id, "ben@example.com")
+        await asyncio.to_thread(killed_before_it_told, database_url, dies)
+        took = await settled_after(works, key, poll)
+
+    assert took < settlement.PATROL_SECONDS + SLACK_SECONDS
+
+
+async def test_a_visitor_whose_process_was_killed_before_it_told_is_released_on_patrol(
+    database_url: str, tmp_path: Path
+) -> None:
+    with dying(database_url, tmp_path) as (works, dies):
+        key, _ = await organizer_with_event(works)
+        async with Queue.at(works, key) as queue:
+            await queue.join(dies, "ann")
+            await asyncio.to_thread(killed_before_it_told, database_url, dies)
+            took = await queue.released_after(works, "ann")
+
+    assert took < release.PATROL_SECONDS + SLACK_SECONDS
+
+
+async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 2) as (one, two):
+        key, event_id = await organizer_with_event(one)
+        async with Queue.at(one, key) as queue, deaf(database_url):
+            poll = await register(two, key, event_id, "ann@example.com")
+            settled = await settled_after(one, key, poll)
+            await queue.join(two, "ann")
+            released = await queue.released_after(one, "ann")
+
+    assert settled < settlement.PATROL_SECONDS + SLACK_SECONDS
+    assert released < release.PATROL_SECONDS + SLACK_SECONDS
+
+
+async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url, tmp_path, 2) as (one, two):
+        key, _ = await organizer_with_event(one)
+        async with httpx2.AsyncClient(timeout=30, headers={"X-API-Key": key}) as http:
+            made = (await http.post(f"{one.url}/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]
+            second = {"X-API-Key": made["key"]}
+
+            async def status() -> int:
+                return (await http.get(f"{two.url}/api/events", headers=second)).status_code
+
+            assert await status() == 200
+            async with deaf(database_url):
+                revoked = await http.delete(f"{one.url}/api/keys/{made['id']}")
+                began = time.monotonic()
+                assert revoked.status_code == 204
+                while await status() != 401:
+                    assert time.monotonic() - began < lookups.TTL + SLACK_SECONDS
+
+
+async def test_a_commit_that_waits_for_the_standby_holds_up_nobodys_notices(tmp_path: Path) -> None:
+    with pair() as servers:
+        EVENTS.migrate(servers.primary_url)
+        async with running(unlimited(servers.url, tmp_path)) as service:
+            ada = await service.organizer()
+            event = await ada.create_event()
+            with servers.cut_off():
+                waiting = asyncio.create_task(ada.register(event["id"], email="ann@example.com"))
+                await asyncio.to_thread(until, servers.waiting)
+                async with asyncio.timeout(5):
+                    await service.hear()
+                assert not waiting.done()
+            await waiting

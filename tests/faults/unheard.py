@@ -1,0 +1,75 @@
+"""Notices that nobody hears: the process that would send them is killed, or what listens is cut off."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from tests.faults.processes import Process, serving
+from tests.kit.data_directories import ask, until
+
+SLACK_SECONDS = 1.5
+"""What a busy machine may take for the work itself, besides the bound for finding it."""
+
+# A `pg_notify` that comes before PostgreSQL's own, and never returns.
+TRAP = """
+create schema trap;
+create function trap.pg_notify(channel text, payload text) returns void language sql as 'select pg_sleep(25)'
+"""
+TRAPPED = """
+select count(*)::int from pg_stat_activity
+ where wait_event = 'PgSleep' and query like '%pg_notify%' and datname = current_database()
+"""
+END_TRAPPED = """
+select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()
+"""
+
+CUT_OFF = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+ where right(application_name, 9) = ' listener' and datname = current_database()
+"""
+
+
+@contextlib.contextmanager
+def dying(database_url: str, data_dir: Path, *, service: str = "events") -> Generator[tuple[Process, Process]]:
+    """A process that works, and one whose notices never leave it. At the end of the block that one is killed."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(TRAP)
+    trapped = make_conninfo(database_url, options="-csearch_path=trap,public,pg_catalog")
+    with (
+        serving(database_url, data_dir, 1, service=service) as [works],
+        serving(trapped, data_dir, 1, "--no-background", service=service) as [dies],
+    ):
+        yield works, dies
+
+
+def killed_before_it_told(database_url: str, process: Process) -> None:
+    """Kill a process that has committed, and is about to tell it."""
+    until(lambda: ask(database_url, TRAPPED))
+    process.kill()
+    ask(database_url, END_TRAPPED)
+
+
+@contextlib.asynccontextmanager
+async def deaf(database_url: str) -> AsyncGenerator[None]:
+    """While the block lasts, whoever listens is cut off again and again."""
+
+    async def cut() -> None:
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+            while True:
+                await connection.execute(CUT_OFF)
+                cuts.set()
+                await asyncio.sleep(0.1)
+
+    cuts = asyncio.Event()
+    cutting = asyncio.create_task(cut())
+    await cuts.wait()
+    try:
+        yield
+    finally:
+        cutting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await cutting
