@@ -51,7 +51,7 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
 
     doors = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
     with server(doors, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
-        key, event = _event(ours, requests * (rounds + 1))
+        key, event = event_at(ours, requests * (rounds + 1))
 
         def registrations(run: int, path: str, key: str) -> Iterator[bytes]:
             for number in range(requests):
@@ -76,7 +76,7 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
 
         by_id = Best()
         for _ in range(rounds):
-            _, event = _event(ours, requests, key)
+            _, event = event_at(ours, requests, key)
             by_id.take(load.run(ours, iter(list(known(event)))), 202)
         row(table, "accepted by user id, a second", by_id, floor, "≥ 0.7 of the floor")
 
@@ -93,7 +93,7 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
         row(table, "status polls, a second", polls, bare_polls, "≥ 6,000")
 
     with server([holdfast(), "events", "serve", "--port", "0"], environment) as ours:
-        key, event = _event(ours, 10 * pace)
+        key, event = event_at(ours, 10 * pace)
 
         def steady() -> Iterator[bytes]:
             for number in range(10 * pace):
@@ -114,7 +114,7 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
     say(table)
 
 
-def _event(port: int, capacity: int, key: str = "") -> tuple[str, int]:
+def event_at(port: int, capacity: int, key: str = "") -> tuple[str, int]:
     """An organizer's key and an event with so many seats."""
     base = f"http://127.0.0.1:{port}/api"
     if not key:
