@@ -155,9 +155,10 @@ def measure_registrations(
                 for _ in range(rounds):
                     best.take(load.run(ours, iter(list(people())), connections), 202)
                 figures.append(best.best)
+            goal = "≥ 0.7" if connections == crowd else ""
             what = f"registrations from {connections} connections, a second"
             table.add_row(what, *(f"{each:,.0f}" for each in figures), "")
-            table.add_row("share of those at once", *(f"{each / figures[0]:.2f}" for each in figures), "≥ 0.7")
+            table.add_row("share of those at once", *(f"{each / figures[0]:.2f}" for each in figures), goal)
 
 
 if __name__ == "__main__":
