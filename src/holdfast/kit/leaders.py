@@ -34,7 +34,7 @@ LOOK_SECONDS = 1.0
 NEXT_SECONDS = 0.5
 """Seconds between two looks of a process that leads a loop, or would lead one if another process were gone."""
 
-SILENT_SECONDS = 2.0
+SILENT_SECONDS = 3.0
 """Seconds after which PostgreSQL ends the session of a process that does not look."""
 
 TAKEN_OVER_SECONDS = SILENT_SECONDS + LOOK_SECONDS
