@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from holdfast.kit.migrate import LOCK, AnotherMigrates, EditedMigration, Migration, migrate, pending, read
+from holdfast.kit.migrate import LOCK, AnotherMigrates, EditedMigration, InUse, Migration, migrate, pending, read
 from tests.kit.data_directories import until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
@@ -136,6 +136,23 @@ def test_whoever_waits_too_long_for_another_migration_is_told_so(empty_url: str)
             migrate(empty_url, [FIRST], patience=0.2)
 
     assert migrate(empty_url, [FIRST]) == [FIRST.name]
+
+
+def test_a_migration_makes_way_for_those_who_use_what_it_changes_and_is_applied_after_them(empty_url: str) -> None:
+    wider = Migration("0002_wider.sql", "alter table shelf add column wide boolean")
+    migrate(empty_url, [FIRST])
+    with psycopg.connect(empty_url) as user, ThreadPoolExecutor() as threads:
+        user.execute("select from shelf")
+        with pytest.raises(InUse, match=r"^0002_wider\.sql cannot be applied: others have used .* more than 0\.1 s\."):
+            migrate(empty_url, [FIRST, wider], patience=0.1)
+
+        applied = threads.submit(migrate, empty_url, [FIRST, wider])
+        with psycopg.connect(empty_url, autocommit=True) as reader:
+            until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
+            reader.execute("set lock_timeout = '5s'")
+            reader.execute("select from shelf")
+        user.rollback()
+        assert applied.result() == [wider.name]
 
 
 def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_seconds_only(empty_url: str) -> None:

@@ -5,6 +5,7 @@ completely, and is the next to be applied.
 """
 
 import hashlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ LOCK = 0x686F6C64  # "hold": one migration at a time, whichever process starts f
 
 PATIENCE = 60
 """Seconds to wait for another process that migrates the same database."""
+
+LOCK_SECONDS = 1
+"""Seconds for which a migration waits for what others use, while they wait behind it; and then makes way for them."""
 
 IDLE_SECONDS = 5
 """Seconds after which PostgreSQL ends the session of a process that was stopped while it migrates."""
@@ -40,6 +44,10 @@ class AnotherMigrates(Exception):
     """Another process has been migrating the database for too long."""
 
 
+class InUse(Exception):
+    """What a migration changes has been used by others for too long."""
+
+
 def read(directory: Path) -> Iterator[Migration]:
     """The migrations in a directory, in the order of their numbers."""
     for path in sorted(directory.glob("*.sql")):
@@ -49,7 +57,7 @@ def read(directory: Path) -> Iterator[Migration]:
 def migrate(url: str, migrations: list[Migration], patience: float = PATIENCE) -> list[str]:
     """Apply the migrations that are missing. Returns their names.
 
-    Raises `EditedMigration`, and `AnotherMigrates` after `patience` seconds.
+    The service may be in use. Raises `EditedMigration`, and after `patience` seconds `AnotherMigrates` and `InUse`.
     """
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
@@ -63,7 +71,7 @@ def migrate(url: str, migrations: list[Migration], patience: float = PATIENCE) -
                 f"Another process has been migrating the database for more than {patience:g} s{_holder(connection)}. "
                 "Start again when it has finished."
             ) from error
-        connection.execute("set lock_timeout = '10s'")
+        connection.execute("select set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
         connection.execute(
             "create table if not exists migrations ("
             "  name text primary key, checksum text not null, applied_at timestamptz not null default now())"
@@ -74,12 +82,29 @@ def migrate(url: str, migrations: list[Migration], patience: float = PATIENCE) -
                 raise EditedMigration(f"{each.name} was edited after it had been applied; add a new migration instead.")
         fresh = [each for each in migrations if each.name not in applied]
         for each in fresh:
-            with connection.transaction():
-                connection.execute(each.sql.encode())
-                connection.execute(
-                    "insert into migrations (name, checksum) values (%s, %s)", [each.name, each.checksum]
-                )
+            _apply(connection, each, patience)
         return [each.name for each in fresh]
+
+
+def _apply(connection: psycopg.Connection[Any], migration: Migration, patience: float) -> None:
+    """Apply a migration, again after others were in the way. Raises `InUse`."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute(migration.sql.encode())
+                connection.execute(
+                    "insert into migrations (name, checksum) values (%s, %s)", [migration.name, migration.checksum]
+                )
+        except (errors.DeadlockDetected, errors.LockNotAvailable) as error:
+            time.sleep(LOCK_SECONDS)
+            if time.monotonic() > until:
+                raise InUse(
+                    f"{migration.name} cannot be applied: others have used what it changes for more than {patience:g} "
+                    "s. Nothing of it is stored. Try again when less is going on, or while the service is stopped."
+                ) from error
+        else:
+            return
 
 
 def pending(url: str, migrations: list[Migration]) -> list[str]:

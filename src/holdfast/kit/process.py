@@ -109,7 +109,7 @@ class Product(Generic[S, R]):
         """Bring a database up to date. Returns the names of the migrations applied. Raises `CannotStart`."""
         try:
             return migrate.migrate(url, self.schema())
-        except (migrate.EditedMigration, migrate.AnotherMigrates) as error:
+        except (migrate.EditedMigration, migrate.AnotherMigrates, migrate.InUse) as error:
             raise CannotStart(str(error)) from error
 
     def database(self, settings: S) -> Database[R]:
