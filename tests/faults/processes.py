@@ -26,10 +26,16 @@ HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
 
 class Process:
-    """`holdfast events serve`, or another service, in a process of its own."""
+    """`holdfast events serve`, or another service, in a process of its own. It may run other code than this."""
 
     def __init__(
-        self, database_url: str, data_dir: Path, *options: str, service: str = "events", base_url: str = ""
+        self,
+        database_url: str,
+        data_dir: Path,
+        *options: str,
+        service: str = "events",
+        base_url: str = "",
+        code: Path | None = None,
     ) -> None:
         self._environment = {
             # Thousands of mails would only be a load in tests of something else.
@@ -41,6 +47,7 @@ class Process:
             "HOLDFAST_DATA_DIR": str(data_dir),
             # Both services read MCP_RATE_LIMIT.
             **{str(Settings.model_fields[name].validation_alias): str(value) for name, value in UNLIMITED.items()},
+            **({"PYTHONPATH": str(code)} if code else {}),
         }
         self._port = 0
         if base_url:
