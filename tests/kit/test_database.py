@@ -183,26 +183,30 @@ async def test_sessions_bound_statements_and_idle_transactions(service: Service)
     assert await service.database.read(limits) == ("10s", "30s", "UTC")
 
 
-async def test_a_process_that_stalls_in_a_transaction_loses_its_locks_and_runs_it_again(service: Service) -> None:
-    held = asyncio.Event()
+@pytest.mark.parametrize("is_read", [True, False], ids=["an answer was read", "no answer was read"])
+async def test_a_process_that_stalls_in_a_transaction_loses_its_locks_and_runs_it_again(
+    service: Service, is_read: bool
+) -> None:
     cut_off = asyncio.Event()
     tries = 0
 
     async def stall(tx: Tx[Any]) -> None:
         nonlocal tries
         tries += 1
-        await tx.run("set local idle_in_transaction_session_timeout = '50ms'")
-        await tx.value("select pg_advisory_xact_lock(4711)")
-        held.set()
+        await tx.run("set local idle_in_transaction_session_timeout = '200ms'")
+        await (tx.value if is_read else tx.run)("select pg_advisory_xact_lock(4711)")
         await cut_off.wait()
         await tx.value("select 1")
 
-    async def lock_is_free() -> bool:
-        return await service.database.read(lambda tx: tx.value("select pg_try_advisory_xact_lock(4711)"))
+    async def is_locked() -> bool:
+        return bool(await service.run_sql("select from pg_locks where locktype = 'advisory' and objid = 4711"))
+
+    async def is_free() -> bool:
+        return not await is_locked()
 
     stalling = asyncio.create_task(service.database.transact(stall))
-    await held.wait()
-    await eventually(lock_is_free)
+    await eventually(is_locked)
+    await eventually(is_free)
     cut_off.set()
 
     await stalling

@@ -111,6 +111,16 @@ async def pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> A
         raise MaybeCommitted(warnings[0])
 
 
+def sync(pipeline: AsyncPipeline) -> None:
+    """Send a Sync, and do not wait for its answer as `AsyncPipeline.sync` does.
+
+    After a Sync the server applies its idle timeout. Without it, a process that stalls keeps what it has locked until
+    it wakes up.
+    """
+    pipeline.pgconn.pipeline_sync()
+    pipeline.result_queue.append(None)
+
+
 def is_lost(error: BaseException) -> bool:
     """Whether a connection was lost, or leads to a server that was demoted: another one may be good."""
     if isinstance(error, errors.ReadOnlySqlTransaction):

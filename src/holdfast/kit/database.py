@@ -12,7 +12,7 @@ from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 
-from holdfast.kit.commits import Commits, is_lost, pipelined
+from holdfast.kit.commits import Commits, is_lost, pipelined, sync
 from holdfast.kit.machines import listener_name
 from holdfast.kit.notices import SEND, Notices
 from holdfast.kit.notifications import CHANNEL, Receiver
@@ -96,6 +96,8 @@ class Tx(Reader[R_co]):
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
         """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
         await self._execute(tuple_row, sql, params)
+        if self.opened and self.opened.pipeline:
+            sync(self.opened.pipeline)
 
     async def confirm(self) -> None:
         """Make the commit wait until everything that was committed before is as durable as configured.
