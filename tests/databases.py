@@ -39,7 +39,8 @@ _renewing: dict[str, psycopg.Connection[Any]] = {}
 def template_database(server_url: str, purpose: str, product: Product[Any, Any]) -> Generator[str]:
     """A migrated database of a service, on the server of another one, for as long as the block lasts."""
     with scratch_database(server_url, purpose, "template template1") as url:
-        product.migrate(url)
+        with alone(server_url):
+            product.migrate(url)
         # The first connection after a change of the schema writes what all others then read, those to clones too.
         with as_superuser(url) as connection:
             if connection is not None:
@@ -47,6 +48,14 @@ def template_database(server_url: str, purpose: str, product: Product[Any, Any])
         yield url
         for returned, _ in _returned.pop(url, ()):
             _end(returned)
+
+
+@contextlib.contextmanager
+def alone(server_url: str) -> Generator[None]:
+    """While the block lasts, no other worker is in one on this server: roles belong to all databases together."""
+    with psycopg.connect(make_conninfo(server_url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute("select pg_advisory_lock(hashtextextended('holdfast tests', 0))")
+        yield
 
 
 @contextlib.contextmanager
