@@ -1,9 +1,11 @@
-"""Runs operations so that nothing stays of what they do, and opens pages."""
+"""Runs everything that a service does, before and after its database is filled; of operations, nothing stays."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Container, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
 
+import psycopg
 from starlette.routing import Route
 
 from holdfast.kit.caller import Caller
@@ -15,7 +17,63 @@ from holdfast.kit.operation import Operation
 from holdfast.kit.problems import Problem
 from holdfast.kit.rest import Table
 from holdfast.kit.steps import Steps
+from tests.plans.filling import filling, small_tables
+from tests.plans.judging import found
 from tests.plans.recording import Recorder
+
+SMALL = {
+    "mail_sender": "the one that sends",
+    "migrations": "the schema",
+    "procrastinate_events": "the job library's statements are its own",
+    "procrastinate_jobs": "the same",
+    "procrastinate_periodic_defers": "the same",
+    "procrastinate_workers": "the same",
+    "trusted_auth_keys": "a few keys",
+}
+"""Tables without many rows in either service, and why."""
+
+
+class Working(Protocol):
+    """A service on connections that have statements explained."""
+
+    recorder: Recorder
+
+    async def everything(self) -> None:
+        """Run each operation and each job, turn each loop, and open each page."""
+        ...
+
+
+@asynccontextmanager
+async def filled(
+    app: Table, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
+) -> AsyncGenerator[None]:
+    """Run everything once while there is little in the database, then fill it."""
+    async with app.otherwise.router.lifespan_context(app.otherwise):
+        await work.everything()
+        with filling(url) as connection:
+            fill(connection)
+        yield
+
+
+async def wrong(work: Working, exceptions: Container[str]) -> str:
+    """Run everything, and return what reads more than it touches."""
+    work.recorder.forget()
+    await work.everything()
+    return found(work.recorder.plans, exceptions)
+
+
+def analyze(url: str) -> None:
+    """Let the statistics catch up."""
+    with filling(url) as connection:
+        connection.execute("analyze")
+
+
+def not_filled(url: str, small: Mapping[str, str]) -> str:
+    """What to do about tables that have less than a thousand rows, and are not said to be small."""
+    names = small_tables(url, 1_000) - {*SMALL, *small}
+    return (
+        f"Fill {names} where the other tables are filled, or say in SMALL why there is little of it." if names else ""
+    )
 
 
 async def attempt(

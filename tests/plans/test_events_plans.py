@@ -10,9 +10,8 @@ from tests.databases import scratch_database
 from tests.events.payments.scene import paying
 from tests.plans.events_rows import fill
 from tests.plans.events_work import Work, furnish
-from tests.plans.filling import filling, small_tables
-from tests.plans.judging import found
 from tests.plans.recording import Recorder
+from tests.plans.running import analyze, filled, not_filled, wrong
 from tests.support import unlimited
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -53,16 +52,9 @@ UNTIL_ANALYZED = {
 
 SMALL = {
     "mail_announcements": "they go when everybody has been told",
-    "mail_sender": "the one that sends",
-    "migrations": "the schema",
-    "procrastinate_events": "the job library's statements are its own",
-    "procrastinate_jobs": "the same",
-    "procrastinate_periodic_defers": "the same",
-    "procrastinate_workers": "the same",
     "queue_signing_keys": "a few keys",
-    "trusted_auth_keys": "a few keys",
 }
-"""Tables without many rows, and why."""
+"""Tables of this service without many rows, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -85,33 +77,20 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         )
         database = recorder.attend(EVENTS.database(scene.service.database.resources.settings))
         app = EVENTS.build(database).app(background=False)
-        async with app.otherwise.router.lifespan_context(app.otherwise):
-            work = Work(recorder, app, database, ada, browser.http.cookies, {"arrival": arrival, "issued": issued})
-            await work.everything()
-            with filling(url) as connection:
-                fill(connection)
+        work = Work(recorder, app, database, ada, browser.http.cookies, {"arrival": arrival, "issued": issued})
+        async with filled(app, work, url, fill):
             yield work
 
 
 async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
-    small = small_tables(url, 1_000) - {*SMALL}
-
-    assert not small, f"fill {small} in tests/plans/events_rows.py, or say in SMALL why there is little of it"
+    assert not_filled(url, SMALL) == ""
 
 
 async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
-    work.recorder.forget()
-
-    await work.everything()
-
-    assert found(work.recorder.plans, EXCEPTIONS | UNTIL_ANALYZED) == ""
+    assert await wrong(work, EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
 async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
-    with filling(url) as connection:
-        connection.execute("analyze")
-    work.recorder.forget()
+    analyze(url)
 
-    await work.everything()
-
-    assert found(work.recorder.plans, EXCEPTIONS) == ""
+    assert await wrong(work, EXCEPTIONS) == ""

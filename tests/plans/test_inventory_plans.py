@@ -11,11 +11,12 @@ from tests.databases import scratch_database
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import unlimited
 from tests.inventory.sync.scene import pooled
-from tests.plans.filling import filling, small_tables
+from tests.plans.filling import filling
 from tests.plans.inventory_rows import fill
 from tests.plans.inventory_work import Work
 from tests.plans.judging import found
 from tests.plans.recording import Recorder
+from tests.plans.running import analyze, filled, not_filled, wrong
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -49,21 +50,14 @@ UNTIL_ANALYZED = {
 """Those that may do so until statistics have caught up with a load, which takes a minute or two."""
 
 SMALL = {
-    "mail_sender": "the one that sends",
-    "migrations": "the schema",
     "signing_keys": "a few keys",
-    "trusted_auth_keys": "a few keys",
     "oauth_access_tokens": "the service is no authorization server",
     "oauth_clients": "the same",
     "oauth_codes": "the same",
     "oauth_grants": "the same",
     "oauth_refresh_tokens": "the same",
-    "procrastinate_events": "the job library's statements are its own",
-    "procrastinate_jobs": "the same",
-    "procrastinate_periodic_defers": "the same",
-    "procrastinate_workers": "the same",
 }
-"""Tables without many rows, and why."""
+"""Tables of this service without many rows, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -86,36 +80,23 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
         database = recorder.attend(INVENTORY.database(scene.inventory.settings))
         app = INVENTORY.build(database).app(background=False)
-        async with app.otherwise.router.lifespan_context(app.otherwise):
-            work = Work(recorder, app, database, scene, merchant.http.cookies)
-            await work.everything()
-            with filling(url) as connection:
-                fill(connection)
+        work = Work(recorder, app, database, scene, merchant.http.cookies)
+        async with filled(app, work, url, fill):
             yield work
 
 
 async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
-    small = small_tables(url, 1_000) - {*SMALL}
-
-    assert not small, f"fill {small} in tests/plans/inventory_rows.py, or say in SMALL why there is little of it"
+    assert not_filled(url, SMALL) == ""
 
 
 async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
-    work.recorder.forget()
-
-    await work.everything()
-
-    assert found(work.recorder.plans, EXCEPTIONS | UNTIL_ANALYZED) == ""
+    assert await wrong(work, EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
 async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
-    with filling(url) as connection:
-        connection.execute("analyze")
-    work.recorder.forget()
+    analyze(url)
 
-    await work.everything()
-
-    assert found(work.recorder.plans, EXCEPTIONS) == ""
+    assert await wrong(work, EXCEPTIONS) == ""
 
 
 async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
@@ -126,6 +107,8 @@ async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
 
     await work.operation(adjust)
 
-    wrong = found(work.recorder.plans, EXCEPTIONS)
-    assert wrong.startswith("inventory/stock/neighbours.py pools_around (adjust_pool_quantity; planned for any values")
-    assert "of members" in wrong
+    reported = found(work.recorder.plans, EXCEPTIONS)
+    assert reported.startswith(
+        "inventory/stock/neighbours.py pools_around (adjust_pool_quantity; planned for any values"
+    )
+    assert "of members" in reported
