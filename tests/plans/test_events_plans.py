@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from holdfast.events import api
 from holdfast.events.product import EVENTS
 from tests.databases import scratch_database
 from tests.events.payments.scene import paying
 from tests.plans.events_rows import fill
 from tests.plans.events_work import Work, furnish
+from tests.plans.filling import filling
+from tests.plans.judging import found
 from tests.plans.recording import Recorder
 from tests.plans.running import analyze, filled, not_filled, wrong
 from tests.support import unlimited
@@ -94,3 +97,16 @@ async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> No
     analyze(url)
 
     assert await wrong(work, EXCEPTIONS) == ""
+
+
+async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
+    [search] = (each for each in api.EVERY if each.name == "search_registrations")
+    with filling(url) as connection:
+        connection.execute("drop index registrations_of_event")
+    work.recorder.forget()
+
+    await work.operation(search)
+
+    reported = found(work.recorder.plans, EXCEPTIONS)
+    assert reported.startswith("events/registrations/search.py PLACED_FROM_THE_END (search_registrations; planned for")
+    assert "of registrations" in reported
