@@ -8,6 +8,12 @@ from tests.plans.filling import copies
 
 SHOPS, POOLS, VARIANTS = 1_000, 3_000, 9_000
 
+FIRST_SHOP = 1_000
+"""The id of the first of the others."""
+
+FOUND = "1000000"
+"""The number of an import that finds all that is filled in, and that comes after all that are run."""
+
 OTHER = "1000 + g % 1000"
 """The shop of a row that is one of the others'."""
 
@@ -94,7 +100,7 @@ def _stock(connection: psycopg.Connection[Any]) -> None:
     for id, shop, count, released, pool in (
         ("400000 + g", "1", 40_000, "now() - interval '3 days'", f"10001 + g % {POOLS}"),
         ("500000 + g", "1", 3_000, "null", f"10001 + g % {POOLS}"),
-        ("600000 + g", OTHER, 40_000, "null", f"20001 + g % {10 * SHOPS}"),
+        ("600000 + g", OTHER, 40_000, "null", f"20001 + (g - 1) % {10 * SHOPS}"),
     ):
         changed = {"released_at": released, "expires_at": "now() + g * interval '1 minute'", "shop_id": shop}
         copies(connection, "holds", count, "id = 3", **changed, id=id, reference="'cart ' || g")
@@ -107,11 +113,12 @@ def _platform(connection: psycopg.Connection[Any]) -> None:
         item, product = gid("InventoryItem", number), gid("Product", f"({number}) / 3")
         changed = {"shop_id": shop, "gid": gid("ProductVariant", number), "item_gid": item, "product_gid": product}
         changed |= {"title": "'Title ' || g", "product_title": "'Product ' || g", "sku": "'SKU-' || g"}
+        changed |= {"import_id": FOUND}
         copies(connection, "catalog_variants", count, first, **changed)
         for place in range(3):
             known = {"shop_id": shop, "item_gid": item, "location_gid": gid("Location", str(place))}
             state = {"target": "available", "expected": "available", "push_id": "null", "pushed_from": "null"}
-            state |= {"pushed_to": "null", "suspect_at": "null", "read_again": "false"}
+            state |= {"pushed_to": "null", "suspect_at": "null", "read_again": "false", "import_id": FOUND}
             of = "(item_gid, location_gid) = (select min(item_gid), min(location_gid) from levels where shop_id = 1)"
             copies(connection, "levels", count, of, **known, gid=gid("InventoryLevel", number), **state)
         _run(

@@ -2,11 +2,18 @@
 
 import json
 from base64 import b64encode
+from functools import partial
+from itertools import count
 from typing import Any
 
 import httpx2
 
 from holdfast.inventory import api, jobs
+from holdfast.inventory.catalog import importing, imports
+from holdfast.inventory.catalog.model import IMPORT, OfImport
+from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, OfShop
+from holdfast.inventory.installs.sql import end_install
+from holdfast.inventory.installs.uninstalling import mark_redacted
 from holdfast.inventory.resources import Database
 from holdfast.inventory.webhooks.inbox import Inbox
 from holdfast.inventory.webhooks.model import Received
@@ -19,8 +26,10 @@ from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK
 from tests.inventory.sync.scene import Scene
+from tests.plans.inventory_rows import FIRST_SHOP
 from tests.plans.recording import Recorder
 from tests.plans.running import attempt, pages, turn
+from tests.support import eventually
 
 BROWSER = b64encode(b"b" * 32).decode()
 
@@ -63,6 +72,8 @@ class Work:
         named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own[1]).replace(SINGLE, own[0])
         self.arguments: dict[str, dict[str, Any]] = json.loads(named)
         self.variant = own[0]
+        # The first time, there is no other shop yet.
+        self.leaving = count(FIRST_SHOP - 1)
         self.browser = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app), base_url=BASE_URL, cookies=cookies, headers={"Accept": "text/html"}
         )
@@ -76,6 +87,7 @@ class Work:
         for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
             received = Received(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
             await Inbox(self.database).take(received)
+        await self.tasks()
         for loop in jobs.LOOPS:
             await turn(self.recorder, loop, self.database)
         for each in jobs.PERIODIC:
@@ -92,6 +104,32 @@ class Work:
             caller, database = api_key(1, self.shop.id), self.database
         refused = await attempt(database, operation, caller, self.arguments[operation.name])
         assert not refused or operation in api.ACROSS, (operation.name, refused)
+
+    async def tasks(self) -> None:
+        """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""
+        steps, leaving = Steps(self.database, self.shop.id), next(self.leaving)
+        self.recorder.doing = "begin of tasks"
+        await Steps(self.database).transact(partial(end_install, shop_id=leaving))
+        await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
+        import_id = await steps.transact(partial(imports.begin, shop_id=self.shop.id))
+        arguments: dict[str, Any] = {
+            REDACT.name: OfShop(leaving),
+            SUBSCRIBE.name: OfShop(self.shop.id),
+            IMPORT.name: OfImport(self.shop.id, import_id),
+        }
+        for job in jobs.JOBS:
+            self.recorder.doing = f"task {job.task.name}"
+            assert job.task.name in arguments, f"{job.task.name}: give it arguments in {__file__}"
+            run: Any = job.run
+            await run(Steps(self.database) if job.task is REDACT else steps, arguments[job.task.name])
+
+        async def imported() -> bool:
+            if under_way := await steps.read(partial(imports.find, shop_id=self.shop.id)):
+                self.recorder.doing = f"task {IMPORT.name}"
+                await importing.bring_forward(steps, arguments[IMPORT.name])
+            return under_way is None
+
+        await eventually(imported)
 
     async def pages(self) -> None:
         for path in pages(self.app):
