@@ -55,4 +55,5 @@ async def pools_around(
         """,
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
     )
-    return Position(*rows[0][:3]), [Pool(*row[3:]) for row in rows if row[3] is not None]
+    [first, *_] = rows
+    return Position(*first[:3]), [Pool(*row[3:]) for row in rows if row[3] is not None]
