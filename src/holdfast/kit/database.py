@@ -13,9 +13,8 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 
 from holdfast.kit.commits import Commits, is_lost, pipelined, sync
-from holdfast.kit.machines import listener_name
 from holdfast.kit.notices import SEND, Notices
-from holdfast.kit.notifications import CHANNEL, Receiver
+from holdfast.kit.notifications import CHANNEL, Receiver, listener_name
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
 from holdfast.kit.tasks import CHANNEL as TASKS
 from holdfast.kit.tasks import ENQUEUE, Enqueued, Task

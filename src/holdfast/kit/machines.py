@@ -1,25 +1,18 @@
 """Whether several machines use one database: then some settings would make each keep something for itself."""
 
 import asyncio
-import socket
 from collections.abc import Sequence
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 
 import structlog
 
-if TYPE_CHECKING:
-    from holdfast.kit.database import Database, Reader
+from holdfast.kit.database import Database, Reader
+from holdfast.kit.notifications import MACHINE, listener_name
 
 log = structlog.get_logger()
 
 
-def listener_name(service: str) -> str:
-    """What the session is called by which a process listens. The machine is in it, by the hash of its name."""
-    return f"{service} {sha256(socket.gethostname().encode()).hexdigest()[:8]} listener"
-
-
-async def warn(database: "Database[Any]", kept: Sequence[str]) -> None:
+async def warn(database: Database[Any], kept: Sequence[str]) -> None:
     """Warn whenever this process has begun to listen and one on another machine listens too, until cancelled.
 
     Whichever of them begins last sees the other one.
@@ -36,8 +29,8 @@ async def warn(database: "Database[Any]", kept: Sequence[str]) -> None:
                     log.warning(f"several machines use this database, but {each}")
 
 
-async def _machines(reader: "Reader[Any]", service: str) -> int:
-    return await reader.value(MACHINES, {"name": f"{service} ________ listener"})
+async def _machines(reader: Reader[Any], service: str) -> int:
+    return await reader.value(MACHINES, {"name": listener_name(service, "_" * len(MACHINE))})
 
 
 MACHINES: LiteralString = """

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable, Generator
+from hashlib import sha256
 from typing import Any, LiteralString
 
 import structlog
@@ -18,7 +20,15 @@ CHANNEL: LiteralString = "holdfast"
 NEXT = "\n"
 """What separates the payloads of a notification."""
 
+MACHINE = sha256(socket.gethostname().encode()).hexdigest()[:8]
+"""Names this machine."""
+
 log = structlog.get_logger()
+
+
+def listener_name(service: str, machine: str = MACHINE) -> str:
+    """What the session is called by which a process listens, so that others see on which machine it runs."""
+    return f"{service} {machine} listener"
 
 
 class Receiver:
