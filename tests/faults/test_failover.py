@@ -194,9 +194,10 @@ async def test_a_repeated_request_is_answered_only_when_the_standby_has_what_it_
     EVENTS.migrate(servers.primary_url)
     async with running(settings.model_copy(update={"database_url": servers.url})) as service:
         ada = await service.organizer("Ada Events")
+        body = {"event": event_fields()}
 
         def publish() -> Coroutine[None, None, httpx2.Response]:
-            return ada.post("/api/events", {"event": event_fields()}, headers={"Idempotency-Key": "K"})
+            return ada.post("/api/events", body, headers={"Idempotency-Key": "K"})
 
         first = await publish()
         with servers.cut_off():
