@@ -177,6 +177,12 @@ async def measure(reader: Reader[Any]) -> None:
     OLDEST.set(oldest)
 
 
+def leave_measuring() -> None:
+    """Tell nothing of what waits any more: another process does from now on."""
+    WAITING.set(0)
+    OLDEST.set(0)
+
+
 async def end(reader: Reader[Any], ended: Sequence[Ended]) -> None:
     """Store what came of attempts.
 

@@ -173,6 +173,7 @@ class _Sender:
                 raise NotLeading(problem.message) from problem
             raise
         finally:
+            outbox.leave_measuring()
             await self._stop(tasks, workers)
 
     async def _stop(self, tasks: list[asyncio.Task[None]], workers: list[asyncio.Task[None]]) -> None:

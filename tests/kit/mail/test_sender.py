@@ -1,6 +1,7 @@
 """Each mail is sent once, by one process, whatever the mail server does."""
 
 import contextlib
+import re
 
 import psycopg
 import pytest
@@ -78,6 +79,24 @@ async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
     assert {*(await states(service)).values()} == {("sent", 1)}
+
+
+async def test_a_process_that_is_no_longer_the_sender_tells_of_no_waiting_mails(
+    service: Service, server: Server
+) -> None:
+    async def waiting() -> list[str]:
+        figures = (await service.anonymous.get("/metrics")).text
+        return re.findall(r"^holdfast_mails_(?:waiting|oldest_seconds) (\S+)$", figures, re.MULTILINE)
+
+    async def waits() -> bool:
+        return (await waiting())[0] == "1.0"
+
+    server.stop()
+    await post(service, "ann@example.com")
+    async with sending(service):
+        await eventually(waits)
+
+    assert await waiting() == ["0.0", "0.0"]
 
 
 async def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(service: Service, server: Server) -> None:
