@@ -2,17 +2,35 @@
 
 import json
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
+import httpx2
 import pytest
 from prometheus_client import REGISTRY
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
+from holdfast.kit import embedded
+from tests.cli.test_up import running as up
+from tests.docs.test_backup import address
 from tests.forking import forks
+from tests.kit.data_directories import until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+ALERTS = DEPLOY / "prometheus/alerts.yml"
+DASHBOARD = DEPLOY / "grafana/holdfast.json"
 ENDS = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
+PROMTOOL = shutil.which("promtool")
+
+OF_TARGETS = {"job", "instance"}
+"""The labels that Prometheus adds to every figure."""
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +41,100 @@ def figures() -> set[str]:
     return {each.name + end for each in REGISTRY.collect() for end in ENDS.get(each.type, [])}
 
 
+@pytest.fixture(scope="module")
+def labels(figures: set[str]) -> dict[str, set[str]]:
+    """The labels of each figure. Those of a figure that was never told are known to nobody but its object."""
+    objects = {
+        each
+        for name, module in [*sys.modules.items()]
+        if name.startswith("holdfast.")
+        for each in vars(module).values()
+        if isinstance(each, MetricWrapperBase)
+    }
+    named = {
+        told.name + end: {*cast(Sequence[str], vars(each)["_labelnames"]), *(["le"] if end == "_bucket" else [])}
+        for each in objects
+        for told in each.describe()
+        for end in ENDS[told.type]
+    }
+    return {name: named[name] for name in figures if name.startswith("holdfast_")}
+
+
+def alerts() -> Iterator[tuple[str, str]]:
+    """The expression of each alert, and all of its text."""
+    for rule in ALERTS.read_text(encoding="utf-8").split("- alert: ")[1:]:
+        [(folded, plain)] = re.findall(r"^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.+)$)", rule, re.MULTILINE)
+        yield " ".join((folded or plain).split()), rule
+
+
+def watched() -> list[str]:
+    """Every expression over figures, of alerts and of the dashboard."""
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    return [
+        *(expression for expression, _ in alerts()),
+        *(each["expr"] for panel in panels for each in panel["targets"]),
+    ]
+
+
 @pytest.mark.parametrize("path", ["prometheus/alerts.yml", "grafana/holdfast.json"])
 def test_every_figure_that_is_watched_is_one_that_the_services_have(path: str, figures: set[str]) -> None:
     named = {*re.findall(r"\bholdfast_\w+", (DEPLOY / path).read_text(encoding="utf-8"))}
 
     assert len(named) > 5
     assert named - figures == set()
+
+
+@pytest.mark.parametrize("expression", watched())
+def test_every_label_that_is_watched_is_one_that_the_figure_has(expression: str, labels: dict[str, set[str]]) -> None:
+    figures = re.findall(r"\b(holdfast_\w+)(?:\{([^}]*)\})?", expression)
+    has = OF_TARGETS.union(*(labels[name] for name, _ in figures))
+
+    for name, chosen in figures:
+        assert {*re.findall(r"(\w+)\s*(?:=~|!=|!~|=)", chosen)} <= labels[name] | OF_TARGETS
+    grouped = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in re.findall(r"\w+", group)}
+    assert grouped <= has
+
+
+def test_every_alert_names_labels_that_it_has_when_it_is_raised(labels: dict[str, set[str]]) -> None:
+    for expression, rule in alerts():
+        grouped = re.findall(r"\b(?:sum|max) by \(([^)]*)\)", expression)
+        whole = OF_TARGETS.union(*(labels[name] for name in re.findall(r"\bholdfast_\w+", expression)))
+        left = {*re.findall(r"\w+", grouped[0])} if grouped else whole
+        assert {*re.findall(r"\$labels\.(\w+)", rule)} <= left, rule
+
+
+def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> None:
+    counted = [
+        (name, dict(re.findall(r'(\w+)="([^"]*)"', chosen)))
+        for expression, _ in alerts()
+        for name, chosen in re.findall(r"increase\((\w+)(?:\{([^}]*)\})?", expression)
+    ]
+    assert len(counted) > 2
+
+    with up(embedded.scratch_directory(), "--inventory-port=0", "--events-port=0") as said:
+
+        def told(name: str, chosen: dict[str, str]) -> bool:
+            return any(
+                sample.name == name and chosen.items() <= sample.labels.items() and sample.value == 0
+                for service in ("Inventory", "Events")
+                for family in text_string_to_metric_families(httpx2.get(f"{address(said, service)}/metrics").text)
+                for sample in family.samples
+            )
+
+        for name, chosen in counted:
+            until(lambda name=name, chosen=chosen: told(name, chosen))
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool, which comes with Prometheus, is not installed")
+def test_each_alert_is_raised_when_it_should_be_and_not_before() -> None:
+    assert PROMTOOL
+    cases = ALERTS.with_name("alerts_test.yml")
+    named = {*re.findall(r"alertname: (\w+)$", cases.read_text(encoding="utf-8"), re.MULTILINE)}
+
+    ran = subprocess.run([PROMTOOL, "test", "rules", cases], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    assert named == {rule.split()[0] for _, rule in alerts()}
 
 
 def test_every_panel_of_the_dashboard_has_a_place_of_its_own() -> None:
@@ -52,8 +158,6 @@ def test_a_unit_runs_commands_that_there_are(service: str, tmp_path: Path) -> No
 
 
 def test_commands_that_alerts_name_are_there(tmp_path: Path) -> None:
-    alerts = (DEPLOY / "prometheus/alerts.yml").read_text(encoding="utf-8")
-
-    commands = re.findall(r"`(holdfast [a-z ]+)`", alerts)
+    commands = re.findall(r"`(holdfast [a-z ]+)`", ALERTS.read_text(encoding="utf-8"))
     assert len(commands) > 3
     assert [each for each in commands if forks().run([*each.split(), "--help"], tmp_path, {}).returncode] == []

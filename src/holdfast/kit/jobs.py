@@ -26,7 +26,7 @@ from procrastinate.manager import JobManager
 
 from holdfast.kit.database import Database, Tx
 from holdfast.kit.ending import end
-from holdfast.kit.metrics import JOBS
+from holdfast.kit.metrics import JOBS, begin
 from holdfast.kit.migrate import Migration, read
 from holdfast.kit.pool import KEEPALIVE, Pool
 from holdfast.kit.problems import NOT_FOUND
@@ -163,6 +163,7 @@ async def work(database: Database[Any], jobs: Sequence[Job[Any]], periodic: Sequ
 def _offer(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> None:
     name, stored = job.task.name, Enqueued[job.task.arguments]
     retries = RetryStrategy(max_attempts=job.attempts - 1, exponential_wait=2) if job.attempts > 1 else False
+    begin(JOBS, name, "failed")
 
     @app.task(name=name, pass_context=True, retry=retries)
     async def run(context: JobContext, **arguments: Any) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -177,6 +178,7 @@ def _offer(app: procrastinate.App, database: Database[Any], job: Job[Any]) -> No
 
 def _schedule(app: procrastinate.App, database: Database[Any], periodic: Periodic) -> None:
     name = periodic.name
+    begin(JOBS, name, "failed")
 
     @app.periodic(cron=periodic.cron)
     @app.task(name=name, queueing_lock=name, pass_context=True, retry=PERIODIC_ATTEMPTS - 1)

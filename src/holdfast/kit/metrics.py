@@ -39,6 +39,14 @@ def counter(metric: Counter, *labels: str | int) -> Counter:
     return metric.labels(*labels)
 
 
+def begin(metric: Counter, *labels: str) -> None:
+    """Tell a counter from now on, with 0 until it counts.
+
+    Prometheus sees no increase in a figure that is 1 when it is told for the first time: no alarm would be raised.
+    """
+    metric.labels(*labels)
+
+
 def exposition() -> bytes:
     """Every metric of the service, in the Prometheus text format."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

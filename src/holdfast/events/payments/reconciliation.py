@@ -18,6 +18,7 @@ from holdfast.events.payments import disputes
 from holdfast.events.payments.messages import look_at
 from holdfast.events.processor.processor import Taken
 from holdfast.events.resources import Reader, Steps, Tx
+from holdfast.kit.metrics import begin
 
 DAYS = 2
 
@@ -38,6 +39,9 @@ MEANINGS: dict[Kind, str] = {
     "not_taken": "This service has it as paid, and the processor has not. Look at it there.",
 }
 """What each difference means, and what was or is to be done."""
+
+for _kind in MEANINGS:
+    begin(DIFFERENCES, _kind)
 
 
 class Difference(Struct):

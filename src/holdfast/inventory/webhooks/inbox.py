@@ -24,6 +24,7 @@ from holdfast.kit.batch import Batcher
 from holdfast.kit.ending import end
 from holdfast.kit.limits import Slots
 from holdfast.kit.logs import first_line
+from holdfast.kit.metrics import begin
 from holdfast.kit.notifications import notified
 from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 
@@ -115,6 +116,8 @@ class Handling:
             del tasks[task]
             changed.set()
 
+        for topic in self._handlers:
+            begin(WEBHOOKS, topic, "parked")
         with self._database.listen(sql.CHANNEL, lambda _: changed.set()):
             try:
                 while True:
