@@ -2,17 +2,21 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import Process, serving
 from tests.kit.data_directories import ask, until
+from tests.support import eventually
 
 SLACK_SECONDS = 1.5
 """What a busy machine may take for the work itself, besides the bound for finding it."""
+
+QUIET_SECONDS = 0.5
 
 # A `pg_notify` that comes before PostgreSQL's own, and never returns.
 TRAP = """
@@ -25,6 +29,12 @@ select count(*)::int from pg_stat_activity
 """
 END_TRAPPED = """
 select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()
+"""
+
+# A `pg_notify` that tells nobody.
+MUTE = """
+create schema mute;
+create function mute.pg_notify(channel text, payload text) returns void language sql as 'select'
 """
 
 CUT_OFF = """
@@ -51,6 +61,39 @@ def killed_before_it_told(database_url: str, process: Process) -> None:
     until(lambda: ask(database_url, TRAPPED))
     process.kill()
     ask(database_url, END_TRAPPED)
+
+
+def muted(database_url: str) -> str:
+    """The address of a database for a service whose notices nobody hears: as if it was killed before each of them."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(MUTE)
+    return make_conninfo(database_url, options="-csearch_path=mute,public,pg_catalog")
+
+
+@contextlib.asynccontextmanager
+async def at_work(loop: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """While the block lasts, a loop runs."""
+    task = asyncio.create_task(loop)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def quiet(name: str) -> None:
+    """Return when no task whose name begins so has run for half a second: then its loop has looked for more in vain."""
+    loop = asyncio.get_running_loop()
+    busy = loop.time()
+
+    async def is_quiet() -> bool:
+        nonlocal busy
+        if any(task.get_name().startswith(name) for task in asyncio.all_tasks()):
+            busy = loop.time()
+        return loop.time() > busy + QUIET_SECONDS
+
+    await eventually(is_quiet)
 
 
 @contextlib.asynccontextmanager

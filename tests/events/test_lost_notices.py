@@ -1,0 +1,256 @@
+"""A notice that nobody hears: whoever works on its matter finds it by itself, and no later than is written down."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import psycopg
+
+from holdfast.events.images import sizes
+from holdfast.events.mails import announcements
+from holdfast.events.payments import due, work
+from holdfast.events.resources import Steps
+from holdfast.events.settings import Settings
+from holdfast.kit import jobs, lookups, sender
+from tests.accounts.browser import Browser
+from tests.events.payments.scene import Scene, paying
+from tests.events.photos.pictures import picture
+from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
+from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted
+from tests.kit.mail.posting import all_ended, sending
+from tests.kit.test_enqueue import POST, Letter, working
+from tests.smtp import Server, mail_server
+from tests.support import Client, Service, eventually, running
+
+ANN = "ann@example.com"
+
+SCALED_SECONDS = 3.0
+"""What making the sizes of a photo may take."""
+
+# The sessions by which processes hear of jobs, and fetch them.
+CUT_OFF_JOBS = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+ where application_name = 'events jobs' and datname = current_database()
+"""
+DEFER = """
+select procrastinate_defer_jobs_v1(array[row('default', 'post_letter', 0, null, null, %s::jsonb, null)
+                                         ::procrastinate_job_to_defer_v1])
+"""
+LETTER = '{"tenant": null, "arguments": {"to": "%s"}}'
+
+
+@contextlib.asynccontextmanager
+async def unheard(service: Service) -> AsyncGenerator[Service]:
+    """The same service once more, and nobody hears its notices."""
+    url = await asyncio.to_thread(muted, service.database.url)
+    async with running(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
+        yield other
+
+
+def through(other: Service, client: Client) -> Client:
+    """Somebody who asks another instance of the service."""
+    return Client(other.http, client.key, client.id, client.slug)
+
+
+@contextlib.asynccontextmanager
+async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
+    """The service, and the mail server that it sends by."""
+    with mail_server() as server:
+        async with running(settings.model_copy(update=server.settings)) as service:
+            yield service, server
+
+
+async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings) -> None:
+    async with mailing(settings) as (service, server), unheard(service) as other, sending(service):
+        await Browser(service).ask("first@example.com")
+        await all_ended(service)
+        asking = Browser(other)
+        sent = await asking.send("/sign-in", email=ANN, return_to="")
+        assert sent.status_code == 303, sent.text
+        await all_ended(service, sender.PATROL_SECONDS + SLACK_SECONDS)
+
+    assert server.recipients() == ["first@example.com", ANN]
+
+
+async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) -> None:
+    async with mailing(settings) as (service, server), sending(service), deaf(service.database.url):
+        await Browser(service).ask(ANN)
+        await all_ended(service, sender.PATROL_SECONDS + SLACK_SECONDS)
+
+    assert server.recipients() == [ANN]
+
+
+async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(service: Service) -> None:
+    ada = await service.organizer()
+    first, second = [(await ada.create_event())["id"] for _ in range(2)]
+    for each in (first, second):
+        await ada.register(each, email=ANN)
+    await service.settle()
+
+    async def told(count: int) -> bool:
+        return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
+
+    async with unheard(service) as other, at_work(announcements.run(service.database)):
+        await ada.delete(f"/api/events/{first}")
+        await eventually(lambda: told(1))
+        await through(other, ada).delete(f"/api/events/{second}")
+        await eventually(lambda: told(2), announcements.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_announcements_become_mails_while_what_listens_is_cut_off(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await ada.register(event["id"], email=ANN)
+    await service.settle()
+
+    async with at_work(announcements.run(service.database)), deaf(service.database.url):
+        await ada.delete(f"/api/events/{event['id']}")
+        await eventually(
+            lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
+            announcements.PATROL_SECONDS + SLACK_SECONDS,
+        )
+
+
+async def paid(scene: Scene, event_id: int, count: int) -> bool:
+    """Whether so many have a seat that is paid for."""
+    return (await scene.counts(event_id)).get("registered") == count
+
+
+async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings: Settings) -> None:
+    async with paying(settings) as scene, unheard(scene.service) as other:
+        event_id = await scene.event(await scene.organizer(), capacity=2)
+        first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
+        async with at_work(work.run(scene.service.database)):
+            await first.pay()
+            await scene.hear()
+            await eventually(lambda: paid(scene, event_id, 1))
+
+            scene.service.http, usual = other.http, scene.service.http
+            await second.pay()
+            await scene.hear()
+            scene.service.http = usual
+            await eventually(lambda: paid(scene, event_id, 2), due.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: Settings) -> None:
+    async with paying(settings) as scene:
+        event_id = await scene.event(await scene.organizer())
+        ann = await scene.register(event_id, ANN)
+        async with at_work(work.run(scene.service.database)), deaf(scene.service.database.url):
+            await ann.pay()
+            await scene.hear()
+            await eventually(lambda: paid(scene, event_id, 1), due.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: Service) -> None:
+    ada = await service.organizer()
+    key = await upload(service, ada, picture(JPEG, 1000, 10))
+
+    async with unheard(service) as other, at_work(sizes.run(service.database)):
+        _, heard_of = await with_photo(ada, service)
+        await eventually(lambda: kept_sizes(service, heard_of))
+        await through(other, ada).create_event(image_keys=[key])
+        await eventually(lambda: kept_sizes(service, key), sizes.PATROL_SECONDS + SCALED_SECONDS)
+
+
+async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Service) -> None:
+    ada = await service.organizer()
+
+    async with at_work(sizes.run(service.database)), deaf(service.database.url):
+        _, key = await with_photo(ada, service)
+        await eventually(lambda: kept_sizes(service, key), sizes.PATROL_SECONDS + SCALED_SECONDS)
+
+
+async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service: Service) -> None:
+    ada = await service.organizer()
+    made = (await ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
+    second = Client(service.http, made["key"])
+
+    async def refused() -> bool:
+        return (await second.get("/api/events")).status_code == 401
+
+    async with unheard(service) as other:
+        assert not await refused()
+        assert (await through(other, ada).delete(f"/api/keys/{made['id']}")).status_code == 204
+        await eventually(refused, lookups.TTL + SLACK_SECONDS)
+
+
+async def test_a_session_whose_end_nobody_heard_of_is_over_a_second_later(service: Service) -> None:
+    here = Browser(service)
+    await here.sign_in(ANN)
+
+    async def signed_out() -> bool:
+        return not await here.is_signed_in()
+
+    async with unheard(service) as other:
+        there = Browser(other)
+        there.http.cookies.update(here.http.cookies)
+        assert not await signed_out()
+        await there.send("/account", session="all")
+        await eventually(signed_out, lookups.TTL + SLACK_SECONDS)
+
+
+async def test_sessions_end_while_what_listens_is_cut_off(settings: Settings, service: Service) -> None:
+    async with running(settings) as other:
+        here, there = Browser(service), Browser(other)
+        await here.sign_in(ANN)
+        there.http.cookies.update(here.http.cookies)
+
+        async def signed_out() -> bool:
+            return not await here.is_signed_in()
+
+        assert not await signed_out()
+        async with deaf(service.database.url):
+            await there.send("/account", session="all")
+            await eventually(signed_out, lookups.TTL + SLACK_SECONDS)
+
+
+async def test_a_page_shows_a_change_of_which_nobody_heard_a_second_later(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async def shown() -> bool:
+        return "Watercolours" in (await service.http.get(event["public_url"])).text
+
+    async with unheard(service) as other:
+        assert not await shown()
+        await through(other, ada).patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        await eventually(shown, lookups.TTL + SLACK_SECONDS)
+
+
+async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_stored(service: Service) -> None:
+    posted: asyncio.Queue[str] = asyncio.Queue()
+
+    async def post(_: Steps, letter: Letter) -> None:
+        posted.put_nowait(letter.to)
+
+    async with (
+        working(service.database, post),
+        await psycopg.AsyncConnection.connect(service.database.url, autocommit=True) as connection,
+        asyncio.timeout(60),
+    ):
+        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ann")))
+        assert await posted.get() == "ann"
+        for to in ("ben", "cal"):
+            await connection.execute(CUT_OFF_JOBS)
+            await connection.execute(DEFER, [LETTER % to])
+            async with asyncio.timeout(jobs.PATROL_SECONDS + SLACK_SECONDS):
+                assert await posted.get() == to
+
+
+async def test_a_job_of_which_nobody_heard_that_it_was_put_off_is_done_on_patrol(service: Service) -> None:
+    posted: asyncio.Queue[str] = asyncio.Queue()
+
+    async def post(_: Steps, letter: Letter) -> None:
+        posted.put_nowait(letter.to)
+
+    async def enqueue(by: Service, to: str, delay: float) -> None:
+        await by.database.transact(lambda tx: tx.enqueue(POST, Letter(to), delay=delay))
+
+    async with unheard(service) as other, working(service.database, post):
+        async with asyncio.timeout(20):
+            await enqueue(service, "ann", 0)
+            assert await posted.get() == "ann"
+        await enqueue(other, "ben", 0.5)
+        async with asyncio.timeout(0.5 + jobs.PATROL_SECONDS + SLACK_SECONDS):
+            assert await posted.get() == "ben"

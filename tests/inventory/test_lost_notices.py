@@ -1,0 +1,151 @@
+"""A notice that nobody hears: whoever works on its matter finds it by itself, and no later than is written down."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+import pytest
+from mcp.client.subscriptions import ResourceUpdated
+
+from holdfast.inventory.availability import view
+from holdfast.inventory.availability.live import STALE_SECONDS
+from holdfast.inventory.availability.view import STATUS
+from holdfast.inventory.catalog import importing
+from holdfast.inventory.stock import expiry
+from holdfast.inventory.sync import loop as sync
+from holdfast.inventory.webhooks import inbox
+from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted, quiet
+from tests.inventory.catalog.test_watching import watching
+from tests.inventory.support import SINGLE, Inventory, Shop, running
+from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.webhooks.deliveries import deliver, installed
+from tests.inventory.webhooks.test_handling import Scene as Deliveries
+from tests.support import eventually
+
+
+@pytest.fixture
+async def synced(inventory: Inventory) -> AsyncGenerator[Scene]:
+    """A shop beside the platform, whose levels follow its pool."""
+    async with pooled(inventory.settings) as scene:
+        yield scene
+
+
+@contextlib.asynccontextmanager
+async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
+    """The same service once more, and nobody hears its notices."""
+    url = await asyncio.to_thread(muted, inventory.database.url)
+    async with running(inventory.settings.model_copy(update={"database_url": url})) as other:
+        yield other
+
+
+async def test_a_hold_of_which_nobody_heard_ends_on_patrol(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    async def given_back() -> bool:
+        return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
+
+    async with unheard(inventory) as other, at_work(expiry.run(inventory.database)):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
+        await eventually(given_back)
+        await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
+        assert not await given_back()
+        await eventually(given_back, expiry.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(50)
+
+    async def given_back() -> bool:
+        return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
+
+    async with at_work(expiry.run(inventory.database)), deaf(inventory.database.url):
+        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
+        await eventually(given_back, expiry.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of_a_change(
+    shop: Shop, inventory: Inventory
+) -> None:
+    pool = await shop.golden()
+
+    async def shows_49() -> bool:
+        return (await shop.storefront()).json()["variants"][SINGLE] == 49
+
+    async with unheard(inventory) as other:
+        assert not await shows_49()
+        await shop.through(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
+        await eventually(shows_49, view.TTL + SLACK_SECONDS)
+
+
+async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) -> None:
+    pool = f"pool://{synced.pool_id}"
+    async with (
+        unheard(synced.inventory) as other,
+        watching(synced) as agent,
+        agent.listen(resource_subscriptions=[STATUS, pool]) as changes,
+    ):
+        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+            assert await anext(changes) == ResourceUpdated(uri=pool)
+
+        await other.database.transact(lambda tx: importing.begin(tx, synced.shop.id), synced.shop.id)
+        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+            assert await anext(changes) == ResourceUpdated(uri=STATUS)
+
+
+async def test_agents_hear_of_changes_while_what_listens_is_cut_off(synced: Scene) -> None:
+    pool = f"pool://{synced.pool_id}"
+    async with (
+        watching(synced) as agent,
+        agent.listen(resource_subscriptions=[pool]) as changes,
+        deaf(synced.inventory.database.url),
+    ):
+        await synced.adjust(-1)
+        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+            assert await anext(changes) == ResourceUpdated(uri=pool)
+
+
+async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, inventory: Inventory) -> None:
+    scene = Deliveries(inventory, await installed(inventory, shop))
+
+    async def handled(count: int) -> bool:
+        return len(scene.handled) == count
+
+    async with unheard(inventory) as other, at_work(scene.handling.run()):
+        await deliver(shop, "orders/updated", {"id": 1})
+        await eventually(lambda: handled(1))
+        await quiet("webhook")
+        await deliver(shop.through(other), "orders/updated", {"id": 2})
+        await eventually(lambda: handled(2), inbox.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+    scene = Deliveries(inventory, await installed(inventory, shop))
+
+    async def handled() -> bool:
+        return len(scene.handled) == 1
+
+    async with at_work(scene.handling.run()), deaf(inventory.database.url):
+        await deliver(shop, "orders/updated", {"id": 1})
+        await eventually(handled, inbox.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
+    async def singles(count: int) -> bool:
+        return synced.levels()[0] == count
+
+    async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)):
+        await synced.adjust(-1)
+        await eventually(lambda: singles(49))
+        await quiet("levels")
+        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+        await eventually(lambda: singles(48), sync.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
+    async def singles(count: int) -> bool:
+        return synced.levels()[0] == count
+
+    async with at_work(sync.run(synced.inventory.database)), deaf(synced.inventory.database.url):
+        await synced.adjust(-1)
+        await eventually(lambda: singles(49), sync.PATROL_SECONDS + SLACK_SECONDS)
