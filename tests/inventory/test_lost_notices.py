@@ -142,6 +142,26 @@ async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(syn
         await eventually(lambda: singles(48), sync.PATROL_SECONDS + SLACK_SECONDS)
 
 
+async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_quiet(synced: Scene) -> None:
+    busy = await synced.inventory.shop()
+    jars = await busy.pool(1_000_000)
+
+    async def be_busy() -> None:
+        while True:
+            await busy.call("adjust_pool_quantity", pool_id=jars["id"], delta=-1)
+            await asyncio.sleep(0.05)
+
+    async def singles(count: int) -> bool:
+        return synced.levels()[0] == count
+
+    async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)), at_work(be_busy()):
+        await synced.adjust(-1)
+        await eventually(lambda: singles(49))
+        await quiet("levels")
+        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+        await eventually(lambda: singles(48), sync.PATROL_SECONDS + SLACK_SECONDS)
+
+
 async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
     async def singles(count: int) -> bool:
         return synced.levels()[0] == count

@@ -45,7 +45,8 @@ class Syncing:
         called: set[int] = set()
         # A shop may be there twice: with a task that has lost its lease and does not know it yet.
         tasks: dict[asyncio.Task[None], int] = {}
-        patrols = True
+        clock = asyncio.get_running_loop().time
+        patrols, patrolled = True, 0.0
 
         def announced(payload: str) -> None:
             nonlocal patrols
@@ -64,27 +65,33 @@ class Syncing:
             try:
                 while True:
                     changed.clear()
-                    wanted = None if patrols else called - {*tasks.values()}
-                    patrols = False
+                    patrol, patrols = patrols, False
+                    wanted = None if patrol else called - {*tasks.values()}
+                    began = clock()
                     # A task that has just rested is still among the tasks for a moment.
                     free = max(0, AT_ONCE - len(tasks) + len(self._resting))
                     found = await self._take(free, wanted, self._resting)
                     if len(found) < free:
                         called -= wanted or set()
+                        patrolled = began if patrol else patrolled
+                    else:
+                        patrols = patrols or patrol  # there may be more than there was room for
                     for taken in found:
                         task = asyncio.create_task(
                             self._attend_and_rest(taken, changed), name=f"levels of shop {taken.shop_id}"
                         )
                         tasks[task] = taken.shop_id
                         task.add_done_callback(ended)
-                    pause = PATROL_SECONDS
+                    # Without room, a task that ends says when there is some.
+                    looks_at = clock() + PATROL_SECONDS
                     if len(found) < free:
+                        # Shops that are called all the time put off no patrol.
+                        looks_at = patrolled + PATROL_SECONDS
                         soon = await self._database.read(partial(sql.next_due, resting=[*self._resting]))
-                        pause = pause if soon is None else min(max(soon, 0.01), pause)
-                    before = asyncio.get_running_loop().time()
-                    await notified(changed, pause)
+                        looks_at = looks_at if soon is None else min(clock() + max(soon, 0.01), looks_at)
+                    await notified(changed, max(looks_at - clock(), 0.01))
                     await asyncio.sleep(COLLECT_SECONDS)
-                    patrols = patrols or asyncio.get_running_loop().time() - before >= pause
+                    patrols = patrols or clock() >= looks_at
             finally:
                 await end(tasks)
 
