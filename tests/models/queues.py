@@ -11,7 +11,7 @@ from typing import Any
 Answer = dict[str, Any]
 INTERVAL = 60
 """Seconds in which `rate` visitors are released."""
-CATCH_UP = 1
+CATCH_UP = 5
 """The most seconds for which late releases are made up for."""
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from holdfast.events.queues import release
+from holdfast.kit.leaders import TAKEN_OVER_SECONDS
 from tests.events.queues.scene import Line, open_line
 from tests.support import Service
 
@@ -28,9 +29,17 @@ async def test_a_late_release_is_made_up_for_so_that_nobody_waits_longer_than_wa
     assert await line.tick(1.25, times=8) == 10
 
 
-async def test_ten_minutes_without_a_process_are_not_made_up_for(service: Service) -> None:
+async def test_nobody_waits_longer_than_was_told_though_another_process_had_to_take_over(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(50)))
+
+    assert await line.tick(TAKEN_OVER_SECONDS) == 10 * TAKEN_OVER_SECONDS
+    assert await line.tick(0.5) == 5
+
+
+async def test_ten_minutes_without_a_process_are_not_made_up_for(service: Service) -> None:
+    line = await open_line(service, release_rate=600)
+    await line.join(*(f"visitor{number}" for number in range(100)))
 
     assert await line.tick(600) == 10 * release.CATCH_UP + 1
     assert await line.release() == 0

@@ -7,7 +7,7 @@ keep the pace:
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So a
    release that is late is made up for, and nobody waits longer than the estimated wait.
 2. Unused time is lost. No releases are saved up while nobody waits, while the queue is paused, or for more than
-   `CATCH_UP` seconds while no process runs.
+   `CATCH_UP` seconds while no process releases.
 3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is made at most
    `TOLERANCE` seconds late counts as made when it was due.
 """
@@ -21,6 +21,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from holdfast.events.queues.joining import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
+from holdfast.kit.leaders import TAKEN_OVER_SECONDS
 from holdfast.kit.notifications import notified
 from holdfast.kit.waiters import Waiters
 
@@ -32,8 +33,9 @@ LATE = Histogram(
 )
 WAITING = Gauge("holdfast_queue_waiting", "Visitors waiting in all queues.", multiprocess_mode="mostrecent")
 
-CATCH_UP = 1
-"""The most seconds for which late releases are made up for."""
+CATCH_UP = TAKEN_OVER_SECONDS + 1.0
+"""The most seconds for which late releases are made up for, and at most an interval: until another process has taken
+over from one that was killed or stalled, and a second more."""
 
 TOLERANCE = 0.25
 """Seconds by which a release may be late and still count as made when it was due. Between the releases of a visitor and
@@ -181,7 +183,7 @@ RELEASE: LiteralString = f"""
 def _given(tx: Reader) -> dict[str, float]:
     return {
         "interval": tx.resources.settings.queue_interval,
-        "catch_up": CATCH_UP,
+        "catch_up": min(CATCH_UP, tx.resources.settings.queue_interval),
         "tick": TICK_SECONDS,
         "tolerance": TOLERANCE,
     }
