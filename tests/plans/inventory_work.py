@@ -51,6 +51,16 @@ ALONE: dict[str, dict[str, Any]] = {
 }
 """Arguments of the operations that agents do not have."""
 
+SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("list_pools", {"query": "lids"}),
+    ("list_pools", {"query": "nobody has this"}),
+    ("list_pools", {"status": "paused"}),
+    ("find_variant", {"text": "nobody has this"}),
+    ("search_variants", {"query": "nobody has this"}),
+    ("search_variants", {"limit": 20}),
+)
+"""What operations are asked for besides their arguments among the samples."""
+
 IN_PATHS = {"pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {
     "id": 7,
@@ -82,6 +92,9 @@ class Work:
         """Run each operation and each job, turn each loop, and open each page."""
         for each in (*api.EVERY, *api.ACROSS):
             await self.operation(each)
+        for name, arguments in SEARCHES:
+            [searched] = (each for each in api.EVERY if each.name == name)
+            await self.operation(searched, arguments)
         await self.pages()
         self.recorder.doing = "webhook"
         for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
@@ -95,14 +108,15 @@ class Work:
             await each.run(Steps(self.database))
         self.recorder.doing = ""
 
-    async def operation(self, operation: Operation) -> None:
+    async def operation(self, operation: Operation, arguments: dict[str, Any] | None = None) -> None:
+        """Run an operation, with its arguments among the samples unless others are given."""
         self.recorder.doing = operation.name
         assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
         if operation in api.ACROSS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id), self.database
-        refused = await attempt(database, operation, caller, self.arguments[operation.name])
+        refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
         assert not refused or operation in api.ACROSS, (operation.name, refused)
 
     async def tasks(self) -> None:

@@ -47,7 +47,7 @@ def judge(plan: Plan) -> Finding | None:
     parts = nodes(plan.root)
     touched = plan.asked + plan.root["Actual Rows"] + sum(_changed(each) + _given(each) for each in parts)
     read = {id(each): _read(each) for each in parts}
-    total = sum(read.values()) + plan.beside
+    total = sum(read.values()) + plan.beside - sum(map(_bounded, parts))
     blocks = plan.root.get("Shared Hit Blocks", 0) + plan.root.get("Shared Read Blocks", 0)
     if total > ROWS + TIMES * touched:
         worst = max(parts, key=lambda each: read[id(each)])
@@ -82,6 +82,13 @@ def _changed(node: dict[str, Any]) -> float:
 def _given(node: dict[str, Any]) -> float:
     """Rows that the statement itself makes, such as those of an array."""
     return node["Actual Rows"] * node["Actual Loops"] if node["Node Type"] in GIVEN else 0
+
+
+def _bounded(node: dict[str, Any]) -> float:
+    """Rows that a part of a statement looks at one by one, once, as many as it says itself."""
+    if node["Node Type"] != "Subquery Scan" or "Filter" not in node or node["Actual Loops"] != 1:
+        return 0
+    return sum(each["Actual Rows"] for each in node["Plans"] if each["Node Type"] == "Limit")
 
 
 def _blocks(node: dict[str, Any]) -> int:

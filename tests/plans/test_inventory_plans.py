@@ -29,7 +29,6 @@ EXCEPTIONS = {
     "inventory/availability/sql.py everything": "answers all of a shop, once a process",
     "inventory/availability/sql.py list_low_stock": "what is low is reckoned for each pool of the shop",
     "inventory/catalog/imports.py finish": "the end of an import, which has read all of the shop",
-    "inventory/catalog/operations.py search": "finds parts of words, in the catalog of the shop",
     "inventory/installs/sql.py delete_portion": "once a shop; not every table has an index that begins with it",
     "inventory/orders/sql.py caught_up": "until orders of a shop are counted, every hour; reads its links",
     "inventory/pools/sql.py save_pools": "an import; it reads the pools of its shop once",
@@ -45,6 +44,7 @@ EXCEPTIONS = {
 
 UNTIL_ANALYZED = {
     "accounts/sessions.py list_open": "a page of somebody's account",
+    "inventory/pools/membership.py listing": "sorts the variants of the shop, to look at the first of them",
     "inventory/stock/sql.py history": "an export of thousands of entries",
     "inventory/sync/planning.py _reckon": "one plan for one variant and for all of them",
     "inventory/sync/sql.py next_due": "one row for each shop",

@@ -81,7 +81,7 @@ OPERATIONS = (
     Operation("record_sale",          None, batched(sales.record), ADDS, scope="write_inventory"),
     Operation("revert_entry",         None, single(stock.revert), SETS, scope="write_inventory"),
 
-    Operation("search_variants",      None, read(catalog.search), READS, scope="read_pools"),
+    Operation("search_variants",      None, read(catalog.search_variants), READS, scope="read_pools"),
     Operation("get_sync_status",      None, read(sync.status), READS, scope="read_inventory"),
     Operation("get_drift",            None, read(sync.drift), READS, scope="read_inventory"),
     Operation("reconcile",            None, steps(sync.reconcile), RECONCILES, scope="write_inventory"),

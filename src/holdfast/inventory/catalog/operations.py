@@ -1,17 +1,21 @@
 """Operations on the catalog of a shop."""
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, LiteralString
 
 from msgspec import Meta, Struct
 
 from holdfast.inventory.resources import Reader
+from holdfast.inventory.stock.containing import Place, search
 from holdfast.inventory.stock.model import Filled
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
 
+BY_TITLE = Place("catalog_variants", "searched", "product_title, title, gid")
+
 
 class SearchVariants(Command):
-    query: Annotated[Filled | None, Meta(description="Part of a title or SKU.")] = None
+    query: Annotated[Filled | None, Meta(description="Part of a product's title, a variant's title or a SKU.")] = None
     unlinked_only: Annotated[bool, Meta(description="Only those of no pool.")] = False
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
@@ -34,30 +38,25 @@ class Hits(Struct):
     variants: list[Hit]
 
 
-async def search(reader: Reader, caller: Caller, command: SearchVariants) -> Hits:
+async def search_variants(reader: Reader, caller: Caller, command: SearchVariants) -> Hits:
     """Search the shop's variants at the platform, linked to a pool or not."""
-    return Hits(
-        await reader.rows(
-            Hit,
-            """
+    wanted: LiteralString = ""
+    if command.unlinked_only:
+        wanted = " and not exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid)"
+
+    def listing(source: LiteralString) -> LiteralString:
+        return f"""
             select gid as variant_gid, product_title, title, sku, tracked,
                    (select coalesce(sum(available), 0)::bigint from levels
                      where levels.shop_id = %(shop_id)s and levels.item_gid = catalog_variants.item_gid) as available,
                    array(select pool_id from members where members.shop_id = %(shop_id)s and variant_gid = gid
                           order by pool_id) as pool_ids
-              from catalog_variants
-             where shop_id = %(shop_id)s
-               and (%(query)s::text is null
-                    or strpos(lower(product_title || ' ' || title || ' ' || coalesce(sku, '')), lower(%(query)s)) > 0)
-               and (not %(unlinked_only)s
-                    or not exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid))
-             order by product_title, title, gid limit %(limit)s
-            """,
-            {
-                "shop_id": caller.tenant,
-                "query": command.query,
-                "unlinked_only": command.unlinked_only,
-                "limit": command.limit,
-            },
-        )
-    )
+              from {source} where shop_id = %(shop_id)s {wanted}
+             order by {BY_TITLE.order} limit %(limit)s
+            """
+
+    read = partial(reader.rows, Hit)
+    params = {"shop_id": caller.tenant, "query": command.query, "limit": command.limit}
+    if command.query is None:
+        return Hits(await read(listing(BY_TITLE.table), params))
+    return Hits(await search(read, BY_TITLE, listing, params))

@@ -7,6 +7,9 @@ import msgspec
 
 from holdfast.inventory.pools.model import FindVariant, Member, MemberFields, Variant
 from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.containing import Place, search
+
+BEST_FIT = Place("variants", "searched", "length(title), gid")
 
 
 class Listing(NamedTuple):
@@ -141,27 +144,30 @@ async def effective(reader: Reader, shop_id: int, variant_gids: Collection[str])
 
 
 async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> list[Variant]:
+    """The variants that are asked for, those that fit best first."""
     # What is not asked for is not in the statement: one plan for all ways to ask would read every variant.
     asked: LiteralString = ""
     if command.gid is not None:
         asked += " and gid = %(gid)s"
     if command.sku is not None:
         asked += " and sku_key = lower(%(sku)s)"
-    if command.text is not None:
-        asked += " and strpos(lower(coalesce(title, '') || ' ' || coalesce(sku, '')), lower(%(text)s)) > 0"
-    rows = await reader.tuples(
-        f"""
-        select gid, sku, title,
-               (select quantity from availability
-                 where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
-               (select coalesce(json_agg(json_build_object('pool_id', pool_id, 'name', name, 'unit', unit,
-                                                           'units_per_sale', units_per_sale) order by pool_id), '[]')
-                  from members join pools on pools.id = pool_id
-                 where members.shop_id = %(shop_id)s and members.variant_gid = gid)
-          from variants
-         where shop_id = %(shop_id)s {asked}
-         order by length(title), gid limit 50
-        """,
-        {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "text": command.text},
-    )
+
+    def listing(source: LiteralString) -> LiteralString:
+        return f"""
+            select gid, sku, title,
+                   (select quantity from availability
+                     where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
+                   (select coalesce(json_agg(json_build_object('pool_id', pool_id, 'name', name, 'unit', unit,
+                                                              'units_per_sale', units_per_sale) order by pool_id), '[]')
+                      from members join pools on pools.id = pool_id
+                     where members.shop_id = %(shop_id)s and members.variant_gid = gid)
+              from {source} where shop_id = %(shop_id)s {asked}
+             order by {BEST_FIT.order} limit %(limit)s
+            """
+
+    params = {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "query": command.text, "limit": 50}
+    if command.text is None:
+        rows = await reader.tuples(listing(BEST_FIT.table), params)
+    else:
+        rows = await search(reader.tuples, BEST_FIT, listing, params)
     return [msgspec.convert(dict(zip(Variant.__struct_fields__, row, strict=True)), Variant) for row in rows]

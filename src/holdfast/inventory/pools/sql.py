@@ -1,6 +1,7 @@
 """Statements on pools, on variants, and on what draws on what."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, LiteralString, NamedTuple
 
 import msgspec
@@ -14,14 +15,27 @@ from holdfast.inventory.pools.model import (
     Status,
 )
 from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.containing import Place, search
 
-POOL: LiteralString = """
+SHOWN: LiteralString = """
     select pools.id, name, unit, on_hand, held, buffer, greatest(0, on_hand - held - buffer) as available,
            low_stock_at, coalesce(greatest(0, on_hand - held - buffer) <= low_stock_at, false) as low_stock,
            allow_negative, policy, status::text as status,
            (select count(*) from members where pool_id = pools.id) as member_count, version, inserted_at
-      from pools
 """
+POOL: LiteralString = f"{SHOWN} from pools "
+
+BY_ID = Place("pools", "name_key", "id", "shop_id = %(shop_id)s and id > %(after)s")
+
+OF_STATUS: Mapping[Status | None, LiteralString] = {
+    # Of `<> 'archived'` it is believed under row-level security that no row is so, and all are read and sorted.
+    None: "status = any('{active,paused}'::pool_status[])",
+    # In the statement itself: of a parameter it is believed that most pools have this status.
+    "active": "status_key = 'active'",
+    "paused": "status_key = 'paused'",
+    "archived": "status_key = 'archived'",
+}
+"""Which pools are listed, by the status that is asked for."""
 
 
 class Named(NamedTuple):
@@ -36,26 +50,25 @@ class Named(NamedTuple):
 
 async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
     """The pools that fit, by id, one more than a page."""
-    return await reader.rows(
-        Pool,
-        POOL
-        + """
-         where shop_id = %(shop_id)s and id > %(after)s
-           -- Of `<> 'archived'` it is believed under row-level security that no row is so, and all are read and sorted.
-           and status = any(%(statuses)s::pool_status[])
-           and (%(query)s::text is null or strpos(lower(name), lower(%(query)s)) > 0)
-           and (not %(low_stock_only)s or greatest(0, on_hand - held - buffer) <= low_stock_at)
-         order by id limit %(limit)s
-        """,
-        {
-            "shop_id": shop_id,
-            "after": command.after(int) or 0,
-            "statuses": [command.status] if command.status else ["active", "paused"],
-            "query": command.query,
-            "low_stock_only": command.low_stock_only,
-            "limit": command.limit + 1,
-        },
-    )
+    low: LiteralString = "and greatest(0, on_hand - held - buffer) <= low_stock_at" if command.low_stock_only else ""
+
+    def listing(source: LiteralString) -> LiteralString:
+        return f"""
+            {SHOWN} from {source}
+             where shop_id = %(shop_id)s and id > %(after)s and {OF_STATUS[command.status]} {low}
+             order by {BY_ID.order} limit %(limit)s
+            """
+
+    read = partial(reader.rows, Pool)
+    params = {
+        "shop_id": shop_id,
+        "after": command.after(int) or 0,
+        "query": command.query,
+        "limit": command.limit + 1,
+    }
+    if command.query is None:
+        return await read(listing(BY_ID.table), params)
+    return await search(read, BY_ID, listing, params)
 
 
 async def find_pools(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:

@@ -1,0 +1,167 @@
+"""What is found by a part of its name, title or SKU, with few rows and with more than are looked at one by one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.inventory.support import Inventory, Shop
+
+MANY = 3_000
+"""More than are looked at one by one."""
+
+LATE = ("Zebra 100% wool_blend", r"Zebra back\slash", "Zebra 山田ようかん詰合せ", "Zebra ÄTHER", "Zebra x")
+"""Titles that come behind all others in the order of each list."""
+
+
+@pytest.fixture
+async def full(shop: Shop, inventory: Inventory) -> Shop:
+    """Thousands of honey jars, and few others behind them in the order of each list."""
+    await fill(inventory, shop)
+    return shop
+
+
+async def fill(inventory: Inventory, shop: Shop) -> None:
+    """Fill a shop."""
+    await inventory.sql(
+        """
+        with titles as (select 'Honey jar ' || lpad(n::text, 5, '0') as title, n from generate_series(1, %(many)s) as n
+                        union all
+                        select title, 10000 + n from unnest(%(late)s::text[]) with ordinality as late (title, n)),
+             pools as (insert into pools (shop_id, name, unit, version)
+                       select %(shop)s, title, 'units', 1 from titles order by n),
+             variants as (insert into variants (shop_id, gid, sku, title, version)
+                          select %(shop)s, 'gid://shopify/ProductVariant/' || n, 'SKU-' || n, rpad(title, 40, '.'), 1
+                            from titles)
+        insert into catalog_variants (shop_id, gid, product_gid, product_title, title, sku, item_gid)
+        select %(shop)s, 'gid://shopify/ProductVariant/' || n, 'gid://shopify/Product/' || n, title, 'One size',
+               'SKU-' || n, 'gid://shopify/InventoryItem/' || n from titles
+        """,
+        shop=shop.id,
+        many=MANY,
+        late=[*LATE],
+    )
+
+
+async def found(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
+    """The names and titles that each of the three searches finds."""
+    pools = (await shop.call("list_pools", query=text, limit=limit))["pools"]
+    catalog = (await shop.call("search_variants", query=text, limit=limit))["variants"]
+    variants = (await shop.call("find_variant", text=text))["variants"]
+    return [
+        [each["name"] for each in pools],
+        [each["product_title"] for each in catalog],
+        [each["title"].rstrip(".") for each in variants],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("ZEBRA 100%", LATE[:1]),
+        ("l_b", LATE[:1]),
+        ("lab", ()),
+        ("0%w", ()),
+        (r"k\s", LATE[1:2]),
+        ("\\", LATE[1:2]),
+        ("ようかん", LATE[2:3]),
+        ("山田", LATE[2:3]),
+        ("詰", LATE[2:3]),
+        ("äth", LATE[3:4]),
+        ("ÄTHER", LATE[3:4]),
+        ("a x", LATE[4:]),
+        ("zebra", LATE),
+        ("zzz", ()),
+        ("'; drop table pools; --", ()),
+    ],
+)
+async def test_a_rare_text_is_found_behind_thousands(full: Shop, text: str, titles: tuple[str, ...]) -> None:
+    assert [sorted(each) for each in await found(full, text)] == [sorted(titles)] * 3
+
+
+async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full: Shop) -> None:
+    first = [f"Honey jar {n:05}" for n in range(1, 51)]
+
+    for text in ("honey", "HONEY JAR 0", "ne", "j"):
+        pools, catalog, variants = await found(full, text)
+        assert (pools, catalog) == (first, first)
+        assert len(variants) == 50
+
+
+async def test_a_text_across_few_and_many_is_listed_in_order(full: Shop) -> None:
+    titles = [f"Honey jar {n:05}" for n in range(2990, 3000)]
+
+    pools, catalog, variants = await found(full, "jar 0299")
+
+    assert (pools, catalog, sorted(variants)) == (titles, titles, titles)
+
+
+async def test_pages_of_what_was_found_follow_one_another(full: Shop) -> None:
+    seen: list[str] = []
+    page: Mapping[str, Any] = {"next_cursor": ""}
+    while page["next_cursor"] is not None:
+        page = await full.call("list_pools", query="zebra", limit=2, cursor=page["next_cursor"])
+        seen += [pool["name"] for pool in page["pools"]]
+
+    assert seen == list(LATE)
+
+
+async def test_what_is_renamed_is_found_by_its_new_name_alone(full: Shop) -> None:
+    [pool] = (await full.call("list_pools", query="zebra x"))["pools"]
+    await full.call("update_pool", pool_id=pool["id"], name="Yak hair")
+
+    assert (await full.call("list_pools", query="zebra x"))["pools"] == []
+    assert [each["id"] for each in (await full.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
+
+
+async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, inventory: Inventory) -> None:
+    other = await inventory.shop()
+    await fill(inventory, other)
+    own = {each["id"] for each in (await full.call("list_pools", query="zebra"))["pools"]}
+    others = {each["id"] for each in (await other.call("list_pools", query="zebra"))["pools"]}
+
+    assert (len(own), len(others), own & others) == (len(LATE), len(LATE), set())
+
+
+@pytest.mark.parametrize("text", ["zebra", "ze", "詰"])
+@pytest.mark.parametrize("table", ["pools", "variants", "catalog_variants"])
+async def test_the_functions_find_rows_of_the_shop_that_is_set(
+    full: Shop, inventory: Inventory, table: str, text: str
+) -> None:
+    other = await inventory.shop()
+    await fill(inventory, other)
+
+    async def shops(setting: str) -> set[int]:
+        async with inventory.database.across_tenants().transaction() as tx:
+            await tx.run(
+                "select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(shop)s, true)",
+                {"shop": setting},
+            )
+            rows = await tx.tuples(f"select shop_id from {table}_containing(%(text)s)", {"text": text})  # pyright: ignore[reportArgumentType]
+        return {shop for (shop,) in rows}
+
+    assert await shops(str(full.id)) == {full.id}
+    assert await shops(str(other.id)) == {other.id}
+    assert await shops("") == set()
+
+
+async def test_only_the_role_of_shops_may_call_the_functions(inventory: Inventory) -> None:
+    rows = await inventory.sql(
+        """
+        select proname from pg_proc cross join lateral aclexplode(proacl) as granted
+         where proname like '%%_containing' and privilege_type = 'EXECUTE'
+           and grantee not in (proowner, 'holdfast_shop'::regrole)
+        """
+    )
+
+    assert rows == []
+
+
+async def test_a_change_of_stock_writes_to_no_index(full: Shop, inventory: Inventory) -> None:
+    counted = "select n_tup_upd, n_tup_hot_upd from pg_stat_xact_user_tables where relname = 'pools'"
+    async with inventory.database.transaction(full.id) as tx:
+        pool = await tx.value("select min(id) from pools where name_key like 'zebra%%'")
+        await tx.run("update pools set version = version + 1 where id = %(id)s", {"id": pool})
+        [(updated, in_place)] = await tx.tuples(counted)
+
+    assert (updated, in_place) == (1, 1)
