@@ -8,15 +8,18 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable
-from typing import Any, LiteralString
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, AsyncPipeline, errors
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.errors import Diagnostic
+from psycopg.generators import send
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from holdfast.kit.ending import end
+
+T = TypeVar("T")
 
 END_SECONDS = 5
 """Seconds that a process which ends waits for commits that are under way."""
@@ -111,14 +114,37 @@ async def pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> A
         raise MaybeCommitted(warnings[0])
 
 
-def sync(pipeline: AsyncPipeline) -> None:
-    """Send a Sync, and do not wait for its answer as `AsyncPipeline.sync` does.
+class Synced(AsyncCursor[T]):
+    """A cursor that sends a Sync with each statement of a pipeline, by the same write to the socket.
 
     After a Sync the server applies its idle timeout. Without it, a process that stalls keeps what it has locked until
-    it wakes up.
+    it wakes up, and a process may stall between any two writes.
     """
-    pipeline.pgconn.pipeline_sync()
-    pipeline.result_queue.append(None)
+
+    def _maybe_prepare_gen(self, *args: Any, **options: Any) -> Generator[Any, Any, Any]:
+        key = yield from super()._maybe_prepare_gen(*args, **options)
+        if pipeline := self._conn._pipeline:  # pyright: ignore[reportPrivateUsage]
+            put, pgconn = pipeline.command_queue.pop(), self._conn.pgconn
+
+            def send_both() -> None:
+                # The first is kept in a buffer, and the second sends both.
+                put()
+                pgconn.pipeline_sync()
+
+            pipeline.command_queue.append(send_both)
+            pipeline.result_queue.append(None)
+        return key
+
+    async def answered(self) -> None:
+        """Wait for the answer. Fetched without this, it would be asked for by a Flush, which ends the idle timeout."""
+        if pipeline := self._conn._pipeline:  # pyright: ignore[reportPrivateUsage]
+            async with self._conn.lock:
+                await self._conn.wait(_answers(pipeline))
+
+
+def _answers(pipeline: AsyncPipeline) -> Generator[Any, Any, None]:
+    yield from send(pipeline.pgconn)
+    yield from pipeline._fetch_gen(flush=False)  # pyright: ignore[reportPrivateUsage]
 
 
 def is_lost(error: BaseException) -> bool:

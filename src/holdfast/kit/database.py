@@ -9,10 +9,10 @@ from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 import msgspec
 import psycopg
 from msgspec import Struct
-from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
+from psycopg import AsyncConnection, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 
-from holdfast.kit.commits import Commits, is_lost, pipelined, sync
+from holdfast.kit.commits import Commits, Synced, is_lost, pipelined
 from holdfast.kit.notices import SEND, Notices
 from holdfast.kit.notifications import CHANNEL, Receiver, listener_name
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
@@ -68,18 +68,16 @@ class Reader(Generic[R_co]):
         rows = await self.tuples(sql, params)
         return rows[0][0] if rows else None
 
-    async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
+    async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> Synced[T]:
         if self.opened is None:
             self.opened = await self._connect()
-        cursor = self.opened.connection.cursor(row_factory=rows)
+        cursor = Synced(self.opened.connection, row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
 
-    async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
+    async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> Synced[T]:
         cursor = await self._execute(rows, sql, params)
-        if self.opened and self.opened.pipeline:
-            # After a Sync the server applies its idle timeout, which ends the session of a process that stalls.
-            await self.opened.pipeline.sync()
+        await cursor.answered()
         return cursor
 
 
@@ -95,8 +93,6 @@ class Tx(Reader[R_co]):
     async def run(self, sql: LiteralString, params: Params | None = None) -> None:
         """Run a statement without waiting for its result. An error is raised by a later statement or by the commit."""
         await self._execute(tuple_row, sql, params)
-        if self.opened and self.opened.pipeline:
-            sync(self.opened.pipeline)
 
     async def confirm(self) -> None:
         """Make the commit wait until everything that was committed before is as durable as configured.
