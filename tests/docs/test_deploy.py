@@ -28,6 +28,7 @@ ALERTS = DEPLOY / "prometheus/alerts.yml"
 DASHBOARD = DEPLOY / "grafana/holdfast.json"
 ENDS = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
 PROMTOOL = shutil.which("promtool")
+HAPROXY = shutil.which("haproxy")
 
 OF_TARGETS = {"job", "instance"}
 """The labels that Prometheus adds to every figure."""
@@ -161,3 +162,19 @@ def test_commands_that_alerts_name_are_there(tmp_path: Path) -> None:
     commands = re.findall(r"`(holdfast [a-z ]+)`", ALERTS.read_text(encoding="utf-8"))
     assert len(commands) > 3
     assert [each for each in commands if forks().run([*each.split(), "--help"], tmp_path, {}).returncode] == []
+
+
+@pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")
+def test_haproxy_accepts_its_configuration() -> None:
+    assert HAPROXY
+    command = [HAPROXY, "-c", "-f", str(DEPLOY / "haproxy/haproxy.cfg")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("service", ["events", "inventory"])
+def test_haproxy_sends_requests_to_the_ports_of_the_units(service: str) -> None:
+    unit = (DEPLOY / f"systemd/holdfast-{service}.service").read_text(encoding="utf-8")
+    balancer = (DEPLOY / "haproxy/haproxy.cfg").read_text(encoding="utf-8")
+    [port] = re.findall(r"--port (\d+)", unit)
+    assert re.findall(rf"server {service}\d \S+:(\d+)", balancer) == [port, port]
