@@ -187,6 +187,7 @@ def service(database: Database) -> Service:
         loops=(*jobs.LOOPS, *(jobs.PAYING if database.resources.processor else ())),
         led=jobs.LED,
         kept_by_each=settings.kept_by_each(),
+        drain_seconds=settings.drain_seconds,
         periodic=jobs.PERIODIC,
     )
 

@@ -178,6 +178,7 @@ def service(database: Database) -> Service:
         loops=jobs.LOOPS,
         led=jobs.LED,
         kept_by_each=resources.settings.kept_by_each(),
+        drain_seconds=resources.settings.drain_seconds,
         jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
         closing=(resources.platform.close,),

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from holdfast.kit.bounds import Bounds
+from holdfast.kit.draining import is_draining
 from holdfast.kit.handler import ANSWER, ARRIVED, JSON, NO_STORE, NOSNIFF, Header, encode, headers_of
 from holdfast.kit.metrics import REQUESTS, counter
 from holdfast.kit.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
@@ -94,6 +95,8 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._arrived()
         super().on_headers_complete()
+        if is_draining():
+            self.cycle.keep_alive = False
         self.scope[ANSWER] = partial(self._answer, self.cycle)  # type: ignore[typeddict-unknown-key]
 
     def on_message_complete(self) -> None:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from holdfast.kit import machines, mcp, metrics, rest
 from holdfast.kit.database import Database
+from holdfast.kit.draining import draining, is_draining
 from holdfast.kit.ending import end
 from holdfast.kit.handler import Handler
 from holdfast.kit.jobs import Job, Periodic, named_twice, work
@@ -64,6 +65,7 @@ class Service:
     periodic       jobs on a timetable; one of the processes runs each
     closing        what is called when the process ends, such as to close connections to other services
     kept_by_each   what each machine keeps for itself, of which operators are warned
+    drain_seconds  how long it serves on after SIGTERM
     """
 
     database: Database[Any]
@@ -84,6 +86,7 @@ class Service:
     periodic: Sequence[Periodic] = ()
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
     kept_by_each: Sequence[str] = ()
+    drain_seconds: float = 0
 
     def __post_init__(self) -> None:
         if names := named_twice(self.jobs, self.periodic):
@@ -97,17 +100,22 @@ class Service:
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-            with self.streams.closing_on_signals():
+            with draining(self.drain_seconds, self.streams.close):
                 async with self.opened(background=background):
                     yield
 
+        def not_ready(message: str) -> Response:
+            problem = SERVICE_UNAVAILABLE(message, retry_after=1)
+            return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
+
         async def ready(_: Request) -> Response:
+            if is_draining():
+                return not_ready("This process is stopping. Ask another one.")
             try:
                 async with asyncio.timeout(READY_SECONDS):
                     await self.database.read(lambda reader: reader.value("select 1"))
             except Exception:
-                problem = SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1)
-                return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
+                return not_ready("The database cannot be reached right now.")
             return PlainTextResponse("ready\n")
 
         unrouted = rest.unrouted(self.error_body)

@@ -81,6 +81,13 @@ class Settings(BaseSettings):
         validation_alias="MAX_CONNECTIONS_PER_ADDRESS",
         description="Connections that one client address may have open to one process; trusted proxies may have more.",
     )
+    drain_seconds: float = Field(
+        0,
+        ge=0,
+        le=300,
+        validation_alias="DRAIN_SECONDS",
+        description="Seconds that a process serves on after SIGTERM, not ready, until a load balancer has seen that.",
+    )
     pool_size: int = Field(
         10,
         ge=3,

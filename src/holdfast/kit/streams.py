@@ -7,10 +7,8 @@ reader uses no memory for waiting messages, and a reader that reconnects can con
 import asyncio
 import contextlib
 import itertools
-import signal
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from types import FrameType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from prometheus_client import Gauge
@@ -163,27 +161,6 @@ class Streams:
         """Make every stream call `pending` again: there may be something to send, or the stream may have to end."""
         for wake in tuple(self.wakes):
             wake()
-
-    @contextlib.contextmanager
-    def closing_on_signals(self) -> Generator[None]:
-        """End the streams as soon as a signal stops the process: its server waits until they have ended."""
-        loop = asyncio.get_running_loop()
-        before: dict[int, Any] = {}
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(self.close)
-            before[number](number, frame)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(ValueError):  # only the main thread has signals
-                if callable(handler := signal.getsignal(number)):
-                    before[number] = handler
-                    signal.signal(number, stop)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 class EventStream(Reply, kw_only=True):
