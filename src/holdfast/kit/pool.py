@@ -27,8 +27,8 @@ SESSION: LiteralString = """
     set statement_timeout = '30s';
     -- Plans are cached while tables are small. Without this a scan of a small table may be cached, which later is slow.
     set random_page_cost = 1.1;
-    -- Most statements are look-ups that are planned alike for all values. Planning them again each time took a third of
-    -- what a change of stock costs PostgreSQL. `tests/plans` judges the plans without values.
+    -- Statements are look-ups, planned alike for all values. Planning them again each time took a third of what a change
+    -- of stock costs PostgreSQL. `tests/plans` judges the plans without values.
     set plan_cache_mode = force_generic_plan;
     -- Whoever needs a row that others have locked waits for so long, and is then refused.
     set lock_timeout = '5s';
