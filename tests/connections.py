@@ -46,20 +46,21 @@ class Kept(AsyncConnection[Any]):
         use = repr(options)
         connection = None
         while connection is None and (sessions := _kept[conninfo][use]):
-            connection = await cls._taken_over(sessions.pop())
+            connection = await cls._taken_over(sessions.pop(), options)
         if connection is None:
             connection = await super().connect(conninfo, **options)
         connection._use = (conninfo, use)
         return connection
 
     @classmethod
-    async def _taken_over(cls, session: _Session) -> Self | None:
+    async def _taken_over(cls, session: _Session, options: dict[str, Any]) -> Self | None:
         """A connection of a session that was kept; None if the server has ended it."""
         if not _is_idle(session.pgconn):
             session.pgconn.finish()
             return None
         connection = cls(session.pgconn)
         connection._prepared = session.prepared
+        connection.cursor_factory = options.get("cursor_factory", connection.cursor_factory)
         await connection.set_autocommit(True)
         await connection.execute(AS_NEW)
         return connection

@@ -17,6 +17,7 @@ from psycopg._queries import PostgresQuery
 from psycopg.adapt import Transformer
 from psycopg.pq import PipelineStatus, TransactionStatus
 
+from holdfast.kit.commits import Synced
 from holdfast.kit.database import Database
 
 R = TypeVar("R")
@@ -88,12 +89,12 @@ class _Explained(AsyncConnection[Any]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.cursor_factory = _Cursor
         self._earlier: dict[tuple[bytes, tuple[int, ...]], str] = {}
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
-        connection = await super().connect(conninfo, **options)
+        ours: dict[str, Any] = {**options, "cursor_factory": _Cursor}
+        connection = await super().connect(conninfo, **ours)
         # When the driver rolls back, it forgets the statements that it has prepared, and ours with them.
         connection.prepare_threshold = None
         return connection
@@ -150,7 +151,7 @@ class _Explained(AsyncConnection[Any]):
             await cursor.execute("rollback to savepoint explained" if inside else "rollback")
 
 
-class _Cursor(AsyncCursor[Any]):
+class _Cursor(Synced[Any]):
     """A cursor of such a connection."""
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:

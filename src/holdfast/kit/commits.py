@@ -90,11 +90,11 @@ async def pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> A
     sent = False
     try:
         async with connection.pipeline() as pipeline:
-            await connection.execute(begin)
+            await AsyncCursor(connection).execute(begin)
             yield pipeline
             connection.add_notice_handler(hear)
             sent = True
-            commit = await connection.execute("commit")
+            commit = await AsyncCursor(connection).execute("commit")
         if commit.statusmessage != "COMMIT":
             # The code caught the error of a statement and went on; COMMIT then rolls back without an error.
             raise psycopg.InternalError("the transaction was rolled back")
@@ -115,7 +115,7 @@ async def pipelined(connection: AsyncConnection[Any], begin: LiteralString) -> A
 
 
 class Synced(AsyncCursor[T]):
-    """A cursor that sends a Sync with each statement of a pipeline, by the same write to the socket.
+    """The cursor of a pool's connections. It sends a Sync with each statement of a pipeline, by the same write.
 
     After a Sync the server applies its idle timeout. Without it, a process that stalls keeps what it has locked until
     it wakes up, and a process may stall between any two writes.
@@ -135,11 +135,14 @@ class Synced(AsyncCursor[T]):
             pipeline.result_queue.append(None)
         return key
 
-    async def answered(self) -> None:
-        """Wait for the answer. Fetched without this, it would be asked for by a Flush, which ends the idle timeout."""
-        if pipeline := self._conn._pipeline:  # pyright: ignore[reportPrivateUsage]
-            async with self._conn.lock:
-                await self._conn.wait(_answers(pipeline))
+
+async def answered(connection: AsyncConnection[Any]) -> None:
+    """Wait for the answer to what was sent. Fetched without this, it would be asked for by a Flush, which ends the idle
+    timeout.
+    """
+    if pipeline := connection._pipeline:  # pyright: ignore[reportPrivateUsage]
+        async with connection.lock:
+            await connection.wait(_answers(pipeline))
 
 
 def _answers(pipeline: AsyncPipeline) -> Generator[Any, Any, None]:

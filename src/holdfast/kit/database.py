@@ -9,10 +9,10 @@ from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 import msgspec
 import psycopg
 from msgspec import Struct
-from psycopg import AsyncConnection, AsyncPipeline, errors
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
 
-from holdfast.kit.commits import Commits, Synced, is_lost, pipelined
+from holdfast.kit.commits import Commits, answered, is_lost, pipelined
 from holdfast.kit.notices import SEND, Notices
 from holdfast.kit.notifications import CHANNEL, Receiver, listener_name
 from holdfast.kit.pool import AT_ONCE, KEEPALIVE, Pool
@@ -68,16 +68,16 @@ class Reader(Generic[R_co]):
         rows = await self.tuples(sql, params)
         return rows[0][0] if rows else None
 
-    async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> Synced[T]:
+    async def _execute(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         if self.opened is None:
             self.opened = await self._connect()
-        cursor = Synced(self.opened.connection, row_factory=rows)
+        cursor = self.opened.connection.cursor(row_factory=rows)
         await cursor.execute(sql, params)
         return cursor
 
-    async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> Synced[T]:
+    async def _answered(self, rows: AsyncRowFactory[T], sql: LiteralString, params: Params | None) -> AsyncCursor[T]:
         cursor = await self._execute(rows, sql, params)
-        await cursor.answered()
+        await answered(cursor.connection)
         return cursor
 
 
@@ -201,7 +201,7 @@ class Database(Generic[R]):
                 connection = await stack.enter_async_context(self._connection())
                 opened = _Open(connection, await stack.enter_async_context(pipelined(connection, begin)))
                 if self.tenancy is not None and tenant is not None:
-                    await connection.execute(self.tenancy, {"tenant": str(tenant)})
+                    await AsyncCursor(connection).execute(self.tenancy, {"tenant": str(tenant)})
                 return opened
 
             tx = Tx(self.resources, connect, tenant)

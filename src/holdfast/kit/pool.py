@@ -8,6 +8,8 @@ from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 
+from holdfast.kit.commits import Synced
+
 RETRY = 0.25
 """Seconds between attempts to connect to a database that is away."""
 
@@ -27,8 +29,8 @@ SESSION: LiteralString = """
     set statement_timeout = '30s';
     -- Plans are cached while tables are small. Without this a scan of a small table may be cached, which later is slow.
     set random_page_cost = 1.1;
-    -- Statements are look-ups, planned alike for all values. Planning them again each time took a third of what a change
-    -- of stock costs PostgreSQL. `tests/plans` judges the plans without values.
+    -- Statements are look-ups, planned alike for all values. Planning them each time took a third of what a change of
+    -- stock costs PostgreSQL. `tests/plans` judges the plans without values.
     set plan_cache_mode = force_generic_plan;
     -- Whoever needs a row that others have locked waits for so long, and is then refused.
     set lock_timeout = '5s';
@@ -56,7 +58,7 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
             open=False,
             configure=_configure,
             name=name,
-            kwargs={"autocommit": True, "application_name": name, **KEEPALIVE},
+            kwargs={"autocommit": True, "application_name": name, "cursor_factory": Synced, **KEEPALIVE},
         )
 
     async def getconn(self, timeout: float | None = None) -> AsyncConnection[Any]:  # noqa: ASYNC109 - the library's
