@@ -100,6 +100,7 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
 
             await visit.show()
             await visit.says("49 in stock")
+            await visit.live()
             assert [address.partition("?")[0].rpartition("/")[2] for address in visit.asked] == [
                 "availability",
                 "stream",
