@@ -185,7 +185,7 @@ class Server:
     def _leave(self) -> None:
         """Stop the server if no other process uses it."""
         self._left = True
-        with contextlib.suppress(CannotRun, OSError), self._turn(LEAVE_SECONDS):
+        with contextlib.suppress(CannotRun, OSError), self._turn(LEAVE_SECONDS), self._users:
             fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._cluster.stop()
 
