@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
 from mcp.client.subscriptions import ResourceUpdated
@@ -130,16 +130,27 @@ async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, in
         await eventually(handled, inbox.PATROL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
-    async def singles(count: int) -> bool:
+def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
+    """Whether the platform shows so many of the single variant."""
+
+    async def shown() -> bool:
         return synced.levels()[0] == count
 
+    return shown
+
+
+async def follow_unheard(synced: Scene, other: Inventory) -> None:
+    """Levels follow a change of which they hear, and then one of another process of which nobody does."""
+    await synced.adjust(-1)
+    await eventually(level(synced, 49))
+    await quiet("levels")
+    await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
+    await eventually(level(synced, 48), sync.PATROL_SECONDS + SLACK_SECONDS)
+
+
+async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
     async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)):
-        await synced.adjust(-1)
-        await eventually(lambda: singles(49))
-        await quiet("levels")
-        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
-        await eventually(lambda: singles(48), sync.PATROL_SECONDS + SLACK_SECONDS)
+        await follow_unheard(synced, other)
 
 
 async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_quiet(synced: Scene) -> None:
@@ -151,21 +162,11 @@ async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_
             await busy.call("adjust_pool_quantity", pool_id=jars["id"], delta=-1)
             await asyncio.sleep(0.05)
 
-    async def singles(count: int) -> bool:
-        return synced.levels()[0] == count
-
     async with unheard(synced.inventory) as other, at_work(sync.run(synced.inventory.database)), at_work(be_busy()):
-        await synced.adjust(-1)
-        await eventually(lambda: singles(49))
-        await quiet("levels")
-        await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
-        await eventually(lambda: singles(48), sync.PATROL_SECONDS + SLACK_SECONDS)
+        await follow_unheard(synced, other)
 
 
 async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
-    async def singles(count: int) -> bool:
-        return synced.levels()[0] == count
-
     async with at_work(sync.run(synced.inventory.database)), deaf(synced.inventory.database.url):
         await synced.adjust(-1)
-        await eventually(lambda: singles(49), sync.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(level(synced, 49), sync.PATROL_SECONDS + SLACK_SECONDS)
