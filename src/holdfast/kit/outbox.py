@@ -78,9 +78,7 @@ create trigger tell_of_mails after insert on mails for each statement execute fu
 create table mail_sender ();
 """
 
-
 OF_RECIPIENTS: LiteralString = "create index mails_of_recipient on mails using hash (recipient)"
-
 
 TOLD_IF_ANY: LiteralString = f"""
 -- A statement that inserts no mail tells nobody: else every registration would, which may cause mails.
