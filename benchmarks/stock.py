@@ -65,8 +65,9 @@ def main(
         measure_changes(table, ours, large, pools, environment, requests, rounds, f", {VARIANTS} variants each")
         table.add_row("the same by SELECT FOR UPDATE, 64 connections", f"{locked_by_row(url):,.0f}", "", "", "")
     with server(command, environment) as ours:
-        measure_availability(table, ours, key, environment, requests, rounds, variants)
-        measure_streams(table, ours, key, environment, subscribers)
+        shelf = stock_shelves(ours, key, variants)
+        measure_availability(table, ours, environment, requests, rounds, variants)
+        measure_streams(table, ours, key, shelf, environment, subscribers)
     say(table)
 
 
@@ -104,16 +105,23 @@ def measure_changes(
     row(table, f"changes of {len(pools):,} pools{kind}, a second", many, floor, "")
 
 
-def measure_availability(
-    table: Table, ours: int, key: str, environment: dict[str, str], requests: int, rounds: int, variants: int
-) -> None:
-    """The storefront's answer, beside an application that answers as many bytes, always the same."""
+def stock_shelves(ours: int, key: str, variants: int) -> int:
+    """Pools that so many variants draw on, 250 each; the id of the last one."""
+    shelf = 0
     for start in range(0, variants, 250):
         members = [
             {"variant_gid": f"gid://shopify/ProductVariant/{40000000000 + start + each}", "units_per_sale": each + 1}
             for each in range(min(250, variants - start))
         ]
-        told(ours, key, "create_pool", {"name": f"Shelf {start}", "quantity": 1_000_000, "members": members})
+        arguments = {"name": f"Shelf {start}", "quantity": 1_000_000, "members": members}
+        shelf = told(ours, key, "create_pool", arguments)["pool"]["id"]
+    return shelf
+
+
+def measure_availability(
+    table: Table, ours: int, environment: dict[str, str], requests: int, rounds: int, variants: int
+) -> None:
+    """The storefront's answer, beside an application that answers as many bytes, always the same."""
     path = signed_path(environment)
     plain = httpx2.get(f"http://127.0.0.1:{ours}{path}", headers={"accept-encoding": "identity"})
     small = httpx2.get(f"http://127.0.0.1:{ours}{path}")
@@ -131,13 +139,15 @@ def measure_availability(
         row(table, f"availability of {variants:,} variants, {name}, {size / 1000:.0f} kB", best, floor, "≥ 0.7 of it")
 
 
-def measure_streams(table: Table, ours: int, key: str, environment: dict[str, str], subscribers: int) -> None:
-    """One change, and the time until each of so many streams has told it."""
+def measure_streams(
+    table: Table, ours: int, key: str, shelf: int, environment: dict[str, str], subscribers: int
+) -> None:
+    """One change of a shelf, and the time until each of so many streams has told it."""
     stream = httpx2.get(f"http://127.0.0.1:{ours}{signed_path(environment)}").json()["stream_url"]
     path = "/" + stream.split("/", 3)[3]
     process = next(each for each in psutil.process_iter(["cmdline"]) if is_listening(each, ours))
     before = process.memory_info().rss
-    seconds, after = uvloop.run(fan_out(ours, key, path, subscribers, process))
+    seconds, after = uvloop.run(fan_out(ours, key, shelf, path, subscribers, process))
     table.add_row(f"change → last of {subscribers:,} streams", f"{seconds * 1000:,.0f} ms", "", "", "< 1 s")
     table.add_row("memory of a stream", f"{(after - before) / subscribers / 1024:.1f} KiB", "", "", "12.7 KiB")
 
@@ -164,7 +174,9 @@ class Subscriber(asyncio.Protocol):
             self.told.put_nowait(time.perf_counter())
 
 
-async def fan_out(port: int, key: str, path: str, subscribers: int, process: psutil.Process) -> tuple[float, int]:
+async def fan_out(
+    port: int, key: str, shelf: int, path: str, subscribers: int, process: psutil.Process
+) -> tuple[float, int]:
     """Seconds from a change to the last of the streams, and the memory of the server while they are open."""
     loop, told = asyncio.get_running_loop(), asyncio.Queue[float]()
     asked = load.request("GET", path)
@@ -179,7 +191,7 @@ async def fan_out(port: int, key: str, path: str, subscribers: int, process: psu
     connection = await load.connect(port)
     await connection.send(call(key, "adjust_pool_quantity", {"pool_id": 1, "delta": 1}))
     started = time.perf_counter()
-    await connection.send(call(key, "set_pool_quantity", {"pool_id": 1001, "quantity": 77}))
+    await connection.send(call(key, "set_pool_quantity", {"pool_id": shelf, "quantity": 77}))
     last = started
     for _ in range(subscribers):
         last = max(last, await asyncio.wait_for(told.get(), 60))
