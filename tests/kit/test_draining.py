@@ -9,9 +9,11 @@ from pathlib import Path
 
 import httpx2
 import psutil
+import psycopg
 import pytest
 
 from tests.faults.processes import Process, serving
+from tests.kit.data_directories import until
 from tests.serving import PLAIN
 
 LONG = 60
@@ -34,6 +36,17 @@ def told_to_end(process: Process) -> None:
     until = time.monotonic() + 20
     while httpx2.get(f"{process.url}/readyz", verify=PLAIN).status_code != 503:
         assert time.monotonic() < until
+
+
+def listeners(database_url: str) -> int:
+    """The workers that serve: each of them listens."""
+    with psycopg.connect(database_url) as connection:
+        found = connection.execute(
+            "select count(*) from pg_stat_activity where datname = current_database() and application_name like %s",
+            ["% listener"],
+        ).fetchone()
+    assert found
+    return int(found[0])
 
 
 def test_a_process_that_drains_is_not_ready_and_serves_on(database_url: str, tmp_path: Path) -> None:
@@ -91,9 +104,9 @@ def test_ctrl_c_ends_the_drain_and_a_second_sigterm_does_not(database_url: str, 
 
 def test_each_of_several_workers_drains(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path, "--workers", "2", seconds=3) as process:
+        until(lambda: listeners(database_url) == 2, 30)
         os.kill(process.id, signal.SIGTERM)
-        while process.log.read_text().count("draining") < 2:
-            assert psutil.pid_exists(process.id)
+        until(lambda: process.log.read_text().count("draining") == 2, 30)
         answers = {httpx2.get(f"{process.url}/readyz", verify=PLAIN).status_code for _ in range(8)}
         assert psutil.Process(process.id).wait(timeout=LONG / 2) == 0
 

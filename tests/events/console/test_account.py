@@ -134,6 +134,7 @@ async def test_an_account_that_was_erased_a_moment_ago_has_no_data(
     monkeypatch.setattr(lookups, "TTL", 3600.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
+    await service.hear()
     shown = token(await ann.get("/account/data"))
     await service.run_sql("update users set email = null, proved_at = null, erased_at = now()")
 
