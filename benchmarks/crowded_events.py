@@ -96,6 +96,14 @@ FILL: LiteralString = """
               from registrations group by event_id) as seats
      where event_id = events.id;
 
+    -- What the job writes for an event that is searched.
+    insert into searched_events (event_id, received_at, arrival, places)
+    select 1, received_at, arrival, registered_count + waitlisted_count
+      from registrations join events on id = 1 where event_id = 1 order by received_at desc, arrival desc limit 1;
+    insert into searched_registrations (event_id, user_id, words)
+    select event_id, user_id, searched_words(users.email, coalesce(registrations.name, users.name))
+      from registrations join users on users.id = user_id where event_id = 1;
+
     insert into payments (event_id, user_id, arrival, amount, fee, currency, state, session_id, intent_id, ends_at,
                           due_at, paid_at)
     select event_id, user_id, arrival, 2000, 100, 'EUR', 'paid', 's' || arrival, 'i' || arrival, received_at, null,

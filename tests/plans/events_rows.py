@@ -79,6 +79,14 @@ def _registrations(connection: psycopg.Connection[Any]) -> None:
                           waitlisted_count = waitlisted_count + {waiting} where id = 1;
         update events set capacity = 1000, registered_count = {REGISTRATIONS // EVENTS}
          where id between 1001 and {1000 + EVENTS} or id between 50001 and {50_000 + EVENTS};
+        insert into searched_events (event_id) select distinct event_id from registrations
+            on conflict do nothing;
+        insert into searched_registrations (event_id, user_id, words)
+        select event_id, user_id, searched_words(email, coalesce(registrations.name, users.name))
+          from registrations join users on users.id = user_id
+            on conflict do nothing;
+        update searched_events set places = 10000, received_at = (select max(received_at) from registrations
+                                                    where event_id = searched_events.event_id);
         insert into check_in_scans (event_id, id, user_id, device, told_at, stored_at, is_entry, changed)
         select 1, gen_random_uuid(), 10000 + g, 'Door', now() - interval '1 day', now(), true, g
           from generate_series(1, {REGISTRATIONS // 2}) as g;

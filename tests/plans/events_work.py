@@ -6,6 +6,8 @@ from typing import Any
 import httpx2
 
 from holdfast.events import api, jobs
+from holdfast.events.console.registrations import SEARCH
+from holdfast.events.registrations.containing import OfEvent
 from holdfast.events.resources import Database
 from holdfast.kit.caller import api_key, system
 from holdfast.kit.operation import Operation
@@ -175,6 +177,10 @@ class Work:
         """Run each operation and each job, turn each loop, and open each page."""
         for each in api.EVERY:
             await self.operation(each)
+        for each in jobs.JOBS:
+            self.recorder.doing = f"the job {each.task.name}"
+            await each.run(Steps(self.database), OfEvent(1))
+        await self.operation(SEARCH, text="person7")
         await self.pages()
         await self.for_admins()
         for loop in (*jobs.LOOPS, *jobs.PAYING):
@@ -184,11 +190,12 @@ class Work:
             await each.run(Steps(self.database))
         self.recorder.doing = ""
 
-    async def operation(self, operation: Operation) -> None:
+    async def operation(self, operation: Operation, **given: Any) -> None:
+        """Run an operation with its arguments, or with those that are given."""
         self.recorder.doing = operation.name
         known = {**ARGUMENTS, **ALONE}
         assert operation.name in known, f"{operation.name}: give it arguments in {__file__}"
-        arguments = dict(known[operation.name])
+        arguments = {**known[operation.name], **given}
         fields = operation.command.__struct_fields__
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)

@@ -7,6 +7,7 @@ import pytest_asyncio
 
 from holdfast.events import api
 from holdfast.events.product import EVENTS
+from holdfast.events.registrations import containing
 from tests.databases import scratch_database
 from tests.events.payments.scene import paying
 from tests.plans.events_rows import fill
@@ -29,7 +30,7 @@ EXCEPTIONS = {
     "accounts/signin/links.py list_asked": DAY,
     "events/check_in/no_shows.py COUNTS": DOOR,
     "events/check_in/sql.py SCANS": DOOR,
-    "events/check_in/sql.py WHO": "an index on arrivals would be written with every registration",
+    "events/check_in/sql.py who": "an index on arrivals would be written with every registration",
     "events/check_in/sql.py count": DOOR,
     "events/check_in/sql.py version": DOOR,
     "events/console/event_operations.py _PEOPLE": "counts those of one event on its page",
@@ -66,8 +67,16 @@ def url(template_url: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def few_first() -> Iterator[None]:
+    """Before an index finds a part of a name, few registrations are looked at one by one."""
+    with pytest.MonkeyPatch.context() as constants:
+        constants.setattr(containing, "FIRST", "20")
+        yield
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
+async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
     recorder = Recorder()
     async with paying(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:

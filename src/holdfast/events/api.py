@@ -188,6 +188,7 @@ def service(database: Database) -> Service:
         led=jobs.LED,
         kept_by_each=settings.kept_by_each(),
         drain_seconds=settings.drain_seconds,
+        jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
     )
 

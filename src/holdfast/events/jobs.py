@@ -12,10 +12,10 @@ from holdfast.events.pricing import changes
 from holdfast.events.pricing import retention as prices
 from holdfast.events.queues import release, release_tokens
 from holdfast.events.queues import retention as queue_retention
-from holdfast.events.registrations import retention, settlement
+from holdfast.events.registrations import containing, retention, settlement
 from holdfast.kit import outbox
 from holdfast.kit.idempotency import Idempotency
-from holdfast.kit.jobs import Periodic, in_portions, in_transaction
+from holdfast.kit.jobs import Job, Periodic, in_portions, in_transaction
 
 IDEMPOTENCY = Idempotency()
 
@@ -25,6 +25,8 @@ LED = (settlement.run, release.run, recurrence.run, announcements.run)
 LOOPS = (*LED, sending.run, sizes.run)
 PAYING = (work.run,)
 """Only with a payment processor."""
+
+JOBS = (Job(containing.INDEX, containing.index),)
 
 PERIODIC = (
     Periodic("* * * * *", in_transaction(changes.tick)),

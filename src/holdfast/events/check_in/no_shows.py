@@ -118,7 +118,7 @@ COUNTS: LiteralString = """
 """
 
 NAMES: LiteralString = f"""
-    select {sql.LABEL} {sql.WHO} and status = 'waitlisted' order by received_at, arrival limit %(limit)s
+    select {sql.LABEL} {sql.who()} and status = 'waitlisted' order by received_at, arrival limit %(limit)s
 """
 
 # One statement moves both, so that the seats are counted when it ends, and never go beyond the capacity.

@@ -81,10 +81,10 @@ async def look(reader: Reader, caller: Caller, command: LookAtCheckIn) -> Standi
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def find(reader: Reader, caller: Caller, command: FindPeople) -> list[Found]:
+async def find(tx: Tx, caller: Caller, command: FindPeople) -> list[Found]:
     """Find people of an event by a part of their name or address."""
-    event = await find_event(reader, caller, command.event_id)
-    return await finding.find(reader, caller, event.id, command.text)
+    event = await find_event(tx, caller, command.event_id)
+    return await finding.find(tx, caller, event.id, command.text)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -152,7 +152,7 @@ def _of_others(event: Head, id: str, understood: Understood, found: sql.Register
 
 SCAN = Operation("store_scans", None, single(scan))
 LOOK = Operation("look_at_check_in", None, read(look))
-FIND = Operation("find_people_to_check_in", None, read(find))
+FIND = Operation("find_people_to_check_in", None, single(find))
 TAKE_BACK = Operation("take_back_scan", None, single(take_back))
 PEOPLE = Operation("list_people_to_check_in", None, read(people))
 NEWS = Operation("list_news_of_check_in", None, read(news))

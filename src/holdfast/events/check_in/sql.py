@@ -17,14 +17,18 @@ SHOWN = 200
 LABEL: LiteralString = f"coalesce({NAME}, users.email)"
 """What the entrance calls somebody. `reader` has who looks, in `seen_by`."""
 
-WHO: LiteralString = """
-      from registrations
+
+def who(listed: LiteralString = "select * from registrations where event_id = %(event_id)s") -> LiteralString:
+    """People of an event, as whoever is named by `seen_by` knows them. `listed`: reads some of its registrations."""
+    return f"""
+      from ({listed}) as registrations
      cross join (select %(seen_by)s::bigint as seen_by) as reader
      cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
      where registrations.event_id = %(event_id)s
        -- Whose event it is was looked up before. Here it is asked for once more, so that a mistake there shows nobody.
        and exists (select from events where id = %(event_id)s and (seen_by is null or organizer_id = seen_by))
 """
+
 
 HEAD: LiteralString = """
     select id, organizer_id, title, datetime, timezone, cancelled_at, now() as now from events where id = %(id)s
@@ -72,7 +76,7 @@ async def find_registered(reader: Reader, caller: Caller, event_id: int, arrival
         Registered,
         f"""
         select registrations.user_id, users.public_id, arrival, status::text, reason, {LABEL} as name
-        {WHO} and arrival = any(%(arrivals)s)
+        {who()} and arrival = any(%(arrivals)s)
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "arrivals": list(arrivals)},
     )
@@ -223,7 +227,7 @@ async def list_people(reader: Reader, caller: Caller, event_id: int, after: int,
         f"""
         select registrations.user_id, users.public_id, arrival, status::text, reason,
                case when status in ('registered', 'waitlisted') or reason = 'no_show' then {LABEL} end as name
-        {WHO} and registrations.user_id > %(after)s order by registrations.user_id limit %(limit)s
+        {who()} and registrations.user_id > %(after)s order by registrations.user_id limit %(limit)s
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "after": after, "limit": limit},
     )

@@ -14,11 +14,11 @@ from holdfast.events.registrations import search
 from holdfast.events.registrations.search import Part, SearchRegistrations
 from holdfast.kit.command import check
 from holdfast.kit.handler import Reply, Request, read_query
-from holdfast.kit.modes import read
+from holdfast.kit.modes import single
 from holdfast.kit.operation import Operation
 from holdfast.kit.runner import Run, Runner
 
-SEARCH = Operation("search_registrations", None, read(search.search))
+SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
 """It has no route and no tool of its own."""
 

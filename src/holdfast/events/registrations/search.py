@@ -4,7 +4,7 @@ A part ends at a registration, and the next one begins there. So the last of a m
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Literal, LiteralString
 
 import msgspec
@@ -12,10 +12,12 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.ids import EventId
+from holdfast.events.registrations import containing
+from holdfast.events.registrations.containing import CONTAINS
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order
-from holdfast.events.resources import Reader
+from holdfast.events.resources import Tx
 from holdfast.events.users.model import PublicId
 from holdfast.kit.caller import Caller
 from holdfast.kit.command import Command
@@ -111,17 +113,17 @@ class Part(Struct, frozen=True):
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def search(reader: Reader, caller: Caller, command: SearchRegistrations) -> Part:
+async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Part:
     """Read a part of the registrations of an event. A whole address finds its owner alone, if it is registered."""
-    head = await reader.row(Head, HEAD, {"id": command.event_id})
+    head = await tx.row(Head, HEAD, {"id": command.event_id})
     if head is None or not caller.may_access(head.organizer_id):
         raise REFUSALS["forbidden" if head else "not_found"](command.event_id)
     text = canonical(command.text or "")
     rows: list[Shown] = []
     if "@" in text:
-        rows = await _find(reader, caller, command, "and users.email = %(text)s", text)
+        rows = await _find(tx, caller, command, "and users.email = %(text)s", text)
     if not rows:
-        rows = await _find(reader, caller, command, CONTAINS if text else "", text)
+        rows = await _find(tx, caller, command, CONTAINS if text else "", text)
     part = rows[: command.limit]
     return Part(head, part, part[-1].key if len(rows) > command.limit else None)
 
@@ -132,8 +134,6 @@ HEAD: LiteralString = """
            exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
       from events where id = %(id)s
 """
-
-CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(lower({NAME}), %(text)s) > 0)"
 
 STATES: Mapping[State, LiteralString] = {
     "registered": "event_id = %(event_id)s and status = 'registered'",
@@ -195,7 +195,7 @@ PLACED_FROM_THE_END: LiteralString = f"""
 
 
 async def _find(
-    reader: Reader, caller: Caller, command: SearchRegistrations, contains: LiteralString, text: str
+    tx: Tx, caller: Caller, command: SearchRegistrations, contains: LiteralString, text: str
 ) -> list[Shown]:
     """One registration more than the part has, if there are more."""
     of_one: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
@@ -204,31 +204,37 @@ async def _find(
         compared: LiteralString = "<" if command.newest_first else ">"
         after = f"and (received_at, arrival) {compared} (%(received_at)s, %(arrival)s)"
     order: LiteralString = "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
+    states: Collection[LiteralString] = [STATES[command.state]] if command.state else STATES.values()
+    which: Sequence[LiteralString] = [f"{each} {after}" for each in states]
+    moment, _, arrival = (command.after or "0-0").partition("-")
+    params = {
+        **msgspec.structs.asdict(command),
+        "seen_by": caller.tenant_id,
+        "text": text,
+        "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
+        "arrival": int(arrival),
+        "limit": command.limit + 1,
+    }
+
+    async def read(listed: LiteralString) -> list[Shown]:
+        return await tx.rows(
+            Shown,
+            f"""
+            with found as (
+                {FOUND}
+                  from ({listed}) as registrations
+                 cross join (select %(seen_by)s::bigint as seen_by) as reader
+                  join users on users.id = registrations.user_id
+                 where true {of_one} {contains}
+                 order by {order} limit %(limit)s)
+            {PLACED_FROM_THE_END if command.newest_first else PLACED}
+            """,
+            params,
+        )
+
+    if contains is CONTAINS and not of_one:
+        return await containing.search(tx, command.event_id, text, which, order, command.limit + 1, read)
     if contains or of_one:  # whoever is looked for may be anywhere
         of_event: LiteralString = STATES[command.state] if command.state else "event_id = %(event_id)s"
-        listed: LiteralString = f"select * from registrations where {of_event} {after}"
-    else:
-        states: Collection[LiteralString] = [STATES[command.state]] if command.state else STATES.values()
-        listed = in_order([f"{each} {after}" for each in states], order, "%(limit)s")
-    moment, _, arrival = (command.after or "0-0").partition("-")
-    return await reader.rows(
-        Shown,
-        f"""
-        with found as (
-            {FOUND}
-              from ({listed}) as registrations
-             cross join (select %(seen_by)s::bigint as seen_by) as reader
-              join users on users.id = registrations.user_id
-             where true {of_one} {contains}
-             order by {order} limit %(limit)s)
-        {PLACED_FROM_THE_END if command.newest_first else PLACED}
-        """,
-        {
-            **msgspec.structs.asdict(command),
-            "seen_by": caller.tenant_id,
-            "text": text,
-            "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
-            "arrival": int(arrival),
-            "limit": command.limit + 1,
-        },
-    )
+        return await read(f"select * from registrations where {of_event} {after}")
+    return await read(in_order(which, order, "%(limit)s"))
