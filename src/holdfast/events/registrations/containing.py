@@ -69,19 +69,18 @@ async def search(
     found = await read(in_order(which, order, FIRST))
     if len(found) >= limit:
         return found
-    later: LiteralString = (
-        "(received_at, arrival) > (select received_at, arrival from searched_events where event_id = %(event_id)s)"
+    later: LiteralString = "".join(
+        f" union all select * from registrations where {each} and (received_at, arrival) > {UNTIL}" for each in which
     )
     return await read(
         f"""
         select registrations.*
-          from (select received_at, arrival from searched_events where event_id = %(event_id)s) as until (at, last)
-         cross join registrations_containing(%(event_id)s, %(text)s) as searched (person)
+          from registrations_containing(%(event_id)s, %(text)s) as person
          cross join lateral (select * from registrations
-                              where event_id = %(event_id)s and user_id = searched.person offset 0) as registrations
-         where (received_at, arrival) <= (until.at, until.last) and ({" or ".join(which)})
+                              where event_id = %(event_id)s and user_id = person offset 0) as registrations
+         where (received_at, arrival) <= {UNTIL} and ({" or ".join(which)})
+         {later}
         """
-        + "".join(f" union all select * from registrations where {each} and {later}" for each in which)
     )
 
 
@@ -123,7 +122,7 @@ async def index_portion(tx: Tx, *, event_id: int) -> int:
     return await tx.value(WRITE, {"event_id": event_id, "portion": PORTION})
 
 
-# None can come later that has arrived before one that is settled (see settlement.py).
+# Nobody is stored later who arrived before somebody who is settled (see settlement.py).
 _NEXT: LiteralString = f"""
     (received_at, arrival) > {UNTIL} and (received_at, arrival) < (select received_at, arrival from unsettled)
 """
