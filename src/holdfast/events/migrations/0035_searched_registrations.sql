@@ -45,21 +45,14 @@ begin
                     and strpos(words, part) > 0;
 end $$;
 
--- Whoever gets another name, or is erased, is found by what is stored then, and by nothing else.
-create function search_anew(person bigint) returns void language plpgsql as $$
-begin
-    -- The job that writes has these locked.
-    perform from searched_events where event_id in (select event_id from registrations where user_id = person)
-      order by event_id for no key update;
-    update searched_registrations as searched set words = searched_words(users.email, coalesce(registrations.name, users.name))
-      from registrations join users on users.id = registrations.user_id
-     where registrations.user_id = person
-       and (searched.event_id, searched.user_id) = (registrations.event_id, registrations.user_id);
-end $$;
-
+-- Whoever gets another name, or is erased, is found by what is stored then, and by nothing else. The job locks the event
+-- while it writes: these wait for it, and then see what it has written.
 create function search_registration_anew() returns trigger language plpgsql as $$
 begin
-    perform search_anew(new.user_id);
+    perform from searched_events where event_id = new.event_id for no key update;
+    update searched_registrations as searched set words = searched_words(users.email, coalesce(new.name, users.name))
+      from users
+     where users.id = new.user_id and (searched.event_id, searched.user_id) = (new.event_id, new.user_id);
     return null;
 end $$;
 -- Not of those who try again: they are pending, and the job comes to them later.
@@ -69,7 +62,12 @@ create trigger search_registration_anew after update of name on registrations fo
 
 create function search_person_anew() returns trigger language plpgsql as $$
 begin
-    perform search_anew(new.id);
+    perform from searched_events where event_id in (select event_id from registrations where user_id = new.id)
+      order by event_id for no key update;
+    update searched_registrations as searched set words = searched_words(new.email, coalesce(registrations.name, new.name))
+      from registrations
+     where registrations.user_id = new.id
+       and (searched.event_id, searched.user_id) = (registrations.event_id, registrations.user_id);
     return null;
 end $$;
 create trigger search_person_anew after update of email, name on users for each row
