@@ -13,7 +13,8 @@ import psutil
 
 from benchmarks.platform import Record, Sale, Sold
 from benchmarks.stage import holdfast, server
-from benchmarks.stock import is_listening, told
+from benchmarks.stock import told
+from benchmarks.streams import is_listening
 from holdfast.inventory.installs.subscriptions import WITHOUT
 from holdfast.inventory.shopify.double import CLIENT_ID, CLIENT_SECRET
 from holdfast.inventory.topics import HANDLERS

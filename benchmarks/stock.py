@@ -4,7 +4,6 @@ python -m benchmarks.stock [--help]
 """
 
 import asyncio
-import contextlib
 import itertools
 import os
 import random
@@ -24,6 +23,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
+from benchmarks.streams import fan_out, is_listening
 from holdfast.kit import embedded
 
 SHOP = "bench.myshopify.com"
@@ -147,55 +147,13 @@ def measure_streams(
     path = "/" + stream.split("/", 3)[3]
     process = next(each for each in psutil.process_iter(["cmdline"]) if is_listening(each, ours))
     before = process.memory_info().rss
-    seconds, after = uvloop.run(fan_out(ours, key, shelf, path, subscribers, process))
+    changes = (
+        call(key, "adjust_pool_quantity", {"pool_id": 1, "delta": 1}),
+        call(key, "set_pool_quantity", {"pool_id": shelf, "quantity": 77}),
+    )
+    seconds, after = uvloop.run(fan_out(ours, path, subscribers, process, changes))
     table.add_row(f"change → last of {subscribers:,} streams", f"{seconds * 1000:,.0f} ms", "", "", "< 1 s")
     table.add_row("memory of a stream", f"{(after - before) / subscribers / 1024:.1f} KiB", "", "", "12.7 KiB")
-
-
-def is_listening(process: psutil.Process, port: int) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return any(
-            each.laddr and each.laddr.port == port and each.status == "LISTEN" for each in process.net_connections()
-        )
-    return False
-
-
-class Subscriber(asyncio.Protocol):
-    """A stream held open; it notes when a change is told."""
-
-    def __init__(self, told: asyncio.Queue[float]) -> None:
-        self.told = told
-        self.opened = asyncio.get_running_loop().create_future()
-
-    def data_received(self, data: bytes) -> None:
-        if b"event: snapshot" in data and not self.opened.done():
-            self.opened.set_result(None)
-        if b"event: change" in data:
-            self.told.put_nowait(time.perf_counter())
-
-
-async def fan_out(
-    port: int, key: str, shelf: int, path: str, subscribers: int, process: psutil.Process
-) -> tuple[float, int]:
-    """Seconds from a change to the last of the streams, and the memory of the server while they are open."""
-    loop, told = asyncio.get_running_loop(), asyncio.Queue[float]()
-    asked = load.request("GET", path)
-    for start in range(0, subscribers, 100):
-        streams: list[Subscriber] = []
-        for _ in range(min(100, subscribers - start)):
-            transport, stream = await loop.create_connection(lambda: Subscriber(told), "127.0.0.1", port)
-            transport.write(asked)
-            streams.append(stream)
-        await asyncio.gather(*(stream.opened for stream in streams))
-    memory = process.memory_info().rss
-    connection = await load.connect(port)
-    await connection.send(call(key, "adjust_pool_quantity", {"pool_id": 1, "delta": 1}))
-    started = time.perf_counter()
-    await connection.send(call(key, "set_pool_quantity", {"pool_id": shelf, "quantity": 77}))
-    last = started
-    for _ in range(subscribers):
-        last = max(last, await asyncio.wait_for(told.get(), 60))
-    return last - started, memory
 
 
 def locked_by_row(url: str, connections: int = 64, seconds: float = 5) -> float:

@@ -1,0 +1,58 @@
+"""Streams of storefronts: many held open, and the time until each of them has told a change."""
+
+import asyncio
+import contextlib
+import time
+
+import psutil
+
+from benchmarks import load
+
+
+def is_listening(process: psutil.Process, port: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(
+            each.laddr and each.laddr.port == port and each.status == "LISTEN" for each in process.net_connections()
+        )
+    return False
+
+
+class Subscriber(asyncio.Protocol):
+    """A stream held open; it notes when a change is told."""
+
+    def __init__(self, told: asyncio.Queue[float]) -> None:
+        self.told = told
+        self.opened = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        if b"event: snapshot" in data and not self.opened.done():
+            self.opened.set_result(None)
+        if b"event: change" in data:
+            self.told.put_nowait(time.perf_counter())
+
+
+async def fan_out(
+    port: int, path: str, subscribers: int, process: psutil.Process, changes: tuple[bytes, bytes]
+) -> tuple[float, int]:
+    """Seconds from a change to the last of the streams, and the memory of the server while they are open.
+
+    changes    the requests of a change that no stream tells, and of the one that is waited for
+    """
+    loop, told = asyncio.get_running_loop(), asyncio.Queue[float]()
+    asked = load.request("GET", path)
+    for start in range(0, subscribers, 100):
+        streams: list[Subscriber] = []
+        for _ in range(min(100, subscribers - start)):
+            transport, stream = await loop.create_connection(lambda: Subscriber(told), "127.0.0.1", port)
+            transport.write(asked)
+            streams.append(stream)
+        await asyncio.gather(*(stream.opened for stream in streams))
+    memory = process.memory_info().rss
+    connection = await load.connect(port)
+    await connection.send(changes[0])
+    started = time.perf_counter()
+    await connection.send(changes[1])
+    last = started
+    for _ in range(subscribers):
+        last = max(last, await asyncio.wait_for(told.get(), 60))
+    return last - started, memory
