@@ -13,6 +13,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.faults.test_waiting_room import stored
 from tests.inventory.support import unlimited
 from tests.inventory.test_ledger_under_kills import POOLS, Agent
 from tests.serving import PLAIN
-from tests.support import queue_fields
+from tests.support import eventually, queue_fields
 
 OLD = {"events": "e351f98", "inventory": "4f7b65d"}
 """The commits whose code is the old one. Code of events before 0030 does not know the organizers of registrations."""
@@ -71,6 +72,7 @@ class Upgrade:
         self._product = product
         self._started: list[Process] = []
         self._serving: list[Process] = []
+        self._asked: Counter[Process] = Counter()
         self._turns = itertools.count()
 
     def old_command(self, *words: str) -> str:
@@ -113,7 +115,7 @@ class Upgrade:
         for each in old:
             # As a load balancer does: nothing more is sent to it, and what was sent is answered.
             self._serving.remove(each)
-            await asyncio.sleep(0.5)
+            await eventually(partial(self._has_answered, each), 60)
             await asyncio.to_thread(each.stop)
             self._started.remove(each)
         self.stage = "new code"
@@ -124,12 +126,17 @@ class Upgrade:
         """The answer of one process after the other. Only a migration may keep somebody waiting for too long."""
         while True:
             process, stage = self._serving[next(self._turns) % len(self._serving)], self.stage
+            self._asked[process] += 1
             answer = await http.request(method, process.url + path, json=body)
+            self._asked[process] -= 1
             self.answers[stage, answer.status_code] += 1
             if answer.status_code < 500:
                 return answer
             assert answer.status_code == 503, (stage, path, answer.text, process.log.read_text()[-3000:])
             assert "migration" in {stage, self.stage}, (stage, path, answer.text)
+
+    async def _has_answered(self, process: Process) -> bool:
+        return not self._asked[process]
 
     def close(self) -> None:
         for each in self._started:
