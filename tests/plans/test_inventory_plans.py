@@ -27,7 +27,6 @@ EXCEPTIONS = {
     "inventory/agents/access.py show": "looks at the newest 10,000 entries at most, to say what a key was used for",
     "inventory/availability/sql.py changes_since": VERSIONS,
     "inventory/availability/sql.py everything": "answers all of a shop, once a process",
-    "inventory/availability/sql.py list_low_stock": "what is low is reckoned for each pool of the shop",
     "inventory/catalog/imports.py finish": "the end of an import, which has read all of the shop",
     "inventory/installs/sql.py delete_portion": "once a shop; not every table has an index that begins with it",
     "inventory/orders/sql.py caught_up": "until orders of a shop are counted, every hour; reads its links",

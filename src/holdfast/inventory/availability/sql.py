@@ -69,9 +69,12 @@ async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Del
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
     """The pools that run low, by id, one more than a page."""
+    low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
+    if command.days_of_cover is not None:
+        low = f"({low} or taken > 0 and available * 28.0 <= taken * %(days_of_cover)s)"
     return await reader.rows(
         LowStock,
-        """
+        f"""
         select id as pool_id, name, unit, available, low_stock_at, round(taken / 28.0, 2)::float as taken_per_day,
                round(available * 28.0 / nullif(taken, 0), 1)::float as days_of_cover
           from pools
@@ -80,9 +83,7 @@ async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) ->
                select coalesce(-sum(delta), 0) as taken from ledger
                 where ledger.shop_id = %(shop_id)s and pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
                   and created_at > now() - interval '28 days') as lately
-         where shop_id = %(shop_id)s and status = 'active' and id > %(after)s
-           and (available <= coalesce(%(threshold)s, low_stock_at)
-                or taken > 0 and available * 28.0 <= taken * %(days_of_cover)s)
+         where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}
          order by id limit %(limit)s
         """,
         {

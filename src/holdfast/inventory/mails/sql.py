@@ -30,7 +30,7 @@ async def find(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, LowPool]:
                as asked (mail_id, pool_id, merchant_id)
           join pools on pools.id = asked.pool_id
           join merchants on merchants.id = asked.merchant_id and merchants.shop_id = pools.shop_id
-         where greatest(0, on_hand - held - buffer) <= low_stock_at and status = 'active' and wants_low_stock
+         where is_low and status = 'active' and wants_low_stock
         """,
         {
             "mails": [each.id for each in mails],

@@ -19,8 +19,7 @@ from holdfast.inventory.stock.containing import Place, search
 
 SHOWN: LiteralString = """
     select pools.id, name, unit, on_hand, held, buffer, greatest(0, on_hand - held - buffer) as available,
-           low_stock_at, coalesce(greatest(0, on_hand - held - buffer) <= low_stock_at, false) as low_stock,
-           allow_negative, policy, status::text as status,
+           low_stock_at, is_low as low_stock, allow_negative, policy, status::text as status,
            (select count(*) from members where pool_id = pools.id) as member_count, version, inserted_at
 """
 POOL: LiteralString = f"{SHOWN} from pools "
@@ -50,7 +49,7 @@ class Named(NamedTuple):
 
 async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
     """The pools that fit, by id, one more than a page."""
-    low: LiteralString = "and greatest(0, on_hand - held - buffer) <= low_stock_at" if command.low_stock_only else ""
+    low: LiteralString = "and is_low" if command.low_stock_only else ""
 
     def listing(source: LiteralString) -> LiteralString:
         return f"""
