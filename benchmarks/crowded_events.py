@@ -100,8 +100,9 @@ FILL: LiteralString = """
     insert into searched_events (event_id, received_at, arrival, places)
     select 1, received_at, arrival, registered_count + waitlisted_count
       from registrations join events on id = 1 where event_id = 1 order by received_at desc, arrival desc limit 1;
-    insert into searched_registrations (event_id, user_id, words)
-    select event_id, user_id, searched_words(users.email, coalesce(registrations.name, users.name))
+    insert into searched_registrations (event_id, user_id, words, received_at, arrival)
+    select event_id, user_id, searched_words(users.email, coalesce(registrations.name, users.name)), received_at,
+           arrival
       from registrations join users on users.id = user_id where event_id = 1;
 
     insert into payments (event_id, user_id, arrival, amount, fee, currency, state, session_id, intent_id, ends_at,

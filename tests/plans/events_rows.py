@@ -81,8 +81,8 @@ def _registrations(connection: psycopg.Connection[Any]) -> None:
          where id between 1001 and {1000 + EVENTS} or id between 50001 and {50_000 + EVENTS};
         insert into searched_events (event_id) select distinct event_id from registrations
             on conflict do nothing;
-        insert into searched_registrations (event_id, user_id, words)
-        select event_id, user_id, searched_words(email, coalesce(registrations.name, users.name))
+        insert into searched_registrations (event_id, user_id, words, received_at, arrival)
+        select event_id, user_id, searched_words(email, coalesce(registrations.name, users.name)), received_at, arrival
           from registrations join users on users.id = user_id
             on conflict do nothing;
         update searched_events set places = 10000, received_at = (select max(received_at) from registrations

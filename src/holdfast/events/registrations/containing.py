@@ -62,26 +62,41 @@ async def search(
     which    conditions, of which they meet one; the index of an event has those that meet one of them in order
     limit    the most that are read
     read     runs a statement that reads those that contain the text, among the rows of a `select` from `registrations`.
-             It has the parameters `event_id` and `text`
+             It has the parameters `event_id`, `text`, `seen_by` and `limit`
     """
     if not await _is_indexed(tx, event_id) or len(text) < SHORTEST:
         return await read(" union all ".join(f"select * from registrations where {each}" for each in which))
     found = await read(in_order(which, order, FIRST))
     if len(found) >= limit:
         return found
-    later: LiteralString = "".join(
-        f" union all select * from registrations where {each} and (received_at, arrival) > {UNTIL}" for each in which
+    # Looked at in order of arrival: when that is the order of the page, nobody is looked at behind its end.
+    in_turn: LiteralString = "at desc, number desc" if order.endswith("desc") else "at, number"
+    matches: LiteralString = f"""
+        (select * from found_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
+         cross join lateral (select * from registrations where event_id = %(event_id)s and user_id = match.person
+                             offset 0) as registrations
+        """
+    later: LiteralString = " union all ".join(
+        f"select * from registrations where {each} and (received_at, arrival) > {UNTIL}" for each in which
     )
     return await read(
         f"""
-        select registrations.*
-          from registrations_containing(%(event_id)s, %(text)s) as person
-         cross join lateral (select * from registrations
-                              where event_id = %(event_id)s and user_id = person offset 0) as registrations
-         where (received_at, arrival) <= {UNTIL} and ({" or ".join(which)})
-         {later}
+        {_page(matches, f"received_at = at and arrival = number and ({' or '.join(which)})", order)}
+        union all
+        {_page(f"({later}) as registrations", "true", order)}
         """
     )
+
+
+def _page(source: LiteralString, condition: LiteralString, order: LiteralString) -> LiteralString:
+    """The first of some registrations that contain the text. Each is looked at by itself, with its person."""
+    return f"""
+        (select registrations.* from {source}
+          cross join lateral (select id, email, name, role from users where id = registrations.user_id limit 1) as users
+          cross join (select %(seen_by)s::bigint as seen_by) as reader
+          where {condition} {CONTAINS}
+          order by {order} limit %(limit)s)
+        """
 
 
 async def _is_indexed(tx: Tx, event_id: int) -> bool:
@@ -139,12 +154,13 @@ WRITE: LiteralString = f"""
          order by received_at, arrival limit 1),
     portion as materialized ({in_order(_SETTLED, "received_at, arrival", "%(portion)s")}),
     written as (
-        insert into searched_registrations (event_id, user_id, words)
-        select event_id, user_id, searched_words(users.email, coalesce(portion.name, users.name))
+        insert into searched_registrations (event_id, user_id, words, received_at, arrival)
+        select event_id, user_id, searched_words(users.email, coalesce(portion.name, users.name)), received_at, arrival
           from portion
          cross join lateral (select email, name from users where id = portion.user_id limit 1) as users
          order by event_id, user_id
-            on conflict (event_id, user_id) do update set words = excluded.words)
+            on conflict (event_id, user_id) do update
+           set words = excluded.words, received_at = excluded.received_at, arrival = excluded.arrival)
     update searched_events
        set received_at = coalesce(last.received_at, searched_events.received_at),
            arrival = coalesce(last.arrival, searched_events.arrival),
