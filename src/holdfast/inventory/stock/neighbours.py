@@ -25,26 +25,33 @@ async def pools_around(
     """
     rows = await reader.tuples(
         """
-        -- Arrays keep each of these a search of one index: as joins they read every member of the shop.
+        -- `offset 0` keeps each look-up as it stands, down an index: as plain joins they read every member of the shop,
+        -- and right after a load searches by arrays are slower.
         with wanted as materialized (
             select unnest(%(pool_ids)s::bigint[]) as id
              union
-            select pool_id from members where shop_id = %(shop_id)s and variant_gid = any(%(variant_gids)s::text[])),
+            select drawn.pool_id
+              from unnest(%(variant_gids)s::text[]) as asked (gid)
+             cross join lateral (select pool_id from members
+                                  where shop_id = %(shop_id)s and variant_gid = asked.gid offset 0) as drawn),
         around as materialized (
             select id from wanted
              union
-            select pool_id from members
-             where shop_id = %(shop_id)s
-               and variant_gid = any(array(
-                   select variant_gid from members
-                    where shop_id = %(shop_id)s and pool_id = any(array(select id from wanted)))))
-        select shop.version, shop.entries, clock_timestamp(), pool.*
+            select other.pool_id
+              from wanted
+             cross join lateral (select variant_gid from members
+                                  where shop_id = %(shop_id)s and pool_id = wanted.id offset 0) as own
+             cross join lateral (select pool_id from members
+                                  where shop_id = %(shop_id)s and variant_gid = own.variant_gid offset 0) as other)
+        select shop.version, shop.entries, clock_timestamp(), pool.*,
+               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
+                  from members where shop_id = %(shop_id)s and pool_id = pool.id)
           from shared_inventories as shop
-          left join (select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text, version,
-                            entries, (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
-                                        from members where shop_id = %(shop_id)s and pool_id = pools.id)
-                       from pools
-                      where shop_id = %(shop_id)s and id = any(array(select id from around))) as pool on true
+          left join (around
+                     cross join lateral (
+                           select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text,
+                                  version, entries
+                             from pools where shop_id = %(shop_id)s and id = around.id limit 1) as pool) on true
          where shop.shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
