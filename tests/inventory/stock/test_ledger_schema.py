@@ -1,5 +1,7 @@
 """What the schema itself refuses, whoever asks: the ledger is only ever added to, and balances are its sums."""
 
+import json
+
 import psycopg
 import pytest
 
@@ -66,6 +68,40 @@ async def test_an_entry_that_does_not_continue_the_ledger_is_refused(
         await insert(inventory, shop, pool["id"], **changes)
 
     assert await inventory.differences() == []
+    assert await shop.on_hand(pool["id"]) == 50
+
+
+TWO = """
+    insert into ledger (shop_id, id, pool_id, seq, kind, delta, held_delta, balance_after, held_after, below_zero,
+                        version, actor, source, created_at)
+    select %(shop)s, 97 + seq, %(pool)s, seq, 'adjust', delta, 0, balance, 0, false, 9, 'agent', 'test', now()
+      from json_to_recordset(%(entries)s) as entry (seq bigint, delta bigint, balance bigint)
+"""
+"""Entries of one pool, in one statement and in the order given."""
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
+async def test_of_several_entries_the_last_number_has_the_balance(
+    shop: Shop, inventory: Inventory, order: tuple[int, int]
+) -> None:
+    pool = await shop.pool(50)
+    entries = [{"seq": 2, "delta": -6, "balance": 44}, {"seq": 3, "delta": 10, "balance": 54}]
+
+    await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[each] for each in order]))
+
+    assert await inventory.sql("select on_hand, held, entries from pools") == [(54, 0, 3)]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
+async def test_several_entries_are_refused_if_the_last_has_another_balance(
+    shop: Shop, inventory: Inventory, order: tuple[int, int]
+) -> None:
+    pool = await shop.pool(50)
+    entries = [{"seq": 2, "delta": -6, "balance": 54}, {"seq": 3, "delta": 10, "balance": 44}]
+
+    with pytest.raises(psycopg.errors.IntegrityError, match="do not continue the ledger"):
+        await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[each] for each in order]))
+
     assert await shop.on_hand(pool["id"]) == 50
 
 
