@@ -1,4 +1,4 @@
-"""The command line: what both services can be told, and the groups of each. Commands import what only they need."""
+"""The command line: the commands of both services, and the groups of each. Commands import their own dependencies."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -6,23 +6,23 @@ import typer
 
 from holdfast import __version__
 from holdfast import up as starting
+from holdfast.doubles.shopify.command import demo_shops
 from holdfast.events import app_commands, payment_commands
 from holdfast.events import commands as of_events
 from holdfast.inventory import commands as of_inventory
-from holdfast.inventory.shopify.double.command import demo_shops
-from holdfast.kit.imports import importing
-from holdfast.kit.mail_commands import mail_commands
+from holdfast.kit.process.garbage_collection import importing
+from holdfast.kit.process.mail_commands import mail_commands
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.kit.jobs import FailedJob
-    from holdfast.kit.process import Product
+    from holdfast.kit.background.jobs import FailedJob
+    from holdfast.kit.process.service_process import ServiceProcess
 
 
 def main() -> None:
-    """Run a command. A fault that the operator can mend is one line."""
+    """Run a command. An error that the operator can correct is printed on one line."""
     try:
         app()
     except Exception as error:
@@ -34,14 +34,14 @@ def main() -> None:
 
 
 def _explained(error: Exception) -> str | None:
-    """What an operator has to do about an error; None for an error of ours."""
-    from holdfast.events.storage.store import NotInstalled
-    from holdfast.kit.cluster import CannotRun
-    from holdfast.kit.problems import CannotStart, Problem
-    from holdfast.kit.secrets import TooShort, Unreadable
+    """The text that tells an operator how to correct an error; None for an error in this program."""
+    from holdfast.events.storage.store import MissingPackage
+    from holdfast.kit.contract.problems import CannotStart, Problem
+    from holdfast.kit.postgres.bundled_server import CannotRun
+    from holdfast.kit.security.secrets import SecretTooShort, UnsealError
 
     match error:
-        case CannotStart() | CannotRun() | NotInstalled() | TooShort() | Unreadable():
+        case CannotStart() | CannotRun() | MissingPackage() | SecretTooShort() | UnsealError():
             return str(error)
         case Problem():
             return " ".join([error.message, *_by_field(error.extra.get("errors", {}))])
@@ -53,8 +53,10 @@ def _by_field(errors: "Mapping[str, Sequence[str]]") -> "list[str]":
     return [f"{field}: {message}." for field, messages in errors.items() for message in messages]
 
 
-def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_port: int, help: str) -> typer.Typer:
-    """What every service can be told: serve, worker, migrate, jobs, reseal, mail."""
+def commands(
+    product: "Callable[[], ServiceProcess[Any, Any]]", title: str, default_port: int, help: str
+) -> typer.Typer:
+    """The commands of every service: serve, worker, migrate, jobs, reseal, mail."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help)
 
     @group.command(help=f"Serve {title}: requests and, unless told otherwise, its background work.")
@@ -64,7 +66,7 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
         workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the port.")] = 1,
         background: Annotated[bool, typer.Option(help="Do background work in this process too.")] = True,
     ) -> None:
-        from holdfast.kit import sockets
+        from holdfast.kit.http import sockets
 
         listener = sockets.listen(host, port)
         settings = product().ready(product().configured(listener))
@@ -80,14 +82,14 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
     def migrate(
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be applied, change nothing.")] = False,
     ) -> None:
-        from holdfast.kit import location
+        from holdfast.kit.process import database_location
 
         settings = product().configured()
         if dry_run:
-            names = product().pending(location.existing_url(settings))
-            typer.echo(f"Looked in {location.place(settings)}.", err=True)
+            names = product().pending(database_location.existing_url(settings))
+            typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
         else:
-            names = product().migrate(location.url(settings))
+            names = product().migrate(database_location.url(settings))
         done = "would apply" if dry_run else "applied"
         typer.echo("\n".join(f"{done} {name}" for name in names) or "The schema is up to date.")
 
@@ -95,54 +97,55 @@ def commands(product: "Callable[[], Product[Any, Any]]", title: str, default_por
     def jobs(retry: Annotated[int | None, typer.Option(help="Id of a job to try again.")] = None) -> None:
         import asyncio
 
-        from holdfast.kit import jobs, location
+        from holdfast.kit.background import jobs
+        from holdfast.kit.process import database_location
 
         settings = product().configured()
         url = product().existing(settings).database_url
 
         async def run() -> "Sequence[FailedJob]":
-            async with jobs.opened(url) as manager:
+            async with jobs.open_job_manager(url) as manager:
                 if retry is not None:
-                    await jobs.retry(manager, retry)
+                    await jobs.retry_job(manager, retry)
                     return ()
-                return await jobs.failed(manager)
+                return await jobs.failed_jobs(manager)
 
         failed = asyncio.run(run())
         if retry is not None:
             typer.echo(f"Job {retry} is tried again.")
             return
-        for each in failed:
-            typer.echo(f"{each.id}\t{each.task_name}\tafter {each.attempts} attempts\t{each.arguments}")
-        if len(failed) == jobs.LISTED:
+        for job in failed:
+            typer.echo(f"{job.id}\t{job.task_name}\tafter {job.attempts} attempts\t{job.arguments}")
+        if len(failed) == jobs.MAX_LISTED_JOBS:
             typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
         else:
             typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
-        typer.echo(f"Looked in {location.place(settings)}.", err=True)
+        typer.echo(f"Looked in {database_location.location_text(settings)}.", err=True)
 
     @group.command("reseal", help="Encrypt everything stored again with the present secret key.")
     def reseal() -> None:
         import asyncio
 
-        from holdfast.kit import rotation
+        from holdfast.kit.security import secret_rotation
 
         settings = product().existing(product().configured())
-        for each in asyncio.run(rotation.reseal(product().database(settings), product().sealed)):
-            left = f", {each.unreadable} left that another secret sealed" if each.unreadable else ""
-            typer.echo(f"{each.table}: {each.rows} sealed again{left}.")
+        for table in asyncio.run(secret_rotation.reseal(product().database(settings), product().sealed)):
+            left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
+            typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 
     group.add_typer(mail_commands(product, title), name="mail")
     _ = serve, worker, migrate, jobs, reseal
     return group
 
 
-def _events() -> "Product[Any, Any]":
+def _events() -> "ServiceProcess[Any, Any]":
     with importing():
         from holdfast.events.product import EVENTS
 
     return EVENTS
 
 
-def _inventory() -> "Product[Any, Any]":
+def _inventory() -> "ServiceProcess[Any, Any]":
     with importing():
         from holdfast.inventory.product import INVENTORY
 
@@ -173,8 +176,8 @@ inventory.command("platform-double")(demo_shops)
 inventory.command("check")(of_inventory.check_ledger)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"holdfast-server {__version__}")
         raise typer.Exit
 

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit import problems
-from holdfast.kit.body import read_body
-from holdfast.kit.caller import Caller, nobody
-from holdfast.kit.handler import (
+from holdfast.kit.contract import problems
+from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.http.body import read_body
+from holdfast.kit.http.event_streams import EventStream, Owner, Streams, encode_event
+from holdfast.kit.http.handler import (
     NO_STORE,
     Access,
     Header,
@@ -22,26 +23,25 @@ from holdfast.kit.handler import (
     headers_of,
     require_method,
 )
-from holdfast.kit.keys import Authenticate, credential
-from holdfast.kit.limits import Limits, address
 from holdfast.kit.mcp import handshake, stateless
 from holdfast.kit.mcp.handshake import Handshake
-from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, Fault, Message, read, read_items, unicode
-from holdfast.kit.mcp.model import Agents
-from holdfast.kit.mcp.resources import Resources
+from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, RpcError, RpcMessage, decode_utf8, read_items, read_message
+from holdfast.kit.mcp.model import EndpointConfig
+from holdfast.kit.mcp.resources import ResourceMethods
 from holdfast.kit.mcp.stateless import Stateless
-from holdfast.kit.mcp.streams import Authenticated, Stream
+from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.operation import Operations
-from holdfast.kit.runner import Runner
-from holdfast.kit.streams import EventStream, Owner, Streams, event
+from holdfast.kit.running.operation import Operations
+from holdfast.kit.running.rate_limits import Limits, address
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.api_keys import Authenticate, credential
 
 VERSIONS = (stateless.VERSION, *reversed(handshake.VERSIONS))
 ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
-"""Headers by which proxies route a request. If one is sent twice, it could be read in two ways."""
+"""Headers by which proxies route a request. A header that is sent twice would be ambiguous."""
 
 NAME = "mcp"
-"""The name of a whole request in logs and metrics; tools and methods that are run have names of their own."""
+"""The name of a whole request in logs and metrics; each tool and method has its own name."""
 
 JSON, EVENTS = b"application/json", b"text/event-stream"
 HEADERS = (b"accept", b"authorization", b"content-type", b"last-event-id", b"x-api-key", *ROUTING)
@@ -58,7 +58,7 @@ class Endpoint:
 
     def __init__(
         self,
-        agents: Agents,
+        config: EndpointConfig,
         operations: Operations,
         runner: Runner,
         authenticate: Authenticate,
@@ -66,19 +66,19 @@ class Endpoint:
         streams: Streams,
         error_body: problems.ErrorBody,
     ) -> None:
-        self._agents = agents
+        self._config = config
         self._authenticate = authenticate
         self._limits = limits
         self._streams = streams
         self._error_body = error_body
-        self._access = Access(NAME, None, agents.limit, inner=True)
+        self._access = Access(NAME, None, config.limit, counts_only_refusals=True)
         tools = Tools(operations, runner, limits)
-        resources = Resources(agents, operations, runner, limits)
-        self._handshake = Handshake(agents, tools, resources, limits)
-        self._stateless = Stateless(agents, tools, resources, VERSIONS)
-        address = urlsplit(agents.base_url)
+        resources = ResourceMethods(config, operations, runner, limits)
+        self._handshake = Handshake(config, tools, resources, limits)
+        self._stateless = Stateless(config, tools, resources, VERSIONS)
+        address = urlsplit(config.base_url)
         self._own_origin = f"{address.scheme}://{address.netloc}".encode()
-        self._origins = {each.encode() for each in agents.origins}
+        self._origins = {origin.encode() for origin in config.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send, dict(scope["headers"]))
@@ -108,7 +108,7 @@ class Endpoint:
         await reply.send(request)
 
     def _refuse(self, request: Request, problem: problems.Problem) -> Reply:
-        headers = [each for each in headers_of(problem) if each[0] != b"www-authenticate"]
+        headers = [header for header in headers_of(problem) if header[0] != b"www-authenticate"]
         if problem.status == 401 or problem.type is problems.INSUFFICIENT_SCOPE:
             headers.append((b"www-authenticate", self._challenge(problem).encode("ascii", "ignore")))
         return Reply(problem.status, encode(self._error_body(problem)), headers)
@@ -121,41 +121,41 @@ class Endpoint:
             )
 
     def _methods(self, headers: Headers) -> Sequence[str]:
-        """The HTTP methods of the path; a stream that is opened with GET belongs to the older era."""
-        listens = self._agents.changes and _version(headers) != stateless.VERSION
+        """The HTTP methods of the path. Streams that are opened with GET exist only in the older era."""
+        listens = self._config.changes and _version(headers) != stateless.VERSION
         return ("GET", "POST") if listens else ("POST",)
 
-    async def _allow(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+    async def _allow(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
         return Reply(204)
 
-    async def _get(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+    async def _get(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
         headers = request.headers
         version = _version(headers)
         if version is not None and version not in handshake.VERSIONS:
             raise problems.BAD_REQUEST(f"Unknown version: {version}.", hint=f"Known: {', '.join(VERSIONS)}.")
         if not accepts(headers, EVENTS):
             raise problems.NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
-        assert self._agents.changes
+        assert self._config.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        stream = self._handshake.stream(await self._agents.changes(caller), authenticated, version, last)
+        stream = self._handshake.stream(await self._config.changes(caller), authenticated, version, last)
         return self._opened(request, caller, stream)
 
-    async def _post(self, request: Request, authenticated: Authenticated, caller: Caller) -> Reply:
+    async def _post(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
         headers = request.headers
         as_event = not accepts(headers, JSON)
         if as_event and not accepts(headers, EVENTS):
             raise problems.NOT_ACCEPTABLE()
         answer = await self._speak(request, await read_body(request), caller, authenticated)
-        if isinstance(answer, Stream):
+        if isinstance(answer, ChangeStream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
             return self._opened(request, caller, answer)
         if as_event and answer.status == 200:
-            answer.content, answer.media_type = event(answer.content), EVENTS
+            answer.content, answer.media_type = encode_event(answer.content), EVENTS
         return answer
 
-    def _opened(self, request: Request, caller: Caller, stream: Stream) -> EventStream:
-        """The answer that a stream is. Raises `rate_limited` if there are too many."""
+    def _opened(self, request: Request, caller: Caller, stream: ChangeStream) -> EventStream:
+        """The answer that sends a stream. Raises `rate_limited` if there are too many."""
         owners: Mapping[Owner, object] = {
             "address": address(request.scope),
             "key": caller.name,
@@ -173,30 +173,30 @@ class Endpoint:
         )
 
     async def _speak(
-        self, request: Request, body: bytes, caller: Caller, authenticated: Authenticated
-    ) -> Reply | Stream:
-        """The answer to a body, in the era of the body."""
+        self, request: Request, body: bytes, caller: Caller, authenticated: Reauthenticate
+    ) -> Reply | ChangeStream:
+        """The answer to a body, in the era that the body belongs to."""
         headers, every_header = request.headers, request.scope["headers"]
         version = _version(headers)
-        repeated = _repeated(every_header) if len(headers) < len(every_header) else ()
+        repeated = _repeated_headers(every_header) if len(headers) < len(every_header) else ()
         older = (version is None or version in handshake.VERSIONS) and ROUTING[0] not in repeated
         era = self._handshake if older else self._stateless
         try:
-            text = unicode(body)
+            text = decode_utf8(body)
             if _ARRAY.match(text):
                 items = read_items(text)
                 if older and version in handshake.WITH_BATCHES:
                     return await self._handshake.answer_batch(caller, items)
-                raise Fault(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
-            message = read(text)
-        except Fault as fault:
+                raise RpcError(INVALID_REQUEST, "This version of the protocol knows no batches: send one message.")
+            message = read_message(text)
+        except RpcError as fault:
             return era.refusal(fault)
-        if older and not (isinstance(message, Message) and message.is_stateless):
+        if older and not (isinstance(message, RpcMessage) and message.is_stateless):
             return await self._handshake.answer(caller, message)
         return await self._stateless.answer(caller, message, headers, repeated, authenticated)
 
     def _cross_origin(self, headers: Headers) -> Sequence[Header]:
-        """The headers by which pages of an allowed origin may read the answer."""
+        """The headers that allow pages of an allowed origin to read the answer."""
         origin = headers.get(b"origin")
         if origin is None or origin not in self._origins:
             return ()
@@ -208,15 +208,15 @@ class Endpoint:
         )
 
     def _challenge(self, problem: problems.Problem) -> str:
-        members = {"realm": self._agents.name}
+        members = {"realm": self._config.name}
         if problem.type is problems.INSUFFICIENT_SCOPE:
             members |= {"error": "insufficient_scope", "scope": str(problem.extra.get("scope", ""))}
         else:
             if problem.type is not problems.MISSING_API_KEY:
                 members |= {"error": "invalid_token", "error_description": problem.message.replace('"', "'")}
-            members |= {"scope": self._agents.scope} if self._agents.scope else {}
-        if self._agents.resource_metadata:
-            members["resource_metadata"] = self._agents.resource_metadata
+            members |= {"scope": self._config.scope} if self._config.scope else {}
+        if self._config.resource_metadata:
+            members["resource_metadata"] = self._config.resource_metadata
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in members.items())
 
 
@@ -234,6 +234,6 @@ def _version(headers: Headers) -> str | None:
     return None if version is None else version.strip(b" \t").decode("latin-1")
 
 
-def _repeated(headers: Sequence[Header]) -> Sequence[bytes]:
+def _repeated_headers(headers: Sequence[Header]) -> Sequence[bytes]:
     names = [name for name, _ in headers]
     return [name for name in ROUTING if names.count(name) > 1]

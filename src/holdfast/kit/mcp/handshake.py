@@ -1,7 +1,7 @@
 """The protocol up to 2025-11-25: a client sends `initialize` first, and then its requests.
 
-No state is kept between requests, so any process can answer any request. The answer to `initialize` has a session id
-nevertheless, because clients open the stream of changes only if there is one.
+No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
+id, because clients open the stream of changes only if they have one.
 """
 
 import re
@@ -10,33 +10,33 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Raw, UnsetType
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Header, Reply
-from holdfast.kit.limits import Limits
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.http.event_streams import Feed, encode_event
+from holdfast.kit.http.handler import Header, Reply
 from holdfast.kit.mcp import jsonrpc as rpc
-from holdfast.kit.mcp.model import Agents, Change
-from holdfast.kit.mcp.resources import NoSuchResource, Resources
-from holdfast.kit.mcp.streams import Authenticated, Stream, notices
+from holdfast.kit.mcp.model import Change, EndpointConfig
+from holdfast.kit.mcp.resources import NoSuchResource, ResourceMethods
+from holdfast.kit.mcp.streams import ChangeStream, Reauthenticate, encode_notifications
 from holdfast.kit.mcp.tools import Tools
-from holdfast.kit.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.streams import Feed, event
+from holdfast.kit.running.rate_limits import Limits
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 WITH_BATCHES = (None, *VERSIONS[:2])
-"""The revisions with batches. A request that names no revision is of 2025-03-26, the first with this transport."""
+"""The revisions with batches. A request that names no revision belongs to 2025-03-26, the first with this transport."""
 
 MAX_BATCH = 100
 
-BATCH_BYTES = 4_000_000
-"""When the answers to a batch have so many bytes, the messages that are left are refused, and not run."""
+MAX_BATCH_ANSWER_BYTES = 4_000_000
+"""The maximum size of the answers to a batch. After it, the remaining messages are refused and not run."""
 
 RESOURCE_NOT_FOUND = -32002
 STATUSES = {rpc.PARSE_ERROR: 400, rpc.INVALID_REQUEST: 400}
 
 _POSITION = re.compile("[0-9]{1,18}")
 
-RETRY = 3_000
-"""Milliseconds a client waits before it opens a broken stream again."""
+RETRY_MS = 3_000
+"""Milliseconds that a client waits before it reopens a broken stream."""
 
 
 class InitializeResult(rpc.Result, kw_only=True, rename="camel"):
@@ -49,8 +49,8 @@ class InitializeResult(rpc.Result, kw_only=True, rename="camel"):
 class Handshake:
     """Answers the messages of this era."""
 
-    def __init__(self, agents: Agents, tools: Tools, resources: Resources, limits: Limits) -> None:
-        self._agents = agents
+    def __init__(self, config: EndpointConfig, tools: Tools, resources: ResourceMethods, limits: Limits) -> None:
+        self._config = config
         self._limits = limits
         self._resources = resources
         self._methods: dict[str, rpc.Method] = {
@@ -59,120 +59,122 @@ class Handshake:
             **tools.methods,
             **resources.methods,
         }
-        if agents.has_resources and agents.changes:
+        if config.has_resources and config.changes:
             self._methods |= dict.fromkeys(("resources/subscribe", "resources/unsubscribe"), resources.subscribe)
 
-    async def initialize(self, caller: Caller, params: rpc.Params) -> rpc.Work:
-        """Answer with the service's identity, in the requested version or else in the newest of this era."""
-        asked = rpc.required(params.protocol_version, "protocolVersion")
+    async def initialize(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
+        """Answer with the service's identity and the requested version, or else the newest version of this era."""
+        requested = rpc.required_param(params.protocol_version, "protocolVersion")
         result = InitializeResult(
-            protocol_version=asked if asked in VERSIONS else VERSIONS[-1],
-            capabilities=self._agents.capabilities,
-            server_info=self._agents.identity,
-            instructions=self._agents.instructions,
+            protocol_version=requested if requested in VERSIONS else VERSIONS[-1],
+            capabilities=self._config.capabilities,
+            server_info=self._config.identity,
+            instructions=self._config.instructions,
         )
-        return rpc.done("initialize", result)
+        return rpc.completed_request("initialize", result)
 
-    async def ping(self, caller: Caller, params: rpc.Params) -> rpc.Work:
-        return rpc.done("ping", rpc.Result())
+    async def ping(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
+        return rpc.completed_request("ping", rpc.Result())
 
-    async def answer(self, caller: Caller, message: rpc.Message | rpc.Response) -> Reply:
+    async def answer(self, caller: Caller, message: rpc.RpcMessage | rpc.ClientResponse) -> Reply:
         """The answer to one message. Raises a `Problem` that is answered with its HTTP status."""
-        if isinstance(message, rpc.Response) or not message.wants_answer:
+        if isinstance(message, rpc.ClientResponse) or not message.wants_answer:
             return Reply(202)
         try:
             work = await self._method(message)(caller, message.params)
-            content = _success(message, await rpc.perform(work))
+            content = _success_response(message, await rpc.perform(work))
             return Reply(200, content, headers=self._session() if message.method == "initialize" else ())
-        except rpc.Fault as fault:
+        except rpc.RpcError as fault:
             return self.refusal(fault, message)
 
     def _session(self) -> Sequence[Header]:
         """A random session id. Clients repeat it; the service ignores it."""
-        return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._agents.changes else ()
+        return [(b"mcp-session-id", secrets.token_urlsafe(16).encode())] if self._config.changes else ()
 
-    def _method(self, message: rpc.Message) -> rpc.Method:
+    def _method(self, message: rpc.RpcMessage) -> rpc.Method:
         method = self._methods.get(message.method)
         if method is None:
-            raise rpc.Fault(rpc.METHOD_NOT_FOUND, f"There is no method {message.method} here.")
+            raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"There is no method {message.method} here.")
         return method
 
-    def refusal(self, fault: rpc.Fault, message: rpc.Message | None = None) -> Reply:
-        """The answer to a message that was refused."""
+    def refusal(self, fault: rpc.RpcError, message: rpc.RpcMessage | None = None) -> Reply:
+        """The answer to a refused message."""
         return Reply(STATUSES.get(fault.code, 200), self._refused(fault, message))
 
-    def _refused(self, fault: rpc.Fault, message: rpc.Message | rpc.Response | None) -> bytes:
+    def _refused(self, fault: rpc.RpcError, message: rpc.RpcMessage | rpc.ClientResponse | None) -> bytes:
         if isinstance(fault, NoSuchResource):
-            fault = rpc.Fault(RESOURCE_NOT_FOUND, fault.message, fault.data)
-        return rpc.refused(fault, message)
+            fault = rpc.RpcError(RESOURCE_NOT_FOUND, fault.message, fault.data)
+        return rpc.error_response(fault, message)
 
     async def answer_batch(self, caller: Caller, items: Sequence[Raw]) -> Reply:
         """The answers to a batch of messages, which are run in their order.
 
-        All are admitted before the first is run: if the whole batch is refused, nothing was changed. Raises `Fault`,
+        All are admitted before the first one is run: if the batch is refused, nothing has changed. Raises `RpcError`,
         or a `Problem` that is answered with its HTTP status.
         """
         if not 1 <= len(items) <= MAX_BATCH:
-            raise rpc.Fault(rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}.")
-        if self._agents.limit:
+            raise rpc.RpcError(
+                rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages; this one has {len(items)}."
+            )
+        if self._config.limit:
             # The request itself was counted as one message.
-            await self._limits.admit(self._agents.limit, caller, len(items) - 1)
-        seen: set[rpc.Id | UnsetType] = set()
-        admitted: list[tuple[rpc.Message, rpc.Work] | bytes] = []
+            await self._limits.admit(self._config.limit, caller, len(items) - 1)
+        seen_ids: set[rpc.Id | UnsetType] = set()
+        admitted: list[tuple[rpc.RpcMessage, rpc.AdmittedRequest] | bytes] = []
         for item in items:
             message = None
             try:
-                message = rpc.read(item)
-                if isinstance(message, rpc.Message) and message.wants_answer:
-                    self._check_alone(message, seen)
+                message = rpc.read_message(item)
+                if isinstance(message, rpc.RpcMessage) and message.wants_answer:
+                    self._check_alone(message, seen_ids)
                     work = await self._method(message)(caller, message.params)
                     admitted.append((message, work))
-            except rpc.Fault as fault:
+            except rpc.RpcError as fault:
                 admitted.append(self._refused(fault, message))
         answers: list[bytes] = []
-        room = BATCH_BYTES
-        for each in admitted:
-            if isinstance(each, bytes):
-                answers.append(each)
+        room = MAX_BATCH_ANSWER_BYTES
+        for entry in admitted:
+            if isinstance(entry, bytes):
+                answers.append(entry)
             elif room > 0:
-                answers.append(await self._answer_late(*each))
+                answers.append(await self._answer_late(*entry))
             else:
-                answers.append(self._refused(rpc.as_fault(_full(), rpc.INTERNAL_ERROR), each[0]))
+                answers.append(self._refused(rpc.as_rpc_error(_batch_too_long(), rpc.INTERNAL_ERROR), entry[0]))
             room -= len(answers[-1])
         return Reply(200, b"[" + b",".join(answers) + b"]") if answers else Reply(202)
 
-    def _check_alone(self, message: rpc.Message, seen: set[rpc.Id | UnsetType]) -> None:
-        """Raises `Fault` if a message may not be in a batch, or has one of the ids `seen` before."""
-        if message.id in seen:
-            raise rpc.Fault(rpc.INVALID_REQUEST, "Another message of the batch has the same id.")
-        seen.add(message.id)
+    def _check_alone(self, message: rpc.RpcMessage, seen_ids: set[rpc.Id | UnsetType]) -> None:
+        """Raise `RpcError` if a message may not be in a batch, or has one of `seen_ids`."""
+        if message.id in seen_ids:
+            raise rpc.RpcError(rpc.INVALID_REQUEST, "Another message of the batch has the same id.")
+        seen_ids.add(message.id)
         if message.method == "initialize":
-            raise rpc.Fault(rpc.INVALID_REQUEST, "initialize stands alone, not in a batch.")
+            raise rpc.RpcError(rpc.INVALID_REQUEST, "initialize stands alone, not in a batch.")
         if message.is_stateless:
-            raise rpc.Fault(rpc.INVALID_REQUEST, "2026-07-28 has no batches.")
+            raise rpc.RpcError(rpc.INVALID_REQUEST, "2026-07-28 has no batches.")
 
-    async def _answer_late(self, message: rpc.Message, work: rpc.Work) -> bytes:
+    async def _answer_late(self, message: rpc.RpcMessage, work: rpc.AdmittedRequest) -> bytes:
         try:
-            return _success(message, await rpc.perform(work))
-        except rpc.Fault as fault:
+            return _success_response(message, await rpc.perform(work))
+        except rpc.RpcError as fault:
             return self._refused(fault, message)
         except Problem as problem:
-            # Other messages of the batch have been run, so the batch as a whole cannot be refused any more.
-            return self._refused(rpc.as_fault(problem, rpc.INTERNAL_ERROR), message)
+            # Other messages of the batch have already run, so the whole batch can no longer be refused.
+            return self._refused(rpc.as_rpc_error(problem, rpc.INTERNAL_ERROR), message)
 
-    def stream(self, feed: Feed[Change], authenticated: Authenticated, version: str | None, last: str) -> Stream:
+    def stream(self, feed: Feed[Change], authenticated: Reauthenticate, version: str | None, last: str) -> ChangeStream:
         """The stream that GET opens: every change that the caller may read about, after the event `last`.
 
-        An event that nobody can have seen stands for the very first one: everything may have changed since.
+        An impossible event id is treated as the first one: everything may have changed since.
         """
 
         def render(caller: Caller, changes: Sequence[Change] | None, position: int) -> bytes:
             uris = self._resources.readable(caller, changes or ())
-            listed = self._resources.lists(caller) and (changes is None or any(each.listed for each in changes))
-            sent = notices(uris, listed)
-            # Only the last event has the position as its id: a client that is cut off before it gets all of them again.
-            return b"".join(map(event, sent[:-1])) + b"".join(
-                event(each, id=str(feed.known(position))) for each in sent[-1:]
+            listed = self._resources.lists(caller) and (changes is None or any(change.listed for change in changes))
+            notifications = encode_notifications(uris, listed)
+            # Only the last event has the position as its id: a client that misses it gets all of them again.
+            return b"".join(map(encode_event, notifications[:-1])) + b"".join(
+                encode_event(notice, id=str(feed.known(position))) for notice in notifications[-1:]
             )
 
         since = feed.position
@@ -181,24 +183,24 @@ class Handshake:
             since = seen if seen <= feed.position else 0
         # A client older than 2025-11-25 would report an event without content as a broken message.
         empty = b"data: \n" if version == VERSIONS[-1] else b""
-        return Stream(
+        return ChangeStream(
             feed,
             authenticated,
             render,
-            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), RETRY, empty),
+            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), RETRY_MS, empty),
             since=since,
-            missed=self._agents.missed,
+            missed=self._config.missed,
         )
 
 
-def _success(message: rpc.Message, result: rpc.Result) -> bytes:
-    """The answer with a result, without what only the later era has."""
-    if isinstance(result, rpc.Cacheable):
+def _success_response(message: rpc.RpcMessage, result: rpc.Result) -> bytes:
+    """The answer with a result, without the members of the later era."""
+    if isinstance(result, rpc.CacheableResult):
         result.ttl_ms = UNSET
-    return rpc.encode(rpc.Success(message.id, result))
+    return rpc.encode(rpc.SuccessResponse(message.id, result))
 
 
-def _full() -> Problem:
+def _batch_too_long() -> Problem:
     return SERVICE_UNAVAILABLE(
         "The answers to the messages before this one are too long, so this one was not run.",
         hint="Send it again, in another batch.",

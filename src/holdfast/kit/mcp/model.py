@@ -1,4 +1,4 @@
-"""What a service offers to agents besides its operations: texts, resources and notifications of changes."""
+"""The parts of a service's endpoint for agents besides operations: texts, resources and notifications of changes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.keys import Authenticate
-from holdfast.kit.streams import Feed
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.event_streams import Feed
+from holdfast.kit.security.api_keys import Authenticate
 
 
-class Entry(Struct, frozen=True, rename="camel"):
-    """A resource, as `resources/list` shows it."""
+class ResourceEntry(Struct, frozen=True, rename="camel"):
+    """A resource in the answer to `resources/list`."""
 
     uri: str
     name: str
@@ -25,16 +25,16 @@ class Entry(Struct, frozen=True, rename="camel"):
 class Document:
     """A text that is the same for every caller."""
 
-    entry: Entry
+    entry: ResourceEntry
     text: str
 
 
 @dataclass(frozen=True)
 class Template:
-    """A resource template: the answers of a reading operation, at addresses that contain the fields of its command.
+    """A resource template: the answers of a read operation, at URIs that contain the fields of its command.
 
-    uri          such as `pool://{pool_id}/history`; one without fields is a single resource, and listed as such
-    operation    the name of a reading operation
+    uri          such as `pool://{pool_id}/history`; a URI without fields is listed as a single resource
+    operation    the name of a read operation
     """
 
     uri: str
@@ -45,13 +45,11 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Catalogue:
-    """The list of resources, made from the pages of a listing operation. Its command has the field `cursor`, and its
-    answer has `next_cursor`.
-    """
+class ListedBy:
+    """Resources that a list operation finds. Its command has `cursor`, and its answer has `next_cursor`."""
 
     operation: str
-    entries: Callable[[Any], Sequence[Entry]]
+    entries: Callable[[Any], Sequence[ResourceEntry]]
 
 
 class Change(Struct, frozen=True):
@@ -62,17 +60,17 @@ class Change(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Agents:
+class EndpointConfig:
     """The endpoint for agents, as data.
 
     instructions         how the tools work together, for the model that uses them
-    changes              the feed of changes that concern a caller; None: changes are not announced
-    missed               all that changed for a caller after a position that its feed does not keep; None: not known
-    limit                the rate limit that every message counts against, by name
+    changes              returns the feed of changes for a caller; None: changes are not announced
+    missed               returns all changes for a caller after a position that its feed has dropped; None: not known
+    limit                the name of the rate limit that every message counts against
     authenticate         turns the credential of a request into its caller; None: as in the rest of the service
-    resource_metadata    address of the RFC 9728 document, named in challenges; None: there is no authorization server
-    scope                the scopes that a client without an access token should ask for, separated by blanks
-    origins              web origins whose pages may call, besides the service's own
+    resource_metadata    the URL of the RFC 9728 document, named in challenges; None: there is no authorization server
+    scope                the scopes that a client without an access token should request, separated by blanks
+    origins              web origins whose pages may call, in addition to the service's own origin
     """
 
     name: str
@@ -82,7 +80,7 @@ class Agents:
     instructions: str
     documents: Sequence[Document] = ()
     templates: Sequence[Template] = ()
-    catalogue: Catalogue | None = None
+    listed_by: ListedBy | None = None
     changes: Callable[[Caller], Awaitable[Feed[Change]]] | None = None
     missed: Callable[[Caller, int], Awaitable[Change]] | None = None
     limit: str | None = None
@@ -93,7 +91,7 @@ class Agents:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The name and version of the service, as `serverInfo` has them."""
+        """The name and version of the service for `serverInfo`."""
         return {"name": self.name, "title": self.title, "version": self.version}
 
     @property
@@ -104,4 +102,4 @@ class Agents:
 
     @property
     def has_resources(self) -> bool:
-        return bool(self.documents or self.templates or self.catalogue)
+        return bool(self.documents or self.templates or self.listed_by)

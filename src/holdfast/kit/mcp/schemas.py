@@ -1,7 +1,7 @@
-"""The JSON Schemas of tools, as short as they can be: an agent reads all of them before its first call.
+"""The JSON Schemas of tools, as short as possible: an agent reads all of them before its first call.
 
-What a tool takes is said with every bound; a pattern is said in words, by the description. What it answers is outlined:
-its members and their types. The answer itself shows the rest.
+The schema of arguments has every bound; the description explains a pattern in words. The schema of an answer is an
+outline: its members and their types. The answer itself shows the rest.
 """
 
 from typing import Any
@@ -14,19 +14,19 @@ REF = "#/$defs/"
 TYPES = {str: "string", bool: "boolean", int: "integer"}
 LEFT_OUT = {"title", "examples", "pattern"}
 WIDEST = [("minimum", -(2**63)), ("maximum", 2**63 - 1), ("maximum", 2**31 - 1)]
-"""Bounds of the database's integers, which tell an agent nothing."""
+"""The bounds of the database's integers, which are left out because they do not help an agent."""
 
 
-def arguments(kind: Any) -> Schema:
-    """The schema of a command. That null stands for an absent member is not said."""
+def command_schema(kind: Any) -> Schema:
+    """The schema of a command. It does not mention that null means an absent member."""
     root, shared = _schema(kind)
     return _object(root, shared)
 
 
-def outline(kind: Any) -> Schema:
-    """The members of an answer, and the types of those that have one type."""
+def answer_outline(kind: Any) -> Schema:
+    """The members of an answer, with the types of members that have a single type."""
     root, _ = _schema(kind)
-    return {"type": "object", "properties": {name: _outlined(each) for name, each in root["properties"].items()}}
+    return {"type": "object", "properties": {name: _outline(schema) for name, schema in root["properties"].items()}}
 
 
 def _schema(kind: Any) -> tuple[Schema, dict[str, Schema]]:
@@ -42,7 +42,7 @@ def _object(schema: Schema, shared: dict[str, Schema]) -> Schema:
     required = {"required": schema["required"]} if schema["required"] else {}
     return {
         "type": "object",
-        "properties": {name: _argument(each, shared) for name, each in schema["properties"].items()},
+        "properties": {name: _argument(member, shared) for name, member in schema["properties"].items()},
         **required,
         "additionalProperties": False,
     }
@@ -54,11 +54,11 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     short = {name: value for name, value in schema.items() if name not in LEFT_OUT and (name, value) not in WIDEST}
     if "items" in short:
         short["items"] = _argument(short["items"], shared)
-        # The list is described.
+        # The description of the list is enough.
         short["items"].pop("description", None)
     if "anyOf" in short:
-        [inner] = [_argument(each, shared) for each in short.pop("anyOf") if each != {"type": "null"}]
-        # Where null is the default it means absent; elsewhere it has a meaning of its own.
+        [inner] = [_argument(choice, shared) for choice in short.pop("anyOf") if choice != {"type": "null"}]
+        # As a default, null means absent; otherwise null has its own meaning.
         types: Schema = {} if "default" in short else {"type": [inner["type"], "null"]}
         short = {**inner, **types, **short}
     if not short.get("default", True):
@@ -66,7 +66,7 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
     return short
 
 
-def _outlined(schema: Schema) -> Schema:
+def _outline(schema: Schema) -> Schema:
     if "anyOf" in schema:
         return {}
     if "enum" in schema:

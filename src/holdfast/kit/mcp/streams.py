@@ -5,36 +5,36 @@ from typing import Any, TypeAlias
 
 from msgspec import UNSET
 
-from holdfast.kit.caller import Caller
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.event_streams import EndOfStream, Feed
 from holdfast.kit.mcp.jsonrpc import Notification, encode
 from holdfast.kit.mcp.model import Change
-from holdfast.kit.problems import Problem
-from holdfast.kit.streams import EndOfStream, Feed
 
-Authenticated: TypeAlias = Callable[[], Awaitable[Caller]]
+Reauthenticate: TypeAlias = Callable[[], Awaitable[Caller]]
 """Authenticates the reader of a stream again at every call. Raises a `Problem`."""
 
 Render: TypeAlias = Callable[[Caller, Sequence[Change] | None, int], bytes]
-"""The events for those changes that a caller may read about, up to a position. None instead of changes: they are not
-known any more."""
+"""Renders the events for the changes that a caller may read about, up to a position. None instead of changes means that
+they are no longer known."""
 
 Missed: TypeAlias = Callable[[Caller, int], Awaitable[Change]]
-"""All that changed after a position, for a reader whose changes the feed of this process does not have."""
+"""Returns all changes after a position, for a reader whose changes the feed of this process has dropped."""
 
 
-class Stream:
-    """One open stream, as `kit.streams.Streams` serves it.
+class ChangeStream:
+    """One open stream, which `http.event_streams.Streams` serves.
 
-    first    what is sent at once
-    since    the position in the feed that the reader has seen
-    missed   finds what changed since then when the feed does not have it
-    last     what is sent when this process stops
+    first    the bytes that are sent at once
+    since    the position in the feed up to which the reader has seen the changes
+    missed   returns the changes since then if the feed has dropped them
+    last     the bytes that are sent when this process stops
     """
 
     def __init__(
         self,
         feed: Feed[Change],
-        authenticated: Authenticated,
+        authenticated: Reauthenticate,
         render: Render,
         *,
         first: bytes,
@@ -51,9 +51,9 @@ class Stream:
         self._missed = missed
 
     async def pending(self) -> bytes:
-        """The events to send now. Raises `EndOfStream` when the reader's credential is no longer valid.
+        """The events to send now. Raises `EndOfStream` if the reader's credential is no longer valid.
 
-        It does so too when the database cannot say what was missed: the reader then comes again.
+        It also raises it if the database cannot return the missed changes; the reader then reconnects.
         """
         try:
             caller = await self._authenticated()
@@ -67,8 +67,8 @@ class Stream:
         return first if changes == [] else first + self._render(caller, changes, self._position)
 
 
-def notices(uris: Iterable[str], listed: bool, **members: Any) -> list[bytes]:
-    """The notifications that resources changed and, if `listed`, their list; each has `members` as parameters."""
+def encode_notifications(uris: Iterable[str], listed: bool, **members: Any) -> list[bytes]:
+    """The notifications that resources and, if `listed`, their list changed; each has `members` as parameters."""
     updated = [encode(Notification("notifications/resources/updated", {"uri": uri, **members})) for uri in uris]
     return (
         [*updated, encode(Notification("notifications/resources/list_changed", members or UNSET))]

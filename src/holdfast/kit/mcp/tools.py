@@ -1,4 +1,4 @@
-"""Operations as MCP tools: their list, their arguments as commands, their answers and refusals as results."""
+"""Operations as MCP tools: the list of tools, arguments as commands, answers and refusals as results."""
 
 import contextlib
 from collections.abc import Callable, Collection
@@ -8,30 +8,30 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command, Repeatable, broken_rules, check, has_times
-from holdfast.kit.handler import Access, admit
-from holdfast.kit.limits import Limits
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, Repeatable, broken_rules, check, has_times
+from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
+from holdfast.kit.http.handler import Access, admit
 from holdfast.kit.mcp import jsonrpc as rpc
-from holdfast.kit.mcp.schemas import Schema, arguments, outline
-from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, VALIDATION_FAILED, Problem, ProblemType, invalid
-from holdfast.kit.runner import Runner
+from holdfast.kit.mcp.schemas import Schema, answer_outline, command_schema
+from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
 
 
-class Text(Struct, frozen=True, tag_field="type", tag="text"):
+class TextContent(Struct, frozen=True, tag_field="type", tag="text"):
     text: str
 
 
 class ToolResult(rpc.Result, kw_only=True, rename="camel"):
     """The result of a tool call. The text repeats the structured content, for clients that read only texts."""
 
-    content: tuple[Text]
+    content: tuple[TextContent]
     structured_content: Raw | UnsetType = UNSET
     is_error: bool = False
 
 
-class ToolList(rpc.Cacheable, kw_only=True, rename="camel"):
+class ToolList(rpc.CacheableResult, kw_only=True, rename="camel"):
     tools: Raw
 
 
@@ -39,32 +39,32 @@ class Tools:
     """The tools of a service."""
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits) -> None:
-        self._tools = {each.name: Tool(each, runner) for each in operations if each.tool}
+        self._tools = {operation.name: Tool(operation, runner) for operation in operations if operation.tool}
         self._reused = runner.idempotency.reused
         self._scopes = frozenset(tool.operation.scope for tool in self._tools.values())
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
-        self.methods: rpc.Methods = {"tools/list": self.index, "tools/call": self.call}
+        self.methods: rpc.Methods = {"tools/list": self.index, "tools/call": self.admit_call}
 
-    async def index(self, caller: Caller, params: rpc.Params) -> rpc.Work:
-        """The tools a caller may call, in the order of the table."""
+    async def index(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
+        """The tools that a caller may call, in the order of the table."""
         if params.cursor is not None:
-            raise rpc.Fault(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
+            raise rpc.RpcError(rpc.INVALID_PARAMS, "This list has a single page: leave out the cursor.")
         held = frozenset(filter(caller.has, self._scopes))
-        return rpc.done("tools/list", ToolList(tools=self._listed.get(held) or self._list(held)))
+        return rpc.completed_request("tools/list", ToolList(tools=self._listed.get(held) or self._list(held)))
 
     def _list(self, scopes: frozenset[str | None]) -> Raw:
-        seen = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
-        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(seen, self._reused))))
+        allowed_operations = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
+        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(allowed_operations, self._reused))))
 
-    async def call(self, caller: Caller, params: rpc.Params) -> rpc.Work:
-        """A call of one tool. Raises `insufficient_scope` and `rate_limited`."""
-        name = rpc.required(params.name, "name")
+    async def admit_call(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
+        """Admit a call of one tool; `rpc.perform` runs it. Raises `insufficient_scope` and `rate_limited`."""
+        name = rpc.required_param(params.name, "name")
         tool = self._tools.get(name)
         if tool is None:
-            raise rpc.Fault(rpc.INVALID_PARAMS, f"Unknown tool: {name}")
+            raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name}")
         await admit(tool.access, self._limits, caller)
-        return rpc.Work(tool.access, partial(tool.call, caller, params.arguments))
+        return rpc.AdmittedRequest(tool.access, partial(tool.call, caller, params.arguments))
 
 
 class Tool:
@@ -73,28 +73,28 @@ class Tool:
     def __init__(self, operation: Operation, runner: Runner) -> None:
         self.operation = operation
         self.access = Access(operation.name, operation.scope, operation.limit)
-        # Built when the service starts, so that an answer that is no object is found then.
+        # Built when the service starts, so that an answer type that is no object is found at that time.
         self.definition = definition(operation, runner.idempotency.reused)
         self._run = runner[operation]
-        self._command = ArgumentReader(operation.arguments, operation.read_only)
+        self._command = ArgumentReader(operation.tool_command, operation.ignored_fields)
 
-    async def call(self, caller: Caller, arguments: Raw) -> rpc.Outcome:
+    async def call(self, caller: Caller, arguments: Raw) -> rpc.CallResult:
         try:
             answer = await self._run(caller, self._command(arguments))
         except Problem as problem:
-            if problem.type in rpc.OVER_HTTP:
+            if problem.type in rpc.HTTP_STATUS_PROBLEMS:
                 raise
-            return refused(problem)
+            return error_result(problem)
         content = b"{}" if answer is None else rpc.encode({"data": answer} if self.operation.answers_list else answer)
-        return rpc.Outcome(ToolResult(content=(Text(content.decode()),), structured_content=Raw(content)))
+        return rpc.CallResult(ToolResult(content=(TextContent(content.decode()),), structured_content=Raw(content)))
 
 
-def refused(problem: Problem) -> rpc.Outcome:
+def error_result(problem: Problem) -> rpc.CallResult:
     """A problem as a tool result with `isError`, which models can read and act on."""
     retryable = problem.retry_after is not None or problem.status == 503
     members = {"code": problem.code, "message": problem.message, "hint": problem.hint, "retryable": retryable}
     text = rpc.encode({**members, **problem.extra}).decode()
-    return rpc.Outcome(ToolResult(content=(Text(text),), is_error=True), problem.status)
+    return rpc.CallResult(ToolResult(content=(TextContent(text),), is_error=True), problem.status)
 
 
 class ArgumentReader:
@@ -103,15 +103,15 @@ class ArgumentReader:
     Like `rest.CommandReader`: the fast path stops at the first error, the slow path then finds every failing field.
     """
 
-    def __init__(self, kind: type[Command], read_only: Collection[str] = ()) -> None:
+    def __init__(self, kind: type[Command], ignored_fields: Collection[str] = ()) -> None:
         self._kind = kind
-        self._read_only = read_only
+        self._ignored_fields = ignored_fields
         self._decode: Callable[[bytes], Command] = msgspec.json.Decoder(self._kind).decode
-        # Times must be converted to UTC, which only the slow path does.
+        # Only the slow path converts times to UTC.
         self._quick = not has_times(self._kind)
 
     def __call__(self, arguments: Raw) -> Command:
-        """The command in the arguments. Raises `validation_failed`, and `Fault` if they are no JSON object."""
+        """The command in the arguments. Raises `validation_failed`, and `RpcError` if they are no JSON object."""
         text = bytes(arguments)
         if self._quick and b"\\u0000" not in text:
             with contextlib.suppress(MsgspecError, RecursionError):
@@ -119,34 +119,34 @@ class ArgumentReader:
                 if errors := broken_rules(command):
                     raise invalid(errors)
                 return command
-        values = rpc.anything(arguments)
+        values = rpc.decode_json(arguments)
         if not isinstance(values, dict | None):
-            raise rpc.Fault(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
+            raise rpc.RpcError(rpc.INVALID_PARAMS, "`params.arguments` must be an object.")
         try:
-            return check(self._kind, cast(dict[str, Any], values or {}), self._read_only)
+            return check(self._kind, cast(dict[str, Any], values or {}), self._ignored_fields)
         except RecursionError as error:
-            raise rpc.Fault(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
+            raise rpc.RpcError(rpc.PARSE_ERROR, "`params.arguments` is nested too deeply.") from error
 
 
 def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> list[Schema]:
-    """The tools of some operations, as `tools/list` shows them. What several of them answer is outlined once.
+    """The definitions of operations for `tools/list`. An answer type that several tools share is outlined once.
 
-    reused    the problem when an idempotency key was used for another call
+    reused    the problem for an idempotency key that was used for another call
     """
     first: dict[Any, str] = {}
     listed: list[Schema] = []
-    for each in operations:
-        alike = first.setdefault(each.answer, each.name)
-        outlined = alike == each.name or each.answer is None
-        shown = definition(each, reused)
-        output = shown["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
-        listed.append({**shown, "outputSchema": output})
+    for operation in operations:
+        alike = first.setdefault(operation.answer, operation.name)
+        outlined = alike == operation.name or operation.answer is None
+        tool = definition(operation, reused)
+        output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike} answers."}
+        listed.append({**tool, "outputSchema": output})
     return listed
 
 
 @cache
 def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> Schema:
-    """A tool with all it says of itself."""
+    """The full definition of a tool."""
     hints = operation.tool
     assert hints
     annotations = {"title": operation.title, "readOnlyHint": hints.read_only}
@@ -158,25 +158,25 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
         "name": operation.name,
         # On one line: breaks are tokens too.
         "description": " ".join((operation.description + _refusals(operation, reused)).split()),
-        "inputSchema": arguments(operation.arguments),
-        "outputSchema": outline(answer_type(operation)),
+        "inputSchema": command_schema(operation.tool_command),
+        "outputSchema": answer_outline(answer_type(operation)),
         "annotations": annotations,
     }
 
 
 def _refusals(operation: Operation, reused: ProblemType) -> str:
-    """The codes of the problems of this tool, without those that every tool can answer with."""
+    """The codes of the problems of this tool, without those that every tool has."""
     keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
-    codes = sorted({each.code for each in (*operation.run.refuses, *keyed)} - {VALIDATION_FAILED.code})
+    codes = sorted({problem_type.code for problem_type in (*operation.mode.refuses, *keyed)} - {VALIDATION_FAILED.code})
     return f" Errors: {', '.join(codes)}." if codes else ""
 
 
-class Nothing(Struct, forbid_unknown_fields=True):
-    """The answer of an operation that has none."""
+class EmptyAnswer(Struct, forbid_unknown_fields=True):
+    """The answer of an operation without an answer."""
 
 
 def answer_type(operation: Operation) -> Any:
     """The type of a tool's answer, which is always an object."""
     if operation.answer is None:
-        return Nothing
+        return EmptyAnswer
     return msgspec.defstruct("Items", [("data", operation.answer)]) if operation.answers_list else operation.answer

@@ -1,8 +1,8 @@
-"""Forms of pages: reading them, and refusing those that another site or a program made up.
+"""Reads the forms of pages, and refuses forms that another site or a program has forged.
 
-A form carries a signed token with the time at which it was shown, so it needs no cookie. The time is that of the
-process: it decides only whether the form is shown again. A browser says which site a form was sent from; a form of
-another site is refused.
+A form has a signed token with the time at which it was shown, so it needs no cookie. The time comes from the clock of
+the process: it decides only whether the form is shown again. A browser reports the site that a form was sent from; a
+form of another site is refused.
 """
 
 import time
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from holdfast.kit.body import read_body
-from holdfast.kit.handler import Request
-from holdfast.kit.problems import BAD_REQUEST, ProblemType
-from holdfast.kit.secrets import Signer
+from holdfast.kit.contract.problems import BAD_REQUEST, ProblemType
+from holdfast.kit.http.body import read_body
+from holdfast.kit.http.handler import Request
+from holdfast.kit.security.secrets import Signer
 
 FOREIGN_FORM = ProblemType(
     "foreign_form", 403, "The form was sent from another site.", "Open the page itself and use its form."
@@ -21,16 +21,16 @@ FOREIGN_FORM = ProblemType(
 ANOTHERS_FORM = ProblemType(
     "anothers_form", 403, "The form was shown to somebody else.", "Open the page again and send its form."
 )
-"""Why a form is refused whatever is in it. Only pages answer with these problems."""
+"""Refusals that do not depend on the fields of a form. Only pages answer with these problems."""
 
 KIND = "application/x-www-form-urlencoded"
 
-FRESH_SECONDS = 2 * 3600
-"""How long a form may be open before it is shown again."""
+FORM_TTL_SECONDS = 2 * 3600
+"""Seconds that a form may be open before it is shown again."""
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form, without the spaces around their values. A field that is given twice is refused."""
+    """The fields of a form, without the spaces around their values. Refuses a field that is given twice."""
     body = await read_body(request, KIND)
     try:
         text = body.decode("ascii")
@@ -44,16 +44,16 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def require_same_site(request: Request, base_url: str) -> None:
-    """Raises `foreign_form` if a browser says that a form was sent from a page of another site.
+    """Raise `foreign_form` if a browser reports that a form was sent from a page of another site.
 
-    A program that says neither is let through: it has no cookies of anybody, and needs a token all the same.
+    A program that sends neither header is accepted: it has no visitor's cookies, and still needs a token.
     """
     site = request.headers.get(b"sec-fetch-site")
     origin = request.headers.get(b"origin")
     if site is not None:
         allowed = site in {b"same-origin", b"none"}
     elif origin is not None:
-        # A proxy may ask for the page under another name than the browser did.
+        # A proxy may request the page under another host name than the browser did.
         named = {urlsplit(base_url).netloc.lower(), request.headers.get(b"host", b"").decode("latin-1").lower()}
         allowed = origin.decode("latin-1").lower().partition("://")[2] in named - {""}
     else:
@@ -64,7 +64,7 @@ def require_same_site(request: Request, base_url: str) -> None:
 
 @dataclass(frozen=True)
 class FormTokens:
-    """Makes and checks the tokens of forms."""
+    """Issues and checks the tokens of forms."""
 
     signer: Signer
 
@@ -81,4 +81,4 @@ class FormTokens:
         if not self.signer.accepts(f"{purpose} {minute}", signature):
             return "forged"
         age = (time.time() if now is None else now) - 60 * int(minute)
-        return "good" if -120 < age < FRESH_SECONDS else "old"
+        return "good" if -120 < age < FORM_TTL_SECONDS else "old"

@@ -24,13 +24,13 @@ from babel.support import Translations
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from holdfast.kit.handler import Request
+    from holdfast.kit.http.handler import Request
 
-MOST_KEPT = 8_000
-"""The longest query that links to other languages keep."""
+MAX_QUERY_BYTES = 8_000
+"""The maximum length of a query that links to other languages keep, in bytes."""
 
-AS_IT_IS = "!$'()*+,/:;=?@%"
-"""What a part of a query may have besides letters and digits."""
+UNQUOTED = "!$'()*+,/:;=?@%"
+"""Characters of a query that are not percent-encoded, in addition to letters and digits."""
 
 _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
 
@@ -39,42 +39,42 @@ class Language(Struct, frozen=True):
     """A language that pages and mails are written in.
 
     code     its ISO 639 code
-    name     its name in itself
-    chosen   whether the address asks for it, so that links go on asking
-    kept     what links to other pages have in their query besides: names and values
+    name     its name in the language itself
+    chosen   whether the URL names it, so that links name it too
+    query_fields    further names and values in the query of links to other pages
     """
 
     code: str
     name: str
     locale: str
     chosen: bool = False
-    kept: tuple[tuple[str, str], ...] = ()
+    query_fields: tuple[tuple[str, str], ...] = ()
 
     def at(self, path: str) -> str:
-        """The address of another page of this site, in this language if the visitor has chosen it."""
+        """The URL of another page of this site, in this language if the visitor has chosen it."""
         if not self.query:
             return path
         return f"{path}{'&' if '?' in path else '?'}{urlencode(self.query)}"
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
-        """What every link has in its query. A form that is sent by GET needs hidden fields for it."""
-        return (*self.kept, ("lang", self.code)) if self.chosen else self.kept
+        """The query parameters of every link. A form that is sent by GET needs hidden fields for them."""
+        return (*self.query_fields, ("lang", self.code)) if self.chosen else self.query_fields
 
     def number(self, number: int) -> str:
         return _number(number, self.locale)
 
     def money(self, amount: int, currency: str, digits: int = 2) -> str:
-        """An amount in minor units of a currency, as people write it; a whole amount without its zeros.
+        """A formatted amount in minor units of a currency; a whole amount has no decimals.
 
-        digits    how many digits the minor unit has
+        digits    the number of digits of the minor unit
         """
         value = Decimal(amount).scaleb(-digits)
-        shown = 0 if value == value.to_integral() else digits
+        shown_digits = 0 if value == value.to_integral() else digits
         pattern = Locale.parse(self.locale).currency_formats["standard"].pattern
         if get_currency_symbol(currency, self.locale)[-1].isalpha():
             pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
-        written = pattern.replace("0.00", f"0.{'0' * shown}" if shown else "0")
+        written = pattern.replace("0.00", f"0.{'0' * shown_digits}" if shown_digits else "0")
         return format_currency(value, currency, written, locale=self.locale, currency_digits=False)
 
     def date(self, moment: dt.datetime, zone: str) -> str:
@@ -90,15 +90,15 @@ class Language(Struct, frozen=True):
         return f"{_date(_key(moment), zone, 'long', self.locale)}, {self.time(moment, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
-        """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 where a zone has none."""
+        """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 if the zone has no name."""
         return _zone(_key(moment), zone, self.locale)
 
 
-# Many pages show the same numbers and moments: a waiting room says to each visitor when it begins.
+# Many pages show the same numbers and moments: a waiting room shows its start to every visitor.
 
 
 def _key(moment: dt.datetime) -> dt.datetime:
-    """The second of a moment, in UTC: moments of a zone are equal also if its clocks went back between them."""
+    """The moment in UTC, in whole seconds. Local times would be equal before and after the clocks of a zone go back."""
     return moment.astimezone(dt.UTC).replace(microsecond=0)
 
 
@@ -109,20 +109,20 @@ def _number(number: int, locale: str) -> str:
 
 @lru_cache(1_000)
 def _date(moment: dt.datetime, zone: str, width: Literal["full", "long"], locale: str) -> str:
-    return format_date(clocked(moment, zone), width, locale=locale)
+    return format_date(local_time(moment, zone), width, locale=locale)
 
 
 @lru_cache(1_000)
 def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
-    local = clocked(moment, zone)
+    local = local_time(moment, zone)
     return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
 
 
 @lru_cache(1_000)
 def _zone(moment: dt.datetime, zone: str, locale: str) -> str:
-    local = clocked(moment, zone)
+    local = local_time(moment, zone)
     name = get_timezone_name(local, "short", locale=locale)
-    # Ireland's standard time is in summer. CLDR would call it GMT.
+    # Ireland's standard time is in summer. CLDR would name it GMT.
     if name[0] in "+-" or (name == "GMT" and local.utcoffset()):
         name = local.tzname() or name
     if name[0] not in "+-":
@@ -130,8 +130,8 @@ def _zone(moment: dt.datetime, zone: str, locale: str) -> str:
     return f"UTC{name[:3]}:{name[3:]}" if name[3:] else f"UTC{name}"
 
 
-def clocked(moment: dt.datetime, zone: str) -> dt.datetime:
-    """A moment by the clock of a zone; by that of UTC if the zone has no date for it, at the ends of the calendar."""
+def local_time(moment: dt.datetime, zone: str) -> dt.datetime:
+    """A moment in the local time of a zone; in UTC at the ends of the calendar, where the zone has no date for it."""
     try:
         return moment.astimezone(ZoneInfo(zone))
     except OverflowError:
@@ -140,49 +140,51 @@ def clocked(moment: dt.datetime, zone: str) -> dt.datetime:
 
 ENGLISH = Language("en", "English", "en_US")
 GERMAN = Language("de", "Deutsch", "de_DE")
-LANGUAGES = {each.code: each for each in (ENGLISH, GERMAN)}
+LANGUAGES = {language.code: language for language in (ENGLISH, GERMAN)}
 
 
 def language_of(request: "Request") -> Language:
-    """The language of a request: what its address asks for (`?lang=de`), or else the best its browser accepts."""
-    asked = _asked(request.query) if b"lang=" in request.query else ""
-    if asked in LANGUAGES:
-        return _chosen(asked)
-    return accepted(request.headers.get(b"accept-language", b""))
+    """The language of a request: the one in its URL (`?lang=de`), or else the one that the browser prefers."""
+    requested = _requested_code(request.query) if b"lang=" in request.query else ""
+    if requested in LANGUAGES:
+        return _chosen_language(requested)
+    return accepted_language(request.headers.get(b"accept-language", b""))
 
 
-def in_language(query: bytes, code: str) -> str:
-    """The address of the same page in another language, as seen from it: with the rest of its query as it is."""
-    given = query.split(b"&") if len(query) <= MOST_KEPT else []
-    kept = [quote(each, AS_IT_IS) for each in given if each and each.partition(b"=")[0] != b"lang"]
-    return f"?{'&'.join([*kept, f'lang={code}'])}"
+def query_in_language(query: bytes, code: str) -> str:
+    """The relative URL of the same page in another language, with the other query parameters unchanged."""
+    parameters = query.split(b"&") if len(query) <= MAX_QUERY_BYTES else []
+    kept_parameters = [
+        quote(parameter, UNQUOTED) for parameter in parameters if parameter and parameter.partition(b"=")[0] != b"lang"
+    ]
+    return f"?{'&'.join([*kept_parameters, f'lang={code}'])}"
 
 
-def _asked(query: bytes) -> str:
+def _requested_code(query: bytes) -> str:
     try:
         return parse_qs(query.decode("latin-1"), max_num_fields=50).get("lang", [""])[-1]
     except ValueError:
         return ""
 
 
-def named(code: str | None) -> Language:
-    """The language with a code; English if there is none."""
+def language_with_code(code: str | None) -> Language:
+    """The language with a code; English for an unknown code."""
     return LANGUAGES.get(code or "", ENGLISH)
 
 
 @cache
-def _chosen(code: str) -> Language:
+def _chosen_language(code: str) -> Language:
     language = LANGUAGES[code]
     return Language(language.code, language.name, language.locale, chosen=True)
 
 
-def accepted(header: bytes) -> Language:
-    """The first of our languages in an Accept-Language header, by preference; English if it names none of them."""
-    return _preferred(header[:1_000])
+def accepted_language(header: bytes) -> Language:
+    """The preferred language of an Accept-Language header; English if it names no language that we have."""
+    return _preferred_language(header[:1_000])
 
 
 @lru_cache(1_000)
-def _preferred(header: bytes) -> Language:
+def _preferred_language(header: bytes) -> Language:
     best, most = ENGLISH, 0.0
     for part in header.decode("latin-1").lower().split(","):
         tag, _, quality = part.partition(";")
@@ -195,7 +197,7 @@ def _preferred(header: bytes) -> Language:
 
 @cache
 def translations(code: str, folders: Sequence[Path]) -> Translations:
-    """The texts of some folders in a language. Folders without a catalogue of the language are left out."""
+    """The translations of some folders into a language. Folders without a catalogue of the language are skipped."""
     merged = Translations()
     for catalogue in (folder / "translations" / f"{code}.po" for folder in folders):
         if catalogue.exists():

@@ -1,38 +1,63 @@
-"""Mails that bring somebody one link. They are written in a process that starts often, so this file imports little."""
+"""Mails with one link. They are rendered in a subprocess that starts often, so this module imports little."""
 
 import datetime as dt
+from typing import ClassVar
 
 from msgspec import Struct
 
-from holdfast.kit.mail import Message
-from holdfast.kit.pages.frame import Frame
-from holdfast.kit.pages.language import named
+from holdfast.kit.mail.message import MailMessage
+from holdfast.kit.pages.language import Language, language_with_code
+from holdfast.kit.pages.layout import Frame
 
 
 class LinkMail(Struct):
-    """A mail with a link that is to be written.
+    """A mail with a link, before it is rendered.
 
-    link    the address, without a language
+    link            the URL, without a language
+    stop            the URL that stops all mails to the recipient, without a language
+    is_asked_for    whether the recipient has requested it, so that it is sent even if mails are stopped
     """
+
+    is_asked_for: ClassVar[bool] = True
 
     recipient: str
     message_id: str
     caused_at: dt.datetime
     language: str | None
     link: str
+    stop: str = ""
 
 
-def written(mail: LinkMail, frame: Frame, *, subject: str, first: str, button: str, rest: str) -> Message:
-    """The mail: a sentence, the link with the text of its button, and what else there is to say."""
-    language = named(mail.language)
-    link = f"{mail.link}?lang={language.code}"
-    return Message(
+def link_message(mail: LinkMail, frame: Frame, *, subject: str, first: str, button: str, rest: str) -> MailMessage:
+    """The rendered mail: a first sentence, the link with the text of its button, and the rest of the text."""
+    language = language_with_code(mail.language)
+    link = url_in_language(mail.link, language)
+    return MailMessage(
         recipient=mail.recipient,
         subject=subject,
-        text=f"{first}\n\n{link}\n\n{rest}\n",
+        text=f"{first}\n\n{link}\n\n{rest}\n{'' if mail.is_asked_for else stop_text(frame, language, mail.stop)}",
         html=frame.render(
-            "link_mail.html", language=language, subject=subject, first=first, button=button, rest=rest, link=link
+            "link_mail.html",
+            language=language,
+            subject=subject,
+            first=first,
+            button=button,
+            rest=rest,
+            link=link,
+            stop="" if mail.is_asked_for else url_in_language(mail.stop, language),
         ),
         message_id=mail.message_id,
         date=mail.caused_at,
+        unsubscribe=mail.stop,
     )
+
+
+def stop_text(frame: Frame, language: Language, stop: str) -> str:
+    """The end of a mail, which explains how to stop all mails."""
+    stopping = frame.texts(language).gettext("Stop all mails of %(site)s to this address:") % {"site": frame.title}
+    return f"\n{stopping}\n{url_in_language(stop, language)}\n"
+
+
+def url_in_language(url: str, language: Language) -> str:
+    """The URL of a page, in a language."""
+    return f"{url}?lang={language.code}"

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message
 
-from holdfast.kit.handler import NOSNIFF, Header, Reply, Request, headers_of
-from holdfast.kit.pages.frame import STYLE, Frame
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import NOSNIFF, Header, Reply, Request, headers_of, routing_problem
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
-from holdfast.kit.problems import METHOD_NOT_ALLOWED, NOT_FOUND, Problem
+from holdfast.kit.pages.layout import STYLE, Frame
 
-KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 HTML = b"text/html; charset=utf-8"
 
 _STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
@@ -32,8 +33,8 @@ _POLICY = (
 )
 
 
-PROGRAMS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
-"""The beginnings of paths where also a browser gets errors as JSON."""
+PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
+"""The prefixes of paths where browsers also get errors as JSON."""
 
 Unrouted = Callable[[StarletteRequest, Exception], Awaitable[Response]]
 
@@ -61,16 +62,16 @@ class Site(Frame):
         """A page.
 
         framed       whether any site may show it in a frame
-        ancestors    the only sites that may, as `frame-ancestors` of a policy has them
-        images       the origin of images that are not of this site
-        styles       further styles that stand in the page, as `style-src` of a policy has them
-        connects     where scripts may ask besides this site, as `connect-src` of a policy has it
-        forms        where forms may lead besides this site, as `form-action` of a policy has it
-        programs     the origin of scripts that are not of this site
-        frames       the origin of what frames in the page show
+        ancestors    the only sites that may show it in a frame, for `frame-ancestors` of the policy
+        images       another origin of images, for `img-src`
+        styles       further styles inside the page, for `style-src`
+        connects     another origin that scripts may call, for `connect-src`
+        forms        another origin that forms may be sent to, for `form-action`
+        programs     another origin of scripts, for `script-src`
+        frames       the origin of frames inside the page, for `frame-src`
         """
         content = self.render(template, language=language, framed=framed, **values)
-        security = secured(
+        security = security_headers(
             language,
             framed=framed,
             ancestors=ancestors,
@@ -92,8 +93,12 @@ class Site(Frame):
         ancestors: str = "",
         language: Language | None = None,
         home: str = "/",
+        query: bytes | None = None,
     ) -> Reply:
-        """The page for a problem, in the language of the browser unless another one is given. It leads to `home`."""
+        """The page for a problem, by default in the language of the browser. It has a link to `home`.
+
+        query    the query of which links to other languages keep the known parameters; None: that of the request
+        """
         return self.page(
             "error.html",
             problem.status,
@@ -102,34 +107,32 @@ class Site(Frame):
             ancestors=ancestors,
             headers=headers_of(problem),
             home=home,
-            query=request.query,
+            query=request.query if query is None else query,
             problem=problem,
             request_id=problem.extra.get("request_id"),
         )
 
     def unrouted(self, otherwise: Unrouted) -> Unrouted:
-        """Renders what no route answers: as a page for browsers, and by `otherwise` for programs."""
+        """Return a function that renders routing errors: as a page for browsers, and by `otherwise` for programs."""
 
         async def refuse(request: StarletteRequest, error: Exception) -> Response:
-            answer = await otherwise(request, error)
             if not _wants_page(request):
-                return answer
-            problem = METHOD_NOT_ALLOWED() if answer.status_code == 405 else NOT_FOUND()
-            problem.allow = answer.headers.get("allow", "")
-            page = self.refuse(
-                problem, Request(request.scope, request.receive, _nowhere, dict(request.scope["headers"]))
-            )
+                return await otherwise(request, error)
+            assert isinstance(error, HTTPException)
+            problem = routing_problem(request.scope, error)
+            unread = Request(request.scope, request.receive, _send_nothing, dict(request.scope["headers"]))
+            page = self.refuse(problem, unread, query=b"")
             headers = {name.decode(): value.decode() for name, value in (NOSNIFF, *page.headers)}
             return Response(page.content, page.status, headers, page.media_type.decode())
 
         return refuse
 
     def assets(self, *names: str) -> list[BaseRoute]:
-        """Routes to files that pages use."""
+        """Routes to assets."""
         return [self._route(name) for name in names]
 
     def _route(self, name: str) -> Route:
-        content, media_type = self.content(name), KINDS[Path(name).suffix]
+        content, media_type = self.content(name), MEDIA_TYPES[Path(name).suffix]
         headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
 
         async def answer(_: StarletteRequest) -> Response:
@@ -139,17 +142,17 @@ class Site(Frame):
 
 
 def redirect(address: str, *, framed: bool = False, ancestors: str = "") -> Reply:
-    """A redirect to another address, which the browser requests with GET."""
-    headers = secured(framed=framed, ancestors=ancestors)
-    return Reply(303, headers=[*headers, (b"location", _encoded(address))])
+    """A redirect to another URL, which the browser requests with GET."""
+    headers = security_headers(framed=framed, ancestors=ancestors)
+    return Reply(303, headers=[*headers, (b"location", _encoded_address(address))])
 
 
-def _encoded(address: str) -> bytes:
-    """An address as a header may contain it. What is encoded already stays as it is."""
+def _encoded_address(address: str) -> bytes:
+    """A URL for a header. Characters that are already encoded are not encoded again."""
     return quote(address, safe="!#$%&'()*+,/:;=?@[]").encode("ascii")
 
 
-def secured(
+def security_headers(
     language: Language | None = None,
     *,
     framed: bool = False,
@@ -161,8 +164,8 @@ def secured(
     programs: str = "",
     frames: str = "",
 ) -> list[Header]:
-    """The headers of every answer for browsers. With a language, they say that the page exists in several."""
-    more = [f" {each}" if each else "" for each in (styles, programs, images, connects, forms)]
+    """The security headers of every answer for browsers. With a language, they say that the page has translations."""
+    more = [f" {source}" if source else "" for source in (styles, programs, images, connects, forms)]
     policy = _POLICY.format(*more, "*" if framed else ancestors or "'none'")
     if frames:
         policy += f"; frame-src {frames}"
@@ -173,13 +176,13 @@ def secured(
     ]
     if language:
         headers += [(b"content-language", language.code.encode()), (b"vary", b"accept-language")]
-    # The older header can only say whether any site may.
+    # The older header cannot name single sites.
     return headers if framed or ancestors else [*headers, (b"x-frame-options", b"DENY")]
 
 
 def _wants_page(request: StarletteRequest) -> bool:
-    return "text/html" in request.headers.get("accept", "") and not f"{request.url.path}/".startswith(PROGRAMS)
+    return "text/html" in request.headers.get("accept", "") and not f"{request.url.path}/".startswith(PROGRAM_PATHS)
 
 
-async def _nowhere(message: Message) -> None:
+async def _send_nothing(message: Message) -> None:
     raise AssertionError("an error page is not sent by itself")

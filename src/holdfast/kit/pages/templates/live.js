@@ -1,8 +1,8 @@
 // Brings the parts of a page that are marked as live up to date, without reloading it.
 "use strict";
 
-const OFTEN = 2_000;
-const ANNOUNCED = 60_000;
+const POLL_MS = 2_000;
+const ANNOUNCE_INTERVAL_MS = 60_000;
 let timer;
 let announcedAt = Date.now();
 
@@ -22,20 +22,20 @@ function show(fresh) {
     if (hadFocus) same(part, focused)?.focus({ preventScroll: true });
     // Screen readers are told the first paragraph of the part when it changes, once a minute at most.
     const after = part.querySelector("p")?.textContent;
-    if (after && after !== before && Date.now() - announcedAt > ANNOUNCED) say(after);
+    if (after && after !== before && Date.now() - announcedAt > ANNOUNCE_INTERVAL_MS) say(after);
   }
 }
 
 // What an element has become: found by its id, a link by where it leads.
 function same(part, gone) {
-  const alike = (each) => (gone.id ? each.id === gone.id : gone.href && each.href === gone.href);
+  const alike = (element) => (gone.id ? element.id === gone.id : gone.href && element.href === gone.href);
   return [...part.querySelectorAll("[id], a[href]")].find(alike);
 }
 
 function say(text) {
-  const said = document.querySelector("[data-says]");
-  said.textContent = text;
-  said.classList.toggle("unseen", text !== lost());
+  const status = document.querySelector("[data-says]");
+  status.textContent = text;
+  status.classList.toggle("unseen", text !== lost());
   announcedAt = Date.now();
 }
 
@@ -60,11 +60,11 @@ async function refresh() {
     say(lost());
   }
   // A search among very many takes long. It is not asked all the time.
-  if (!document.hidden) timer = setTimeout(refresh, Math.max(OFTEN, 10 * (performance.now() - began)));
+  if (!document.hidden) timer = setTimeout(refresh, Math.max(POLL_MS, 10 * (performance.now() - began)));
 }
 
-for (const each of document.querySelectorAll("[data-reload]")) each.hidden = true;
-timer = setTimeout(refresh, OFTEN);
+for (const element of document.querySelectorAll("[data-reload]")) element.hidden = true;
+timer = setTimeout(refresh, POLL_MS);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) clearTimeout(timer);
   else refresh();

@@ -1,0 +1,80 @@
+"""Callers: the senders of requests, with any credential, as operations, rate limits and ledgers see them."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Principal = Literal["api_key", "access_token", "person", "platform", "nobody", "system"]
+
+
+class Caller(Struct, frozen=True):
+    """The sender of a request.
+
+    principal  an API key, an access token, a signed-in person, a request that a platform signed, a caller without a
+               credential, or the service itself
+    name       the name by which ledgers record it, and by which limits of a single caller count, such as `key 7`
+    id         the id of the API key, of the person's session, or of the access token's grant; 0 if there is none
+    tenant_id  the organizer or shop that the caller belongs to; None: it is unrestricted
+    scopes     the scopes that it has; None: everything that its tenant may do
+    """
+
+    principal: Principal
+    name: str
+    id: int
+    tenant_id: int | None
+    scopes: frozenset[str] | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        return self.tenant_id is None
+
+    @property
+    def tenant(self) -> int:
+        """The tenant, in a service where every caller has one."""
+        assert self.tenant_id is not None
+        return self.tenant_id
+
+    @property
+    def account(self) -> str:
+        """The name for limits that all credentials of a tenant share; without a tenant, the caller's own name."""
+        return f"tenant {self.tenant_id}" if self.tenant_id else self.name
+
+    def may_access(self, tenant_id: int) -> bool:
+        return self.tenant_id is None or self.tenant_id == tenant_id
+
+    def has(self, scope: str | None) -> bool:
+        return scope is None or self.scopes is None or scope in self.scopes
+
+
+def api_key(id: int, tenant_id: int | None, scopes: frozenset[str] | None = None) -> Caller:
+    """The caller with an API key. A key without a tenant is an admin key, which is unrestricted."""
+    return Caller("api_key", f"key {id}", id, tenant_id, scopes)
+
+
+def access_token(tenant_id: int, scopes: frozenset[str] | None = None) -> Caller:
+    """The caller with an access token that acts for a tenant."""
+    return Caller("access_token", f"tenant {tenant_id}", 0, tenant_id, scopes)
+
+
+def person(id: int, tenant_id: int) -> Caller:
+    """The caller that is a signed-in person."""
+    return Caller("person", f"person {id}", id, tenant_id)
+
+
+def platform(tenant_id: int) -> Caller:
+    """The caller that is the platform of a tenant's shop; it signed the request."""
+    return Caller("platform", f"platform of {tenant_id}", 0, tenant_id)
+
+
+def nobody(address: str = "") -> Caller:
+    """The caller without a credential. It owns nothing, and rate limits count it by its address."""
+    return Caller("nobody", address, 0, 0)
+
+
+def system(tenant_id: int | None = None) -> Caller:
+    """The service itself, or an operator at its command line."""
+    return Caller("system", "system", 0, tenant_id)
+
+
+NOBODY = nobody()
+ADMIN = system()

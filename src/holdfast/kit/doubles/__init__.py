@@ -1,4 +1,0 @@
-"""What our doubles of outside platforms share: a store, a clock that tests move, faults on request, webhooks.
-
-A double behaves as the platform does, for tests, demonstrations and newcomers.
-"""

@@ -1,0 +1,181 @@
+"""Limits of one connection: the size and the time of request headers, and the time for which it leaves answers unread.
+
+No handler takes part in this: it happens before a request has a path, or after its answer was given to the network.
+"""
+
+from asyncio import TimerHandle, Transport
+from functools import partial
+from typing import Any
+
+from holdfast.kit.compat.uvicorn_protocol import CLOSE, HttpToolsProtocol, response_head, write_response
+from holdfast.kit.contract.problems import HEADERS_TOO_LARGE, REQUEST_TIMEOUT, ErrorBody, Problem
+from holdfast.kit.environment.metrics import REQUESTS, counter
+from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.http.draining import is_draining
+from holdfast.kit.http.handler import ANSWER, ARRIVED, JSON, NO_STORE, NOSNIFF, encode, headers_of
+
+MAX_HEADER_BYTES = 65_536
+"""The maximum size of a request before its body, that is of its address and headers, in bytes."""
+
+MIN_READ_BYTES = 65_536
+"""Bytes of a waiting answer that a client must read in each period; else its connection is closed."""
+
+LINGER_SECONDS = 2
+"""Seconds that a refused client may continue to send. If its connection closed at once, it could miss the refusal."""
+
+
+class Connection(HttpToolsProtocol):
+    """One connection over HTTP/1.1, with limits.
+
+    It reads requests as uvicorn does, and also writes answers as uvicorn does unless they are given as one piece. While
+    requests arrive in one piece and answers are read, the limits need no timers.
+    """
+
+    def __init__(self, bounds: ConnectionLimits, **uvicorn: Any) -> None:
+        super().__init__(**uvicorn)
+        self._bounds = bounds
+        self._source: str | None = None
+        self._problem: Problem | None = None
+        """The problem with which every request of this connection is refused."""
+        self._refused = False
+        self._in_head = True
+        """Whether the next bytes belong to the head of a request."""
+        self._head_bytes = 0
+        self._arrival: TimerHandle | None = None
+        """Ends the connection when the head or the rest of a request does not arrive."""
+        self._reading: TimerHandle | None = None
+        """Ends the connection when its client does not read."""
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._source = self._bounds.source(self.client)
+        self._problem = self._bounds.enter(self._source)
+        if self._problem and self._bounds.is_flooded:
+            self.abort()
+        else:
+            self._expect(LINGER_SECONDS if self._problem else self._bounds.header_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._bounds.leave(self._source, self._problem)
+        self._bounds.forget(self)
+        self._arrived()
+        self._stop_watching()
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        if self._problem:
+            self._refuse(self._problem)
+            return
+        if self._in_head:
+            room = MAX_HEADER_BYTES - self._head_bytes
+            self._head_bytes += len(data)
+            if len(data) > room:
+                super().data_received(data[:room])
+                if self._in_head:
+                    self._refuse(HEADERS_TOO_LARGE())
+                    return
+                data = data[room:]
+        super().data_received(data)
+        if self._in_head and self._head_bytes and not self._arrival:
+            self._expect(self._bounds.header_seconds)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._head_bytes = 0
+        self._arrived()
+        super().on_headers_complete()
+        if is_draining():
+            self.cycle.keep_alive = False
+        self.scope[ANSWER] = partial(write_response, self, self.cycle)  # type: ignore[typeddict-unknown-key]
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        self._arrived()
+        self.scope[ARRIVED] = True  # type: ignore[typeddict-unknown-key]
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch(self.transport.get_write_buffer_size())
+        elif not self._in_head:
+            # The answer was sent before the body had arrived, so no handler reads the body.
+            self._expect(self._bounds.header_seconds)
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        size = self.transport.get_write_buffer_size()
+        self._watch(size)
+        self._bounds.wait(self, size)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._bounds.forget(self)
+        if not self.transport.is_closing():
+            self._stop_watching()
+
+    def abort(self) -> None:
+        """Close the connection at once, and drop unsent bytes."""
+        self.transport.abort()
+
+    def _expect(self, seconds: float) -> None:
+        """Start the timer within which the client must send the head, or the rest, of a request."""
+        self._arrival = self.loop.call_later(seconds, self._late)
+
+    def _arrived(self) -> None:
+        if self._arrival:
+            self._arrival.cancel()
+            self._arrival = None
+
+    def _late(self) -> None:
+        self._arrival = None
+        if self._head_bytes and not self._refused:
+            self._refuse(REQUEST_TIMEOUT())
+        else:
+            self.abort()
+
+    def _watch(self, size: int) -> None:
+        """Start the timer after which the client must have read enough."""
+        self._stop_watching()
+        self._reading = self.loop.call_later(self._bounds.write_seconds, self._unread, size)
+
+    def _stop_watching(self) -> None:
+        if self._reading:
+            self._reading.cancel()
+            self._reading = None
+
+    def _unread(self, before: int) -> None:
+        size = self.transport.get_write_buffer_size()
+        if before - size < MIN_READ_BYTES:
+            self.abort()
+        else:
+            self._watch(size)
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer with a problem and close the connection; only close it while an earlier answer is being sent."""
+        self._refused = True
+        self._arrived()
+        counter(REQUESTS, "connection", problem.status).inc()
+        if self.cycle and not self.cycle.response_complete:
+            self.abort()
+            return
+        self.transport.write(_response(problem, self._bounds.error_body))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._expect(LINGER_SECONDS)
+
+
+def _response(problem: Problem, error_body: ErrorBody) -> bytes:
+    """The bytes of a refusal over HTTP/1.1."""
+    body = encode(error_body(problem))
+    headers = [
+        *((b"content-type", JSON), (b"content-length", str(len(body)).encode()), CLOSE),
+        *(NO_STORE, NOSNIFF, *headers_of(problem)),
+    ]
+    return response_head(problem.status, headers) + body

@@ -1,0 +1,241 @@
+"""Server-sent events: one feed per topic, with any number of readers. No reader can delay another.
+
+A `Feed` keeps its latest messages under rising positions. A reader stores only the last position it has seen. So a slow
+reader uses no memory for waiting messages, and a reader that reconnects can continue from its position.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from prometheus_client import Gauge
+from starlette.types import Receive, Send
+
+from holdfast.kit.contract.problems import RATE_LIMITED
+from holdfast.kit.http.handler import NOSNIFF, Reply, Request
+
+M = TypeVar("M")
+
+HEARTBEAT_SECONDS = 15.0
+"""Seconds without data after which a comment is sent, so that proxies do not close the stream as idle."""
+
+RETRY_AFTER_SECONDS = 30
+"""Seconds after which a client may retry when a stream was refused because there are too many."""
+
+DEFAULT_FEED_CAPACITY = 256
+"""The capacity of a feed for slow readers: the sum of the weights of its messages, by default 1 each."""
+
+OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
+
+HEADERS = [
+    NOSNIFF,
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+Owner: TypeAlias = Literal["address", "key", "tenant"]
+OWNER_TEXTS: Mapping[Owner, str] = {"address": "from one address", "key": "with one key", "tenant": "of one tenant"}
+"""The texts of the owners that streams are counted by."""
+
+Pending = Callable[[], Awaitable[bytes]]
+
+
+class Feed(Generic[M]):
+    """The latest messages of one topic.
+
+    position    the position of the newest message; positions only rise
+    grain       processes agree on positions that are multiples of it; between these, each process has its own
+    has_ended   whether no more messages will come: then the streams of its readers end
+    """
+
+    def __init__(self, position: int = 0, *, room: int = DEFAULT_FEED_CAPACITY, grain: int = 1) -> None:
+        self.position = position
+        self.has_ended = False
+        self._grain = grain
+        self._start = position
+        self._room = room
+        self._messages: deque[tuple[int, M, int]] = deque()
+        self._wakes: dict[int, Callable[[], None]] = {}
+        self._numbers = itertools.count()
+
+    def publish(self, position: int, message: M, weight: int = 1) -> None:
+        """Add a message and wake every reader. A message at a position not above the latest is ignored."""
+        if position <= self.position:
+            return
+        self._messages.append((position, message, weight))
+        self.position = position
+        self._room -= weight
+        while self._room < 0:
+            self._start, _, forgotten = self._messages.popleft()
+            self._room += forgotten
+        self._wake()
+
+    def restart(self, position: int) -> None:
+        """Forget all messages and continue at a position. Readers then learn that they have missed messages."""
+        self._room += sum(weight for _, _, weight in self._messages)
+        self._messages.clear()
+        self.position = self._start = position
+        self._wake()
+
+    def end(self) -> None:
+        """End the streams of all readers."""
+        self.has_ended = True
+        self._wake()
+
+    def since(self, position: int) -> list[M] | None:
+        """The messages after a position, oldest first. None if some were dropped, or the position is too high."""
+        if not self._start <= position <= self.position:
+            return None
+        newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
+        return [message for _, message, _ in newest_first][::-1]
+
+    def known(self, position: int) -> int:
+        """The last position, up to this one, that every process knows, so that a reader can continue at any process."""
+        return position - position % self._grain
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakes.values()):
+            wake()
+
+    @property
+    def has_readers(self) -> bool:
+        return bool(self._wakes)
+
+    @contextlib.contextmanager
+    def waking(self, wake: Callable[[], None]) -> Generator[None]:
+        """Call `wake` on every message while the block lasts."""
+        number = next(self._numbers)
+        self._wakes[number] = wake
+        try:
+            yield
+        finally:
+            del self._wakes[number]
+
+
+class EndOfStream(Exception):
+    """Raised by `pending` to end its stream. `last` is sent before the stream closes."""
+
+    def __init__(self, last: bytes = b"") -> None:
+        super().__init__()
+        self.last = last
+
+
+class Streams:
+    """The open event streams of a process. All of them end when a signal stops the process.
+
+    most    the maximum number of open streams of one owner
+    """
+
+    def __init__(self, most: Mapping[Owner, int] | None = None) -> None:
+        self._most = most or {}
+        self._open: Counter[tuple[Owner, object]] = Counter()
+        self.closing = False
+        self.wakes: set[Callable[[], None]] = set()
+
+    def require_room(self, owners: Mapping[Owner, object]) -> None:
+        """Raise `rate_limited` if one of the owners already has the maximum number of streams."""
+        for owner, most in self._most.items():
+            if owner in owners and self._open[owner, owners[owner]] >= most:
+                raise RATE_LIMITED(
+                    f"At most {most} streams {OWNER_TEXTS[owner]} may be open.",
+                    hint="Close one of them first: each of them tells every change.",
+                    retry_after=RETRY_AFTER_SECONDS,
+                )
+
+    @contextlib.contextmanager
+    def counting(self, owners: Mapping[Owner, object]) -> Generator[None]:
+        """Count a stream for its owners while the block lasts."""
+        counted: list[tuple[Owner, object]] = [(owner, owners[owner]) for owner in self._most if owner in owners]
+        self._open.update(counted)
+        try:
+            yield
+        finally:
+            for counter_key in counted:
+                self._open[counter_key] -= 1
+                if not self._open[counter_key]:
+                    del self._open[counter_key]
+
+    def close(self) -> None:
+        """End every stream, each with its last event."""
+        self.closing = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Make every stream call `pending` again: there may be events to send, or the stream may have to end."""
+        for wake in tuple(self.wakes):
+            wake()
+
+
+class EventStream(Reply, kw_only=True):
+    """A stream as the answer to a request. It lasts until the client disconnects or this process stops.
+
+    owners     the owners that the stream is counted for; `Streams.require_room` was called for them just before
+    pending    `() -> bytes` returns the bytes to send now, possibly none; it raises `EndOfStream` to close the stream
+    last       the bytes that are sent when this process stops
+    """
+
+    streams: Streams
+    name: str
+    feed: Feed[Any]
+    pending: Pending
+    last: bytes = b""
+    owners: Mapping[Owner, object] = {}
+
+    async def send(self, request: Request) -> None:
+        with self.streams.counting(self.owners):
+            await self._flow(request)
+
+    async def _flow(self, request: Request) -> None:
+        woken = asyncio.Event()
+        await request.send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self.headers]})
+        gone = asyncio.create_task(_wait_for_disconnect(request.receive))
+        gone.add_done_callback(lambda _: woken.set())
+        self.streams.wakes.add(woken.set)
+        OPEN.labels(self.name).inc()
+        last = b""
+        try:
+            with self.feed.waking(woken.set):
+                while not gone.done():
+                    woken.clear()
+                    if self.streams.closing or self.feed.has_ended:
+                        last = self.last
+                        break
+                    if chunk := await self.pending():
+                        await _send(request.send, chunk)
+                    elif not await _wait_until_woken(HEARTBEAT_SECONDS, woken):
+                        await _send(request.send, b":\n\n")
+        except EndOfStream as end:
+            last = end.last
+        finally:
+            OPEN.labels(self.name).dec()
+            self.streams.wakes.discard(woken.set)
+            gone.cancel()
+        await request.send({"type": "http.response.body", "body": last})
+
+
+def encode_event(data: bytes, *, id: str | None = None, name: str | None = None) -> bytes:
+    """One server-sent event. `data` is a single line."""
+    head = b"".join(
+        [b"event: %s\n" % name.encode() if name else b"", b"id: %s\n" % id.encode() if id is not None else b""]
+    )
+    return b"%sdata: %s\n\n" % (head, data)
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _wait_until_woken(seconds: float, woken: asyncio.Event) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await woken.wait()
+    return woken.is_set()
+
+
+async def _send(send: Send, chunk: bytes) -> None:
+    await send({"type": "http.response.body", "body": chunk, "more_body": True})

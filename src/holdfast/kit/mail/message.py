@@ -1,0 +1,156 @@
+"""Mails: their contents, and their encoding as bytes.
+
+Mails contain texts from unknown authors. In headers, such texts lose all characters that could end the header or change
+the direction of the text.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import EmailPolicy
+from email.utils import format_datetime, parseaddr
+
+from holdfast.kit.contract.mail_addresses import envelope_address
+
+_LINES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_TURNS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file of a mail.
+
+    type    its media type, such as `image/png`
+    cid     the id by which the HTML refers to it, `cid:<cid>`; empty: it is an ordinary attachment
+    method  the method of an iCalendar file; empty: it is no calendar
+    """
+
+    content: bytes
+    type: str
+    filename: str
+    cid: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class MailMessage:
+    """One mail to one person.
+
+    message_id      without angle brackets; the same at each attempt
+    unsubscribe     the URL at which a POST stops mails like this one; empty: there is none
+    """
+
+    recipient: str
+    subject: str
+    text: str
+    html: str
+    message_id: str
+    date: datetime
+    attachments: tuple[Attachment, ...] = field(default=())
+    unsubscribe: str = ""
+
+    def encoded(self, sender: str) -> bytes:
+        """The bytes of the mail, from a sender. Raises `NoAddress`."""
+        mail = EmailMessage(policy=_POLICY)
+        name, address = parseaddr(sender)
+        mail["From"] = _address(address, header_text(name))
+        mail["To"] = _address(self.recipient)
+        mail["Subject"] = header_text(self.subject)
+        mail["Date"] = format_datetime(self.date)
+        mail["Message-ID"] = f"<{_token(self.message_id)}>"
+        mail["Auto-Submitted"] = "auto-generated"
+        mail["X-Auto-Response-Suppress"] = "All"
+        if self.unsubscribe:
+            mail["List-Unsubscribe"] = f"<{_token(self.unsubscribe)}>"
+            mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+        mail.set_content(self.text, cte="quoted-printable")
+        mail.add_alternative(self.html, subtype="html", cte="quoted-printable")
+        for attachment in self.attachments:
+            _attach(mail, attachment)
+        return mail.as_bytes()
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A mail that is ready to be sent.
+
+    recipient     the address for SMTP
+    message_id    without angle brackets
+    content       the bytes of the mail; all lines end with CR LF
+    """
+
+    recipient: str
+    message_id: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class UnwritableMail:
+    """A mail that cannot be sent, with the reason for operators."""
+
+    why: str
+
+
+def _attach(mail: EmailMessage, file: Attachment) -> None:
+    main, sub = file.type.split("/")
+    if file.cid:
+        html = mail.get_body(("html",))
+        assert isinstance(html, EmailMessage)
+        cid = f"<{_token(file.cid)}>"
+        html.add_related(file.content, main, sub, cid=cid, filename=header_text(file.filename), disposition="inline")
+        return
+    if main == "text":
+        text = file.content.decode()
+        parameters = {"method": _token(file.method)} if file.method else {}
+        mail.add_attachment(text, sub, filename=header_text(file.filename), cte="base64", params=parameters)
+    else:
+        mail.add_attachment(file.content, main, sub, filename=header_text(file.filename))
+
+
+class _Policy(EmailPolicy):
+    """Keeps long addresses in headers unfolded. The library would fold them, and thereby break them."""
+
+    def fold(self, name: str, value: str) -> str:
+        return _unfolded_header(name, value) or super().fold(name, value)
+
+    def fold_binary(self, name: str, value: str) -> bytes:
+        return _unfolded_header(name, value).encode() or super().fold_binary(name, value)
+
+
+def _unfolded_header(name: str, value: str) -> str:
+    """The line of a header that must not be folded; empty for other headers."""
+    return f"{name}: {value}\r\n" if name.lower() in {"message-id", "list-unsubscribe", "content-id"} else ""
+
+
+_POLICY = _Policy(linesep="\r\n")
+
+
+def header_text(text: str) -> str:
+    """A text for a header: on one line, without control characters and marks that change the direction of the text.
+
+    The library would decode `=?…?=`, including line ends that are hidden in it.
+    """
+    return _on_one_line(text).replace("=?", "= ?")
+
+
+def content_lines(text: str) -> list[str]:
+    """The lines of a text for the content of a mail, without what `header_text` removes. There may be none."""
+    return "\n".join(_on_one_line(line) for line in text.splitlines()).strip().splitlines()
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_TURNS.sub("", _LINES.sub(" ", text)).split())
+
+
+def _address(text: str, name: str = "") -> Address:
+    local, _, domain = envelope_address(text).rpartition("@")
+    return Address(name, local, domain)
+
+
+def _token(text: str) -> str:
+    """Check a text of our own that is a header value. Raises ValueError instead of correcting it."""
+    if not text.isascii() or not text.isprintable() or {*"<> "} & {*text} or "=?" in text:
+        raise ValueError("a header needs ASCII characters without spaces and angle brackets")
+    return text

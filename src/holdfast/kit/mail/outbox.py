@@ -1,0 +1,223 @@
+"""The outbox: a table of the mails that transactions have caused, until they are sent.
+
+The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
+while one of them waits, the later ones wait too.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal, LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.postgres.database import Reader, Tx
+
+MailOutcome = Literal["sent", "superseded", "failed"]
+
+CHANNEL: LiteralString = "mails"
+
+MAX_LISTED_MAILS = 100
+"""Mails in one list."""
+
+MAX_ATTEMPTS = 22
+"""Attempts for a mail that the mail server defers: they last three days, with the pauses below."""
+
+RETRY_BACKOFF = RetryBackoff(30, 21_600)
+
+RENDER_ERROR_PREFIX = "it could not be written"
+"""The prefix of the error of a mail that could not be rendered."""
+
+DELETE_BATCH_SIZE = 5_000
+"""Mails that one transaction deletes."""
+
+
+class Mail(Struct):
+    """A due mail, as its transaction has stored it.
+
+    is_behind    whether an earlier mail of its thread is held
+    """
+
+    id: int
+    kind: str
+    thread: str
+    recipient: str
+    arguments: dict[str, Any]
+    inserted_at: datetime
+    attempts: int
+    is_behind: bool = False
+
+    def message_id(self, domain: str) -> str:
+        """The Message-ID of this mail. It is the same in each attempt, and unique."""
+        return f"{self.id}.{round(self.inserted_at.timestamp() * 1_000_000)}@{domain}"
+
+
+class AttemptResult(Struct):
+    """The result of one attempt. Without an outcome, the mail is deferred for `pause` seconds."""
+
+    id: int
+    outcome: MailOutcome | None
+    error: str | None = None
+    pause: float = 0
+
+
+def deferred_result(mail: Mail, error: str) -> AttemptResult:
+    """The result of an attempt after which a mail may be retried."""
+    if mail.attempts + 1 >= MAX_ATTEMPTS:
+        return AttemptResult(mail.id, "failed", error)
+    return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
+
+
+async def due_mails(reader: Reader[Any], limit: int, busy: Sequence[int]) -> list[Mail]:
+    """The first due mails, except held and busy ones, and only the first mail of each thread."""
+    return await reader.rows(
+        Mail,
+        """
+        select id, kind, thread, recipient, arguments, inserted_at, attempts, is_behind from mails
+         -- One look down the index of the thread: statistics may know nothing yet of what was stored just now.
+         cross join lateral (
+            select count(*) > 0 as is_behind, coalesce(bool_or(earlier.hold is null), false) as is_blocked
+              from mails as earlier
+             where earlier.thread = mails.thread and earlier.ended_at is null and earlier.id < mails.id) as before
+         where ended_at is null and hold is null and due_at <= now() and id <> all(%(busy)s) and not is_blocked
+         order by bulk, due_at, id limit %(limit)s
+        """,
+        {"limit": limit, "busy": list(busy)},
+    )
+
+
+async def seconds_until_next_due(reader: Reader[Any]) -> float | None:
+    """Seconds until the next deferred mail is due; None if there is none."""
+    return await reader.value(
+        """
+        select extract(epoch from min(due_at) - clock_timestamp())::float8 from mails
+         where ended_at is null and hold is null and due_at > now()
+        """
+    )
+
+
+async def store_results(reader: Reader[Any], results: Sequence[AttemptResult]) -> None:
+    """Store the results of attempts.
+
+    This is one statement outside a transaction, so that a process that is stopped in the middle of it locks no row.
+    """
+    await reader.value(
+        """
+        with stored as (
+            update mails
+               set attempts = attempts + 1, outcome = result.outcome, error = result.error,
+                   ended_at = case when result.outcome is not null then now() end,
+                   due_at = now() + result.pause * interval '1 second'
+              from json_to_recordset(%(results)s::json) as result (id bigint, outcome text, error text, pause float8)
+             where mails.id = result.id and mails.ended_at is null
+         returning 1)
+        select count(*) from stored
+        """,
+        {"results": msgspec.json.encode(results).decode()},
+    )
+
+
+class UnsentMail(Struct):
+    """A waiting, held or failed mail, for operators."""
+
+    id: int
+    state: Literal["waiting", "held", "failed"]
+    kind: str
+    recipient: str
+    attempts: int
+    inserted_at: datetime
+    due_at: datetime
+    error: str | None
+
+
+async def unsent_mails(reader: Reader[Any]) -> list[UnsentMail]:
+    """The newest failed mails, then the oldest waiting mails and the held ones; at most `MAX_LISTED_MAILS` of each."""
+    return await reader.rows(
+        UnsentMail,
+        """
+        (select id, 'failed' as state, kind, recipient, attempts, inserted_at, due_at, error from mails
+          where outcome = 'failed' order by id desc limit %(listed)s)
+        union all
+        (select id, 'waiting', kind, recipient, attempts, inserted_at, due_at, error from mails
+          where ended_at is null and hold is null order by bulk, due_at, id limit %(listed)s)
+        union all
+        (select id, 'held', kind, recipient, attempts, inserted_at, due_at, error from mails
+          where ended_at is null and hold is not null order by due_at, id limit %(listed)s)
+        """,
+        {"listed": MAX_LISTED_MAILS},
+    )
+
+
+class RecipientMail(Struct):
+    """A mail to one recipient, for the recipient."""
+
+    kind: str
+    arguments: dict[str, Any]
+    inserted_at: datetime
+    ended_at: datetime | None
+    outcome: MailOutcome | None
+    attempts: int
+    error: str | None
+
+
+async def mails_to(reader: Reader[Any], recipient: str) -> list[RecipientMail]:
+    """The stored mails to one recipient, oldest first."""
+    return await reader.rows(
+        RecipientMail,
+        """
+        select kind, arguments, inserted_at, ended_at, outcome, attempts, error from mails
+         where recipient = %(recipient)s order by id
+        """,
+        {"recipient": recipient},
+    )
+
+
+async def count_mails_to(reader: Reader[Any], recipient: str) -> int:
+    return await reader.value("select count(*) from mails where recipient = %(recipient)s", {"recipient": recipient})
+
+
+async def forget_recipient(tx: Tx[Any], recipient: str) -> int:
+    """Delete the mails to one recipient, including waiting ones. Returns the number of deleted mails.
+
+    A mail that is being sent at this moment still arrives.
+    """
+    return await tx.value(
+        """
+        with deleted as (delete from mails where recipient = %(recipient)s returning 1)
+        select count(*) from deleted
+        """,
+        {"recipient": recipient},
+    )
+
+
+async def retry_mail(tx: Tx[Any], id: int) -> None:
+    """Retry a failed or deferred mail now. Raises `not_found`.
+
+    For a held mail, it is decided again whether it may be sent.
+    """
+    is_retried = await tx.value(
+        """
+        update mails set outcome = null, ended_at = null, attempts = 0, due_at = now(), hold = null
+         where id = %(id)s and (outcome = 'failed' or ended_at is null) returning true
+        """,
+        {"id": id},
+    )
+    if not is_retried:
+        raise NOT_FOUND(f"No mail with the id {id} waits or has failed.")
+    await tx.notify(CHANNEL)
+
+
+async def forget_mails(tx: Tx[Any]) -> int:
+    """Delete a batch of the mails that ended 30 days ago. Returns the number of deleted mails."""
+    return await tx.value(
+        """
+        with old as (
+            select id from mails where ended_at < now() - interval '30 days'
+             limit %(limit)s for update skip locked),
+        deleted as (delete from mails using old where mails.id = old.id returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": DELETE_BATCH_SIZE},
+    )

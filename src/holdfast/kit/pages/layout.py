@@ -1,0 +1,97 @@
+"""The frame of pages and mails: the templates and translations of a service, in the shared layout."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from babel.support import Translations
+from markupsafe import Markup
+
+from holdfast.kit.contract.messages import message_text
+from holdfast.kit.http.query_parameters import NO_PARAMETERS, known_parameters
+from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, query_in_language, translations
+
+FRAME = Path(__file__).parent
+KIT = FRAME.parent
+
+NO_LABELS: Mapping[str, str] = {}
+
+STYLE = "\n".join((FRAME / "templates" / name).read_text(encoding="utf-8") for name in ("style.css", "waiting.css"))
+
+
+class Frame:
+    """Templates, translations and assets.
+
+    title         the name of the service
+    parameters    the query parameters that its pages read: links to other languages keep these, and no others
+    folders       the folders with its templates, assets and `translations`; files are named by their paths in them
+    """
+
+    def __init__(self, title: str, *folders: Path, parameters: Collection[str] = NO_PARAMETERS) -> None:
+        self._folders = (*folders, FRAME / "templates")
+        self.title = title
+        self.parameters = frozenset(parameters)
+
+    def render(self, template: str, *, language: Language = ENGLISH, **values: Any) -> str:
+        """A rendered template, in the layout of all pages.
+
+        The value `query` is the query of the page's URL, of which links to other languages keep the known parameters.
+        """
+        environment = self._environments[language.code]
+        return environment.get_template(template).render(
+            **{"framed": False, "language": language, "query": b"", **values}
+        )
+
+    def _in_language(self, query: bytes, code: str) -> str:
+        return query_in_language(known_parameters(query, self.parameters), code)
+
+    def texts(self, language: Language) -> Translations:
+        """The translations of texts outside templates, with `gettext` and `ngettext`."""
+        return translations(language.code, self._translated)
+
+    @cache  # noqa: B019 - a site lasts as long as the process
+    def asset(self, name: str) -> str:
+        """The path of an asset, such as `queues/room.js`. It changes when the content changes."""
+        return f"/assets/{sha256(self.content(name)).hexdigest()[:16]}/{name}"
+
+    def content(self, name: str) -> bytes:
+        """The bytes of an asset."""
+        return next(folder / name for folder in self._folders if (folder / name).exists()).read_bytes()
+
+    @cached_property
+    def _translated(self) -> tuple[Path, ...]:
+        """The folders with translations."""
+        return KIT, *sorted(catalogue.parents[1] for folder in self._folders for catalogue in folder.rglob("*.po"))
+
+    @cached_property
+    def _environments(self) -> dict[str, jinja2.Environment]:
+        return {code: self._environment(language) for code, language in LANGUAGES.items()}
+
+    def _environment(self, language: Language) -> jinja2.Environment:
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(self._folders),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+            extensions=["jinja2.ext.i18n"],
+            auto_reload=False,
+        )
+        environment.policies["ext.i18n.trimmed"] = True
+        texts: Any = self.texts(language)
+        environment.install_gettext_translations(texts, newstyle=True)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the extension adds it
+        environment.filters["worded"] = partial(_messages_text, texts, language)
+        known: dict[str, Any] = environment.globals
+        known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)
+        known["style"] = Markup(STYLE)  # noqa: S704 - ours
+        return environment
+
+
+def _messages_text(
+    texts: Translations, language: Language, messages: Sequence[str], labels: Mapping[str, str] = NO_LABELS
+) -> str:
+    """Messages in the language of a page. `labels`: the English labels of fields, by name."""
+    return "; ".join(message_text(message, texts.gettext, labels, language.number) for message in messages)

@@ -1,0 +1,103 @@
+"""A cache of rendered pages. Its keys contain everything that a page depends on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from cachetools import TTLCache
+from msgspec import Struct
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.site import HTML, Site, security_headers
+from holdfast.kit.running.rate_limits import Limits
+
+MAX_CACHE_BYTES = 32_000_000
+"""The maximum size of the cached pages of a process, in bytes."""
+
+CACHE_TTL_SECONDS = 3600
+"""Seconds that a page is cached. An outdated page is no longer found by its key, and is dropped after this time."""
+
+
+class CachedPage(Struct, frozen=True):
+    """A rendered page, its headers, and the ETag by which browsers revalidate it."""
+
+    content: bytes
+    headers: Sequence[Header]
+    etag: bytes
+
+    def reply(self, request: Request) -> Reply:
+        """The page, or 304 for a browser that already has it."""
+        if self.etag in request.headers.get(b"if-none-match", b""):
+            return Reply(304, headers=self.headers)
+        return Reply(200, self.content, self.headers, HTML)
+
+
+def cached_page(content: str, headers: Sequence[Header]) -> CachedPage:
+    """A page that browsers cache, and revalidate each time they show it again."""
+    encoded = content.encode()
+    etag = f'"{sha256(encoded).hexdigest()[:32]}"'.encode()
+    others = [header for header in headers if header[0] != b"cache-control"]
+    return CachedPage(encoded, (*others, (b"cache-control", b"no-cache"), (b"etag", etag)), etag)
+
+
+class PageCache:
+    """Renders each page once, for concurrent and later requests.
+
+    most    the maximum size of all cached pages in bytes
+    """
+
+    def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
+        self._pages: TTLCache[Hashable, CachedPage] = TTLCache(most, CACHE_TTL_SECONDS, getsizeof=_size)
+        self._rendering: dict[Hashable, asyncio.Task[CachedPage]] = {}
+
+    async def get(self, key: Hashable, render: Callable[[], Awaitable[CachedPage]]) -> CachedPage:
+        """The page with a key. The key contains everything that the page depends on."""
+        if (cached := self._pages.get(key)) is not None:
+            return cached
+        task = self._rendering.get(key)
+        if task is None:
+            task = self._rendering[key] = asyncio.create_task(self._render(key, render), name="render a page")
+            task.add_done_callback(_retrieve_error)
+        # If one waiting request is cancelled, the others still get the page.
+        return await asyncio.shield(task)
+
+    async def _render(self, key: Hashable, render: Callable[[], Awaitable[CachedPage]]) -> CachedPage:
+        try:
+            page = await render()
+            if _size(page) <= self._pages.maxsize:
+                self._pages[key] = page
+            return page
+        finally:
+            del self._rendering[key]
+
+
+def _size(page: CachedPage) -> int:
+    return len(page.content) + 2_000
+
+
+def _retrieve_error(task: asyncio.Task[CachedPage]) -> None:
+    """Retrieve the error of a task, so that asyncio does not log it as never retrieved if no request waits any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+def constant_page(site: Site, path: str, template: str, limits: Limits, name: str, **values: Any) -> BaseRoute:
+    """The route of a page that is the same for every visitor, in each language.
+
+    name    its name in logs and metrics
+    """
+    pages = PageCache()
+
+    async def answer(_: Caller, request: Request) -> Reply:
+        language = language_of(request)
+
+        async def render() -> CachedPage:
+            return cached_page(site.render(template, language=language, **values), security_headers(language))
+
+        return (await pages.get(language, render)).reply(request)
+
+    return Route(path, Handler(Access(name), limits, answer, site.refuse))

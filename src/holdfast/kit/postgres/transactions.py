@@ -1,0 +1,170 @@
+"""Transactions: their statements in one pipeline, their commits, and what their errors mean for the caller.
+
+A COMMIT that was sent is never cancelled, and is confirmed only if it is as durable as configured. With a synchronous
+standby, PostgreSQL commits at once and then waits for the standby. Cancelling that wait makes the change visible,
+although the standby may not have it.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, LiteralString
+
+import psycopg
+import structlog
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
+from psycopg.errors import Diagnostic
+from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
+
+from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.environment.logs import first_line
+
+CLOSE_TIMEOUT_SECONDS = 5
+"""Seconds that an ending process waits for commits in progress."""
+
+CALLER_TIMEOUT_SECONDS = 40
+"""Seconds that a caller waits for the database."""
+
+CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
+UNREACHABLE = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, PoolTimeout, PoolClosed, TooManyRequests)
+
+log = structlog.get_logger()
+
+
+class UncertainCommit(Exception):
+    """A COMMIT was sent, but it is unknown whether its transaction was stored, or was stored durably."""
+
+
+class Commits:
+    """The commits of a process in progress. Each of them completes even if its caller no longer waits."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[asyncio.Task[None], AsyncConnection[Any]] = {}
+
+    async def finish(
+        self,
+        connection: AsyncConnection[Any],
+        stack: contextlib.AsyncExitStack,
+        after_commit_attempt: Callable[[], None],
+    ) -> None:
+        """Commit and return the connection to the pool, by leaving the contexts of the transaction.
+
+        `after_commit_attempt` is called after a commit, and also if its result is unknown, even if nobody waits.
+        """
+        task = asyncio.create_task(_finish(stack, after_commit_attempt))
+        self._under_way[task] = connection
+        task.add_done_callback(self._finished)
+        await asyncio.shield(task)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        del self._under_way[task]
+        if not task.cancelled():
+            task.exception()  # the caller has it, or no longer waits
+
+    async def close(self) -> None:
+        """Wait for the commits, then shut the sockets of the remaining ones. PostgreSQL continues these commits."""
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=CLOSE_TIMEOUT_SECONDS)
+        for connection in self._under_way.values():
+            _shut_socket(connection)
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=CLOSE_TIMEOUT_SECONDS)
+        await end_tasks(self._under_way)
+
+
+async def _finish(stack: contextlib.AsyncExitStack, after_commit_attempt: Callable[[], None]) -> None:
+    try:
+        await stack.aclose()
+    except UncertainCommit:
+        after_commit_attempt()
+        raise
+    after_commit_attempt()
+
+
+def _shut_socket(connection: AsyncConnection[Any]) -> None:
+    """Shut the socket of a connection. Its waiters see a lost connection, and no statement is cancelled."""
+    with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+        duplicate.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.asynccontextmanager
+async def pipelined_transaction(
+    connection: AsyncConnection[Any], begin: LiteralString
+) -> AsyncGenerator[AsyncPipeline]:
+    """A transaction on a connection, with its statements in one pipeline. Raises `UncertainCommit`."""
+    warnings: list[str] = []
+
+    def collect_warning(notice: Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warnings.append(notice.message_primary or "")
+
+    commit_sent = False
+    try:
+        async with connection.pipeline() as pipeline:
+            await AsyncCursor(connection).execute(begin)
+            yield pipeline
+            connection.add_notice_handler(collect_warning)
+            commit_sent = True
+            commit = await AsyncCursor(connection).execute("commit")
+        if commit.statusmessage != "COMMIT":
+            # The block caught the error of a statement and continued; then COMMIT rolls back without an error.
+            raise psycopg.InternalError("the transaction was rolled back")
+    except BaseException as error:
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            await connection.close()  # the server was demoted: no transaction can succeed on it
+        elif commit_sent and is_connection_lost(error):
+            raise UncertainCommit(str(error)) from error
+        elif not connection.closed:
+            await connection.rollback()
+        raise
+    finally:
+        if commit_sent:
+            connection.remove_notice_handler(collect_warning)
+    if warnings:
+        # PostgreSQL warns during COMMIT when the wait for the standby was cancelled. Any warning is taken as that.
+        raise UncertainCommit(warnings[0])
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Whether a connection was lost or leads to a demoted server, so that another connection may work."""
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return True
+    if not isinstance(error, psycopg.OperationalError) or isinstance(error, PoolTimeout | PoolClosed | TooManyRequests):
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+
+
+@contextlib.asynccontextmanager
+async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerator[None]:
+    """Raise `service_unavailable` for temporary errors, and after `CALLER_TIMEOUT_SECONDS` seconds.
+
+    is_outage_logged    whether the log already says that the database is unreachable
+    """
+    try:
+        async with asyncio.timeout(CALLER_TIMEOUT_SECONDS):
+            yield
+    except CONFLICTS as error:
+        raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
+    except errors.LockNotAvailable as error:
+        raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
+    except (TimeoutError, errors.QueryCanceled) as error:
+        log.error("the database took too long", error=first_line(error))
+        raise SERVICE_UNAVAILABLE("The database took too long.", retry_after=5) from error
+    except UncertainCommit as error:
+        log.error("it is not known whether a transaction was stored", error=first_line(error))
+        raise SERVICE_UNAVAILABLE(
+            "The database has not confirmed this. It may have been stored.",
+            hint="Send it again with the same idempotency key, or look before you send it again.",
+            retry_after=1,
+        ) from error
+    except UNREACHABLE as error:
+        if not is_outage_logged():
+            log.warning("database unavailable", error=first_line(error))
+        raise SERVICE_UNAVAILABLE("The database cannot be reached right now.", retry_after=1) from error
+    except psycopg.Error as error:
+        # The lines after the first one quote rows, and so addresses and hashes, which must not be logged.
+        error.args = (first_line(error),)
+        raise

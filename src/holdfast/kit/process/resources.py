@@ -1,0 +1,34 @@
+"""Resources: the objects that operations and jobs use besides the database, built from the settings at start."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.mail.transport import Mailer
+from holdfast.kit.security.secrets import Secret, secret
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Resources(Generic[S]):
+    """Base of a service's resources.
+
+    secret    the secret from which all other secrets of the service are derived
+    mailer    sends mails
+    """
+
+    settings: S
+    secret: Secret
+    mailer: Mailer
+
+
+def secret_of(settings: Settings) -> Secret:
+    """The secret in the settings, or else the one in the data directory, which is created if it does not exist."""
+    return secret(settings.secret_key, secret_file(settings), settings.old_secret_key, settings.service)
+
+
+def secret_file(settings: Settings) -> Path:
+    """The file of the secret, which is used if the settings have none."""
+    return settings.data_dir / f"{settings.service}.secret"

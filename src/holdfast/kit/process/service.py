@@ -1,0 +1,261 @@
+"""A service: its table of operations over REST and MCP, its background work, its health checks."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from holdfast.kit import mcp
+from holdfast.kit.background.jobs import Job, PeriodicJob, duplicate_names, run_jobs
+from holdfast.kit.background.leaders import Leaders
+from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
+from holdfast.kit.http import rest
+from holdfast.kit.http.draining import drain_on_sigterm, is_draining
+from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.http.handler import Handler
+from holdfast.kit.http.query_parameters import NO_PARAMETERS
+from holdfast.kit.pages.site import Site
+from holdfast.kit.postgres import machines
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.process import metrics_page
+from holdfast.kit.running.operation import Operations
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.api_keys import Authenticate
+from holdfast.kit.security.signing_keys import KeySet
+
+log = structlog.get_logger()
+
+READY_TIMEOUT_SECONDS = 2
+"""Seconds that the database may take to answer `/readyz`; after that the process reports that it is not ready."""
+
+RESTART_SECONDS = 0.5
+"""Seconds until a failed loop is restarted."""
+
+REPEATED_FAILURE_SECONDS = 60
+"""Seconds within which the same failure of a loop counts as a repetition, and is not logged again."""
+
+Loop = Callable[[Database[Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Service:
+    """All parts of one service, as data.
+
+    runner         runs its operations
+    operations     its table of operations
+    routes         routes that are neither in the table nor `/mcp`
+    authenticate   turns the credential of a request into its caller
+    caches         contexts in which notifications keep the caches of this process up to date
+    handlers       handlers of frequent paths, by path; they are looked up before the routes
+    agents         the endpoint for agents, `/mcp`; None: there is none
+    site           its pages; None: there are none
+    streams        its open event streams
+    error_body     its error envelope
+    keeps_slash    the prefixes of paths that are not redirected if they end with a slash
+    loops          work that runs as long as the process does, in any number of processes
+    led            the loops among them that only their leader runs
+    jobs           the jobs that run the tasks which transactions enqueue
+    periodic       jobs on a timetable; only one process runs each
+    signing_keys   the sets of keys that it signs with; the first keys are created at start
+    closing        functions that are called when the process ends, such as to close connections to other services
+    kept_by_each   descriptions of state that each machine keeps for itself, for warnings to operators
+    drain_seconds  the seconds for which it serves after SIGTERM
+    metrics_token  the token for its metrics; empty: only programs on the same machine may read them
+    """
+
+    database: Database[Any]
+    runner: Runner
+    operations: Operations
+    routes: Sequence[BaseRoute]
+    authenticate: Authenticate
+    limits: Limits
+    caches: Sequence[Callable[[], contextlib.AbstractContextManager[None]]] = ()
+    handlers: Mapping[str, ASGIApp] = field(default_factory=dict[str, ASGIApp])
+    agents: mcp.EndpointConfig | None = None
+    site: Site | None = None
+    streams: Streams = field(default_factory=Streams)
+    error_body: ErrorBody = Problem.body
+    keeps_slash: tuple[str, ...] = ()
+    loops: Sequence[Loop] = ()
+    led: Sequence[Loop] = ()
+    jobs: Sequence[Job[Any]] = ()
+    periodic: Sequence[PeriodicJob] = ()
+    signing_keys: Sequence[KeySet] = ()
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    kept_by_each: Sequence[str] = ()
+    drain_seconds: float = 0
+    metrics_token: str = ""
+
+    def __post_init__(self) -> None:
+        if names := duplicate_names(self.jobs, self.periodic):
+            raise ValueError(f"Several jobs have the name {', '.join(names)}; each needs a name of its own.")
+
+    def app(self, *, background: bool = True) -> rest.OperationTable:
+        """The ASGI application: the table, and the other routes behind it.
+
+        With `background` it also runs the loops and the jobs while it serves.
+        """
+
+        @contextlib.asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+            with drain_on_sigterm(self.drain_seconds, self.streams.close):
+                async with self.opened(background=background):
+                    yield
+
+        def not_ready(message: str) -> Response:
+            problem = SERVICE_UNAVAILABLE(message, retry_after=1)
+            return JSONResponse(self.error_body(problem), 503, {"Retry-After": "1"})
+
+        async def ready(_: Request) -> Response:
+            if is_draining():
+                return not_ready("This process is stopping. Ask another one.")
+            try:
+                async with asyncio.timeout(READY_TIMEOUT_SECONDS):
+                    await self.database.read(lambda reader: reader.value("select 1"))
+            except Exception:
+                return not_ready("The database cannot be reached right now.")
+            return PlainTextResponse("ready\n")
+
+        unrouted = rest.render_routing_errors(self.error_body)
+        plain = Starlette(
+            routes=[
+                *self.routes,
+                _page("/healthz", lambda: PlainTextResponse("alive\n")),
+                Route("/readyz", ready),
+                metrics_page.route(self.metrics_token),
+            ],
+            lifespan=lifespan,
+            exception_handlers={HTTPException: self.site.unrouted(unrouted) if self.site else unrouted},
+        )
+        plain.router.redirect_slashes = False
+        return rest.OperationTable(
+            self.operations,
+            self.runner,
+            self.authenticate,
+            self.limits,
+            handlers={**_own_handlers(self.routes), **self.handlers, **self._for_agents()},
+            otherwise=plain,
+            error_body=self.error_body,
+            parameters=self.site.parameters if self.site else NO_PARAMETERS,
+            keeps_slash=self.keeps_slash,
+        )
+
+    def _for_agents(self) -> Mapping[str, ASGIApp]:
+        if self.agents is None:
+            return {}
+        endpoint = mcp.Endpoint(
+            self.agents,
+            self.operations,
+            self.runner,
+            self.agents.authenticate or self.authenticate,
+            self.limits,
+            self.streams,
+            self.error_body,
+        )
+        return {"/mcp": endpoint}
+
+    @contextlib.asynccontextmanager
+    async def opened(self, *, background: bool) -> AsyncGenerator[None]:
+        """Open the database, and listen for its notifications, while the block lasts.
+
+        With `background`, it also runs the loops and the jobs.
+        """
+        await self.database.open()
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self.database.close)
+            stack.push_async_callback(self.limits.close)
+            for close in self.closing:
+                stack.push_async_callback(close)
+            for cache in self.caches:
+                stack.enter_context(cache())
+            if self.kept_by_each:
+                warning = asyncio.create_task(_keep_running(self._warn, self.database), name="machines")
+                stack.push_async_callback(end_tasks, [warning])
+            if background:
+                await stack.enter_async_context(self.background())
+            yield
+
+    @contextlib.asynccontextmanager
+    async def background(self) -> AsyncGenerator[None]:
+        """Run the loops and the jobs while the block lasts."""
+        leaders = Leaders(self.database, [_name(loop) for loop in self.led])
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(_keep_running(loop, self.database), name=_name(loop))
+                for loop in self.loops
+                if loop not in self.led
+            ]
+            if self.led:
+                tasks.append(group.create_task(_keep_running(leaders.run, self.database), name="leaders"))
+            for loop in self.led:
+                run = partial(_keep_running, loop, self.database)
+                tasks.append(group.create_task(leaders.lead(_name(loop), run), name=f"leader of {_name(loop)}"))
+            if self.jobs or self.periodic:
+                tasks.append(group.create_task(_keep_running(self._jobs, self.database), name="jobs"))
+            tasks.append(group.create_task(self._make_keys(), name="signing keys"))
+            try:
+                yield
+            finally:
+                await end_tasks(tasks)
+
+    async def _jobs(self, database: Database[Any]) -> None:
+        await run_jobs(database, self.jobs, self.periodic)
+
+    async def _make_keys(self) -> None:
+        """Create the first keys, so that no request waits for them. If this fails, they are created when needed."""
+        with contextlib.suppress(Problem):
+            for keys in self.signing_keys:
+                await self.database.transact(keys.read)
+
+    async def _warn(self, database: Database[Any]) -> None:
+        await machines.warn_of_several_machines(database, self.kept_by_each)
+
+
+async def _keep_running(loop: Loop, database: Database[Any]) -> None:
+    """Run a loop, and restart it after a failure. A repeated failure is logged once."""
+    failure = ""
+    while True:
+        started = time.monotonic()
+        try:
+            await loop(database)
+        except Exception as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                return  # the loop was cancelled, and failed while it ended
+            lasts = failure == repr(error) and time.monotonic() < started + REPEATED_FAILURE_SECONDS
+            failure = repr(error)
+            # The database logs when it is unreachable, and when it is back.
+            if not lasts and not (isinstance(error, Problem) and error.type is SERVICE_UNAVAILABLE):
+                log.error("background work failed; starting it again", loop=_name(loop), exc_info=error)
+        await asyncio.sleep(RESTART_SECONDS)
+
+
+def _name(loop: Loop) -> str:
+    return f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
+
+
+def _own_handlers(routes: Sequence[BaseRoute]) -> dict[str, ASGIApp]:
+    """The routes with our own handlers, by path. They are found by a look-up, without the router."""
+    ours = [route for route in routes if isinstance(route, Route) and isinstance(route.endpoint, Handler)]
+    direct = {route.path: route.endpoint for route in ours if ":" not in route.path}
+    assert len(direct) == sum(":" not in route.path for route in ours), "two routes of ours have the same path"
+    return direct
+
+
+def _page(path: str, respond: Callable[[], Response]) -> Route:
+    async def answer(_: Request) -> Response:
+        return respond()
+
+    return Route(path, answer)

@@ -1,0 +1,260 @@
+"""The processes of a service: settings, database migrations, sockets and workers."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, LiteralString, TypeVar
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from holdfast.kit.background import jobs
+from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
+from holdfast.kit.environment import logs
+from holdfast.kit.environment.settings import Settings, read_settings
+from holdfast.kit.http.connection import Connection
+from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
+from holdfast.kit.http.sockets import address_of
+from holdfast.kit.mail import outbox
+from holdfast.kit.postgres import schema_migrations, tasks
+from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.postgres.schema_functions import read_functions
+from holdfast.kit.process import database_location
+from holdfast.kit.process.resources import Resources, secret_of
+from holdfast.kit.process.service import Service
+from holdfast.kit.process.serving import (
+    ServedService,
+    end_like_ctrl_c,
+    end_with_parent,
+    serve,
+    signals_to_stop,
+    tuned_for_serving,
+)
+from holdfast.kit.running.steps import Steps
+from holdfast.kit.security.secret_rotation import SealedTable
+
+KIT_FOLDERS = (Path(tasks.__file__).parent, Path(outbox.__file__).parent)
+"""The folders of the kit with a part of the schema."""
+
+S = TypeVar("S", bound=Settings)
+R = TypeVar("R", bound=Resources[Any])
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServiceProcess(Generic[S, R]):
+    """Runs a service from the command line.
+
+    resources       builds its resources
+    build           builds the service
+    schema_folders  the folders with its `migrations/` and `functions/`, in the order in which they are applied
+    factory         the `module:function` of a worker process's application; the function calls `worker`
+    tenancy         the statement by which a transaction enters a tenant; see `Database`
+    error_body      its error envelope
+    sealed          the tables with contents that were sealed with the secret
+    """
+
+    name: str
+    title: str
+    settings: type[S]
+    resources: Callable[[S], R]
+    build: Callable[[Database[R]], Service]
+    schema_folders: Sequence[Path]
+    factory: str
+    tenancy: LiteralString | None = None
+    error_body: ErrorBody = Problem.body
+    sealed: Sequence[SealedTable] = ()
+
+    def configured(self, listener: socket.socket | None = None) -> S:
+        """Read the settings and configure the logs. Without a base address, the served address is used.
+
+        Raises `CannotStart` for an invalid setting.
+        """
+        settings = read_settings(self.settings)
+        logs.configure(settings.log_level)
+        return settings.served_at(address_of(listener)) if listener else settings
+
+    def ready(self, settings: S) -> S:
+        """The settings with the URL of a database that is up to date. Migrates the embedded database if necessary.
+
+        Raises `CannotStart` if another database lacks migrations, or if the secret of its contents is missing. It also
+        raises the errors of `resources`, before requests are served.
+        """
+        database_location.require_secret(settings, self.sealed)
+        with database_location.report_unusable_directory(settings.data_dir):
+            self.resources(settings)
+        url = database_location.url(settings)
+        if not settings.database_url:
+            self.migrate(url)
+        self._require_schema(url)
+        return settings.model_copy(update={"database_url": url})
+
+    def existing(self, settings: S) -> S:
+        """The settings with the URL of an existing database that is up to date: for read-only commands.
+
+        Creates and changes nothing. Raises `CannotStart`.
+        """
+        database_location.require_secret(settings, self.sealed)
+        url = database_location.existing_url(settings)
+        self._require_schema(url)
+        return settings.model_copy(update={"database_url": url})
+
+    def _require_schema(self, url: str) -> None:
+        if missing := self.pending(url):
+            raise CannotStart(
+                f"The database lacks {', '.join(missing)}. Bring it up to date with: holdfast {self.name} migrate"
+            )
+
+    def schema(self) -> list[schema_migrations.Migration]:
+        """The migrations, in their order: first those of the job library, last the functions."""
+        folders = (*KIT_FOLDERS, *self.schema_folders)
+        return [
+            *jobs.schema(),
+            *(
+                migration
+                for folder in folders
+                for migration in schema_migrations.read_migrations(folder / "migrations")
+            ),
+            read_functions(folder / "functions" for folder in folders),
+        ]
+
+    def pending(self, url: str) -> list[str]:
+        """The names of the migrations that a database lacks. Raises `CannotStart`."""
+        try:
+            return schema_migrations.pending_migrations(url, self.schema())
+        except schema_migrations.OldSchema as error:
+            raise CannotStart(str(error)) from error
+
+    def migrate(self, url: str) -> list[str]:
+        """Bring a database up to date. Returns the names of the applied migrations. Raises `CannotStart`."""
+        try:
+            return schema_migrations.migrate(url, self.schema())
+        except (
+            schema_migrations.EditedMigration,
+            schema_migrations.OldSchema,
+            schema_migrations.MigrationInProgress,
+            schema_migrations.SchemaInUse,
+        ) as error:
+            raise CannotStart(str(error)) from error
+
+    def database(self, settings: S) -> Database[R]:
+        return Database(
+            settings.database_url,
+            self.resources(settings),
+            size=settings.pool_size,
+            name=f"holdfast {self.name}",
+            tenancy=self.tenancy,
+        )
+
+    async def transact(self, settings: S, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        """Run `work` in a transaction, in a process that does not serve requests."""
+        return await self.step(settings, lambda steps: steps.transact(work))
+
+    async def step(self, settings: S, work: Callable[[Steps[R]], Awaitable[T]]) -> T:
+        """Run work in steps, in a process that does not serve requests."""
+        database = self.database(settings)
+        await database.pool.open()
+        try:
+            return await work(Steps(database))
+        finally:
+            await database.close()
+
+    def change(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        """Run a command's work in a transaction. Raises `CannotStart`."""
+        return asyncio.run(self.transact(self.ready(self.configured()), work))
+
+    def do(self, work: Callable[[Steps[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run a command's work in steps on an existing database. Returns its result, and the location of the data.
+
+        Raises `CannotStart`, also for a `Problem` of the work.
+        """
+        settings = self.configured()
+        place = database_location.location_text(settings)
+        try:
+            return asyncio.run(self.step(self.existing(settings), work)), place
+        except Problem as problem:
+            raise CannotStart(problem.message) from problem
+
+    def look(self, work: Callable[[Tx[R]], Awaitable[T]]) -> tuple[T, str]:
+        """Run a command's work in a transaction on an existing database. Returns its result, and the data's location.
+
+        Raises `CannotStart`, also for a `Problem` of the work.
+        """
+        settings = self.configured()
+        place = database_location.location_text(settings)
+        try:
+            return asyncio.run(self.transact(self.existing(settings), work)), place
+        except Problem as problem:
+            raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
+
+    def app(self, settings: S, *, background: bool) -> ASGIApp:
+        return tuned_for_serving(self.build(self.database(settings)).app(background=background))
+
+    def worker(self) -> ASGIApp:
+        """The application of one of several worker processes."""
+        end_with_parent()
+        settings = self.configured().served_at(os.environ["_HOLDFAST_ADDRESS"])
+        return self.app(settings, background=os.environ["_HOLDFAST_BACKGROUND"] == "1")
+
+    def served(self, settings: S, listener: socket.socket, *, background: bool = True) -> ServedService:
+        """The service, ready to be served on a socket."""
+        app = self.app(settings, background=background)
+        return ServedService(uvicorn.Config(app, **_http(settings, self.error_body)), listener)
+
+    def serve(self, settings: S, listener: socket.socket, *, background: bool = True, workers: int = 1) -> None:
+        """Serve until a signal stops the process."""
+        if workers == 1:
+            serve([self.served(settings, listener, background=background)])
+            return
+        end_like_ctrl_c()
+        with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as figures:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures
+            os.environ["_HOLDFAST_BACKGROUND"] = str(int(background))
+            os.environ["_HOLDFAST_ADDRESS"] = address_of(listener)
+            os.environ[settings.variable("database_url")] = settings.database_url
+            os.environ[settings.variable("secret_key")] = secret_of(settings).value.decode()
+            config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
+            Multiprocess(config, [listener]).run()
+
+    def work(self, settings: S, begun: Callable[[], None]) -> None:
+        """Run only the background work, until a signal stops the process."""
+
+        async def work() -> int:
+            database = self.database(settings)
+            signals = signals_to_stop()
+            async with self.build(database).opened(background=True):
+                begun()
+                return await signals.get()
+
+        end_like_ctrl_c()
+        with contextlib.suppress(KeyboardInterrupt):
+            if asyncio.run(work()) == signal.SIGTERM:
+                sys.exit(128 + signal.SIGTERM)
+
+
+def _http(settings: Settings, error_body: ErrorBody) -> dict[str, Any]:
+    bounds = ConnectionLimits(
+        min(settings.max_connections, files_for_connections()),
+        settings.max_connections_per_address,
+        settings.trusted_proxies,
+        error_body,
+    )
+    return {
+        "http": partial(Connection, bounds),
+        "ws": "none",
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": settings.trusted_proxies,
+        "timeout_graceful_shutdown": 10,
+    }

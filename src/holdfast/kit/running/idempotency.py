@@ -1,0 +1,215 @@
+"""Idempotency keys: a request that is repeated with the same key runs once, and gets the first answer again.
+
+The answer is stored in the table `idempotency_answers` of the service's database, in the same transaction as the work:
+either both are stored or neither. It is sealed with the `secret` of the service's resources, since it may contain
+secrets. Keys and requests are stored as hashes only. A refusal or an error is not stored: the request may be retried
+with the same key.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem, ProblemType
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+
+LOCK_SPACE = 0x6964656D
+"""The first key of the advisory locks ("idem") that are held while a request is looked up, run and stored."""
+
+
+LARGE_ANSWER_BYTES = 16_384
+"""Bytes. Stored answers with more bytes count as large."""
+
+MAX_LARGE_ANSWERS_BYTES = 16_777_216
+"""Bytes of large answers that are stored for one tenant. Beyond it, only the fact that a request was done is stored."""
+
+DELETE_BATCH_SIZE = 5_000
+"""Answers that one statement deletes."""
+
+
+class RepeatableRequest(NamedTuple):
+    """A request that may be repeated.
+
+    id             the hash of its key and of the key's owner
+    fingerprint    the hash of the operation and the command
+    account        the account whose large answers are counted together
+    """
+
+    id: bytes
+    fingerprint: bytes
+    account: str
+
+
+class StoredAnswer(NamedTuple):
+    """A stored request: its fingerprint, and its sealed answer."""
+
+    fingerprint: bytes
+    sealed: bytes
+
+
+@dataclass(frozen=True)
+class Idempotency:
+    """The handling of idempotency keys in a service.
+
+    hours     the hours for which an answer is stored
+    reused    the problem for a key that was used for another request
+    owner     returns the owner of a key; two owners may use the same key
+    """
+
+    hours: int = 24
+    reused: ProblemType = IDEMPOTENCY_KEY_REUSED
+    owner: Callable[[Caller], str] = lambda caller: caller.name
+
+    def request(self, operation: str, caller: Caller, command: Command, key: str) -> RepeatableRequest:
+        content = operation.encode() + msgspec.json.encode(command)
+        id = sha256(f"{self.owner(caller)} {key}".encode()).digest()
+        return RepeatableRequest(id, sha256(content).digest(), caller.account)
+
+    async def once(
+        self,
+        tx: Tx[HasSecret],
+        requests: Sequence[RepeatableRequest],
+        work: Callable[[Sequence[int]], Awaitable[Sequence[Any]]],
+    ) -> list[Any]:
+        """Return the answer to each request: the stored answer, byte for byte, if there is one, else that of `work`.
+
+        The requests are locked, and no two of them have the same id.
+
+        work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
+        """
+        stored = await self._find(tx, requests)
+        first = {request.id: place for place, request in reversed([*enumerate(requests)])}
+        fresh = sorted(place for id, place in first.items() if id not in stored)
+        done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        if stored:
+            await tx.confirm()
+        secret = tx.resources.secret
+        await self._insert(
+            tx,
+            {
+                requests[place]: secret.seal(msgspec.json.encode(answer).decode())
+                for place, answer in done.items()
+                if not isinstance(answer, Problem | LockedRow)
+            },
+        )
+        return [
+            self._replayed(secret, stored[request.id], request)
+            if request.id in stored
+            else done[first[request.id]]
+            if request.fingerprint == requests[first[request.id]].fingerprint
+            else self.reused()
+            for request in requests
+        ]
+
+    async def lock(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> None:
+        """Lock requests until the transaction ends. Waits for other processes that work on them."""
+        # A separate statement, so that the next one sees the rows of the transactions that held these locks.
+        await tx.run(
+            "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
+            {"space": LOCK_SPACE, "locks": sorted({_lock(request) for request in requests})},
+        )
+
+    async def lock_free(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> list[bool]:
+        """Lock the requests that no other process works on. Returns for each request whether it is locked now."""
+        rows = await tx.tuples(
+            "select lock from unnest(%(locks)s::int[]) as lock where pg_try_advisory_xact_lock(%(space)s, lock)",
+            {"space": LOCK_SPACE, "locks": [_lock(request) for request in requests]},
+        )
+        locked = {lock for (lock,) in rows}
+        return [_lock(request) in locked for request in requests]
+
+    async def replay(self, reader: Reader[HasSecret], request: RepeatableRequest) -> Raw | Problem | None:
+        """Return the stored answer to a request, or None if there is none."""
+        stored = await self._find(reader, [request])
+        return self._replayed(reader.resources.secret, stored[request.id], request) if stored else None
+
+    def _replayed(self, secret: Secret, stored: StoredAnswer, request: RepeatableRequest) -> Raw | Problem:
+        if stored.fingerprint != request.fingerprint:
+            return self.reused()
+        if not stored.sealed:
+            return self.reused(
+                "This was done before, but its answer cannot be read any more: it was too large beside others, or is "
+                "of an earlier release.",
+                hint="Look at what was created; use a new key for a new request.",
+            )
+        try:
+            return Raw(secret.unseal(stored.sealed).encode())
+        except UnsealError:
+            return self.reused(
+                "This was done before, but its answer was stored under another secret key or by an earlier release "
+                "and cannot be read any more.",
+                hint="Look at what was created; use a new key for a new request.",
+            )
+
+    async def _find(self, reader: Reader[Any], requests: Sequence[RepeatableRequest]) -> Mapping[bytes, StoredAnswer]:
+        rows = await reader.tuples(
+            """
+            select id, fingerprint, sealed from idempotency_answers
+             where id = any(%(ids)s) and inserted_at > now() - make_interval(hours => %(hours)s)
+            """,
+            {"ids": [request.id for request in requests], "hours": self.hours},
+        )
+        return {id: StoredAnswer(fingerprint, sealed) for id, fingerprint, sealed in rows}
+
+    async def forget_answers(self, tx: Tx[Any]) -> int:
+        """Delete a batch of the answers that are older than `hours`. Returns the number of deleted answers."""
+        return await tx.value(
+            """
+            with deleted as (
+                delete from idempotency_answers
+                 where id = any(array(select id from idempotency_answers
+                                       where inserted_at < now() - make_interval(hours => %(hours)s)
+                                       limit %(limit)s for update skip locked))
+             returning 1)
+            select count(*) from deleted
+            """,
+            {"hours": self.hours, "limit": DELETE_BATCH_SIZE},
+        )
+
+    async def _insert(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, bytes]) -> None:
+        """Store answers. Each replaces an expired answer with the same id.
+
+        Of a large answer, only the hash of its request is stored if the tenant's large answers have too many bytes.
+        """
+        if not answers:
+            return
+        await tx.run(
+            """
+            insert into idempotency_answers (id, fingerprint, sealed, account)
+            select id, fingerprint,
+                   case when answer.account is null
+                          or (select coalesce(sum(octet_length(earlier.sealed)), 0) from idempotency_answers as earlier
+                               where earlier.account = answer.account
+                                 and earlier.inserted_at > now() - make_interval(hours => %(hours)s))
+                             + octet_length(answer.sealed) <= %(most)s
+                        then answer.sealed else '' end,
+                   answer.account
+              from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])
+                   as answer (id, fingerprint, sealed, account)
+                on conflict (id) do update
+               set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
+                   inserted_at = excluded.inserted_at
+            """,
+            {
+                "ids": [request.id for request in answers],
+                "fingerprints": [request.fingerprint for request in answers],
+                "sealed": list(answers.values()),
+                "accounts": [
+                    request.account if len(sealed) > LARGE_ANSWER_BYTES else None for request, sealed in answers.items()
+                ],
+                "hours": self.hours,
+                "most": MAX_LARGE_ANSWERS_BYTES,
+            },
+        )
+
+
+def _lock(request: RepeatableRequest) -> int:
+    return int.from_bytes(request.id[:4], signed=True)

@@ -1,0 +1,181 @@
+"""One line of a service's table: a route, a tool, or both, and the function that they run.
+
+REST, MCP and every document are derived from the table; see `docs/decisions/0001`.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar, get_origin
+
+from holdfast.kit.contract import problems
+from holdfast.kit.contract.command import Command
+from holdfast.kit.postgres.pagination import OffsetPage, Page, with_short_pages
+from holdfast.kit.running.run_modes import AnyMode
+
+C = TypeVar("C", bound=Command)
+
+
+@dataclass(frozen=True)
+class Hints:
+    """The effects of a tool, for agents and their supervisors (the annotations of MCP)."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool = False
+
+
+READS = Hints(read_only=True, destructive=False, idempotent=True)
+ADDS = Hints(read_only=False, destructive=False, idempotent=False)
+FETCHES = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
+SETS = Hints(read_only=False, destructive=False, idempotent=True)
+OVERWRITES = Hints(read_only=False, destructive=True, idempotent=True)
+RECONCILES = Hints(read_only=False, destructive=True, idempotent=True, open_world=True)
+REWRITES = Hints(read_only=False, destructive=True, idempotent=False)
+
+
+@dataclass(frozen=True)
+class CommandLimit(Generic[C]):
+    """A rate limit that counts calls by the content of their command, independent of the caller.
+
+    name    the name of the limit
+    key     returns the key that is counted, from a command
+    """
+
+    name: str
+    key: Callable[[C], str]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A line of the table.
+
+    name             `verb_noun`: the operation id of OpenAPI, and the name of the tool
+    route            method and path; `{names}` are fields of the command. None: it has no route
+    mode             the function, in its mode; its docstring is the description, its annotations are the schemas
+    tool             the effects of the tool; None: it is not a tool
+    scope            the scope that a caller must have
+    body_member      the member that wraps the command's fields in a JSON body
+    status           the HTTP status of success; an operation that answers None has no body
+    bare             the answer is the whole body instead of the member `data`
+    public           needs no credential
+    limit            the name of the rate limit that it counts against
+    content_limit    the rate limit that counts calls of its route by the content of the command
+    """
+
+    name: str
+    route: str | None
+    mode: AnyMode
+    tool: Hints | None = None
+    scope: str | None = None
+    body_member: str | None = None
+    status: int = 200
+    bare: bool = False
+    public: bool = False
+    limit: str | None = None
+    content_limit: CommandLimit[Any] | None = None
+
+    @cached_property
+    def method(self) -> str:
+        return self.route.split()[0] if self.route else ""
+
+    @cached_property
+    def path(self) -> str:
+        return self.route.split()[1] if self.route else ""
+
+    @cached_property
+    def has_body_fields(self) -> bool:
+        """Whether the body of its requests has fields: some field of the command is not in the path."""
+        return self.method in {"POST", "PATCH", "PUT"} and set(self.command.__struct_fields__) > {*self.path_fields}
+
+    @cached_property
+    def method_has_body(self) -> bool:
+        """Whether its method allows a body. Without fields in it, a body must be empty, or an empty object."""
+        return self.method in {"POST", "PATCH", "PUT"}
+
+    @cached_property
+    def takes_idempotency_key(self) -> bool:
+        """Whether it takes an Idempotency-Key: it creates something, and its caller is authenticated."""
+        return self.method == "POST" and self.status in {201, 202} and not self.public
+
+    @cached_property
+    def path_fields(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+    @cached_property
+    def command(self) -> type[Command]:
+        return self.mode.command
+
+    @cached_property
+    def tool_command(self) -> type[Command]:
+        """The command of its tool: lists have shorter pages."""
+        return with_short_pages(self.command) if issubclass(self.command, OffsetPage) else self.command
+
+    @cached_property
+    def answer(self) -> Any:
+        """The type of one answer; None for an empty one."""
+        return self.mode.answer
+
+    @cached_property
+    def is_paginated(self) -> bool:
+        return get_origin(self.answer) is Page
+
+    @cached_property
+    def answers_list(self) -> bool:
+        """Whether its answer is a list. Where an object is required, the list becomes the member `data`."""
+        return get_origin(self.answer) in {list, Sequence}
+
+    @cached_property
+    def answer_fields(self) -> frozenset[str]:
+        """The fields of its answer if it is a `PATCH`: its caller may send an answer back."""
+        return frozenset(self.answer.__struct_fields__) if self.method == "PATCH" else frozenset()
+
+    @cached_property
+    def ignored_fields(self) -> frozenset[str]:
+        """The fields that such a caller may send although they are ignored."""
+        return self.answer_fields - {*self.command.__struct_fields__}
+
+    @cached_property
+    def refuses(self) -> tuple[problems.ProblemType, ...]:
+        """Every problem that its route can answer with, by status: declared ones, and those that its line implies."""
+        implied = {
+            problems.INTERNAL_ERROR: True,
+            problems.SERVICE_UNAVAILABLE: True,
+            problems.BAD_REQUEST: True,
+            problems.VALIDATION_FAILED: True,
+            problems.MISSING_API_KEY: not self.public,
+            problems.INVALID_API_KEY: not self.public,
+            problems.INSUFFICIENT_SCOPE: self.scope is not None,
+            problems.RATE_LIMITED: self.limit is not None,
+            # An id that cannot exist is not found.
+            problems.NOT_FOUND: bool(self.path_fields),
+            problems.INVALID_JSON: self.method_has_body,
+            problems.PAYLOAD_TOO_LARGE: self.method_has_body,
+            problems.UNSUPPORTED_MEDIA_TYPE: self.method_has_body,
+            problems.IDEMPOTENCY_KEY_REUSED: self.takes_idempotency_key,
+        }
+        types = {*self.mode.refuses, *(problem_type for problem_type, applies in implied.items() if applies)}
+        return tuple(sorted(types, key=lambda kind: (kind.status, kind.code)))
+
+    @cached_property
+    def noun(self) -> str:
+        """The feature that it belongs to, which is the noun in its URL."""
+        return self.mode.function.__module__.split(".")[-2]
+
+    @cached_property
+    def description(self) -> str:
+        return inspect.getdoc(self.mode.function) or ""
+
+    @cached_property
+    def summary(self) -> str:
+        return self.description.split("\n")[0]
+
+    @cached_property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+
+Operations = Sequence[Operation]

@@ -1,0 +1,278 @@
+"""Runs operations in their modes, for REST and MCP: single calls, batches, or steps."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Repeatable
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.environment.metrics import REFUSALS, counter
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.group_commit import Batcher, LockedRow
+from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
+from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Single, Stepwise
+from holdfast.kit.running.steps import KeyedSteps, Steps
+
+MAX_CONCURRENT_READS = 4
+"""Concurrent reads of one tenant, in a service with row-level security."""
+
+TENANT_SHARE_DIVISOR = 3
+"""Without row-level security, one tenant's transactions hold at most 1/3 of the connections; so do its reads."""
+
+LOCK_WAIT_SHARE_DIVISOR = 5
+"""Batches that wait for locked rows of one tenant hold at most 1/5 of the connections."""
+
+
+MAX_LOCK_WAITS = 4
+"""How often a call waits for a locked row before it is refused."""
+
+
+class Run(Protocol):
+    """Runs an operation. Raises a `Problem`. With an idempotency key, a repeated call runs only once."""
+
+    async def __call__(self, caller: Caller, command: Any, key: str | None = None) -> Any: ...
+
+
+Submit = Callable[[Caller, Any], Awaitable[Any]]
+"""Runs one call, and returns its answer after the commit. Raises a `Problem`."""
+
+_LOCKED = SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
+
+
+class KeyedCall(NamedTuple):
+    """A call with an idempotency key."""
+
+    call: Call[Any]
+    request: RepeatableRequest
+
+
+class AnswerCalls(Protocol):
+    """Answers the calls of one tenant (with None: of any tenants), in their order. `waits` is as in `Batch`."""
+
+    def __call__(
+        self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool
+    ) -> Awaitable[Sequence[Any]]: ...
+
+
+class TransactCalls(Protocol):
+    """Answers calls in a transaction or a read."""
+
+    def __call__(self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True) -> Awaitable[Sequence[Any]]: ...
+
+
+class Runner:
+    """Runs the operations of one service on its database.
+
+    A change is answered after its commit. One tenant's work holds at most a part of the connections; further work waits
+    without a connection. In a service with row-level security, every transaction and every batch belongs to one tenant.
+    """
+
+    def __init__(self, operations: Operations, database: Database[Any], idempotency: Idempotency | None = None) -> None:
+        self._database = database
+        self.idempotency = idempotency or Idempotency()
+        connections = database.pool.max_size
+        part = max(1, connections // TENANT_SHARE_DIVISOR)
+        self._writes = Slots(1 if database.tenancy else part, SLOT_TIMEOUT_SECONDS)
+        self._reads = Slots(MAX_CONCURRENT_READS if database.tenancy else part, SLOT_TIMEOUT_SECONDS)
+        self._lock_waits = Slots(max(1, connections // LOCK_WAIT_SHARE_DIVISOR), SLOT_TIMEOUT_SECONDS)
+        self._repeats = Slots(1)
+        for operation in operations:
+            assert not (database.tenancy and operation.public), (
+                f"{operation.name}: row-level security needs a caller with a tenant"
+            )
+        self._runs = {operation.name: self._run(operation) for operation in operations}
+
+    def __getitem__(self, operation: Operation) -> Run:
+        return self._runs[operation.name]
+
+    def _run(self, operation: Operation) -> Run:
+        mode = operation.mode
+        if isinstance(mode, Stepwise):
+            return self._in_steps(operation, mode)
+        slots = self._reads if mode.reads else self._writes
+        answer_calls = _answer_batch(operation, mode) if isinstance(mode, Batched) else _answer_singly(operation, mode)
+        transact = partial(self._transact, mode.reads, answer_calls)
+        transact_once = partial(self._transact, False, partial(self._answer_once, answer_calls))
+        if isinstance(mode, Batched):
+            submit = self._submit_together(operation.name, slots, transact)
+            submit_once = self._submit_together(operation.name, slots, transact_once)
+        else:
+            submit = self._submit_alone(slots, transact)
+            submit_once = self._submit_alone(slots, transact_once)
+        repeatable = issubclass(operation.command, Repeatable)
+        dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
+        submit_dry_run = self._submit_together(operation.name, self._writes, dry_run)
+
+        async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
+            if repeatable:
+                if command.dry_run:
+                    return await submit_dry_run(caller, Call(caller, command))
+                key = key or command.idempotency_key
+            if key is None:
+                return await submit(caller, Call(caller, command))
+            request = self.idempotency.request(operation.name, caller, command, key)
+            # Of two equal concurrent requests, the second one waits here, without a connection.
+            async with self._repeats.of(request.id):
+                return await submit_once(caller, KeyedCall(Call(caller, command), request))
+
+        return run
+
+    def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
+        idempotency = self.idempotency
+
+        async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
+            if isinstance(command, Repeatable):
+                # Steps cannot be rolled back: the function itself changes nothing in a dry run.
+                key = None if command.dry_run else key or command.idempotency_key
+            if key is None:
+                opened = Steps(self._database, caller.tenant_id, self._writes)
+                return (await _count_problem(operation, mode.function(opened, caller, command))).answer
+            request = idempotency.request(operation.name, caller, command, key)
+            async with self._repeats.of(request.id):
+                opened = KeyedSteps(self._database, caller.tenant_id, self._writes, idempotency, request)
+                answer = await opened.read(lambda reader: idempotency.replay(reader, request))
+                if answer is not None:
+                    await opened.transact(lambda tx: tx.confirm())
+                    return _raise_problem(answer)
+                return (await _count_problem(operation, mode.function(opened, caller, command))).answer
+
+        return run
+
+    def _isolated_tenant(self, caller: Caller) -> int | None:
+        """The tenant of a caller, in a service with row-level security; None in others."""
+        return caller.tenant if self._database.tenancy else None
+
+    async def _answer_once(
+        self, answer_calls: AnswerCalls, tx: Tx[Any], tenant: int | None, calls: Sequence[KeyedCall], *, waits: bool
+    ) -> Sequence[Any]:
+        every_request = [call.request for call in calls]
+        if waits:
+            await self.idempotency.lock(tx, every_request)
+            free = [True] * len(calls)
+        else:
+            free = await self.idempotency.lock_free(tx, every_request)
+        free_calls = [call for call, is_free in zip(calls, free, strict=True) if is_free]
+
+        async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
+            return await answer_calls(tx, tenant, [free_calls[index].call for index in indexes], waits=waits)
+
+        requests = [call.request for call in free_calls]
+        new_answers = iter(await self.idempotency.once(tx, requests, answer_new) if requests else ())
+        return [
+            next(new_answers) if is_free else LockedRow(call.request.id, call.call.caller.tenant_id)
+            for call, is_free in zip(calls, free, strict=True)
+        ]
+
+    def _submit_alone(self, slots: Slots, transact: TransactCalls) -> Submit:
+        """Return a function that runs each call separately."""
+
+        async def submit(caller: Caller, call: Any) -> Any:
+            async with slots.of(caller.tenant_id):
+                [answer] = await transact(self._isolated_tenant(caller), [call])
+            return _raise_problem(answer)
+
+        return submit
+
+    def _submit_together(self, name: str, slots: Slots, transact: TransactCalls) -> Submit:
+        """Return a function that runs calls in batches."""
+        batchers: dict[int | None, Batcher[Any, Any]] = {}
+
+        async def transact_of_tenant(tenant: int, calls: Sequence[Any]) -> Sequence[Any]:
+            async with slots.of(tenant):
+                return await transact(tenant, calls)
+
+        async def run_waiting(locked: LockedRow, calls: Sequence[Any]) -> Sequence[Any]:
+            async with self._lock_waits.of(locked.tenant):
+                answers = [*await transact(None, calls)]
+                for _ in range(MAX_LOCK_WAITS - 1):
+                    # The awaited row may be gone, and another row in its place may be locked again.
+                    locked_again = [index for index, answer in enumerate(answers) if isinstance(answer, LockedRow)]
+                    if locked_again:
+                        waited = await transact(None, [calls[index] for index in locked_again])
+                        for index, answer in zip(locked_again, waited, strict=True):
+                            answers[index] = answer
+            return [_LOCKED if isinstance(answer, LockedRow) else answer for answer in answers]
+
+        def new_batcher(tenant: int | None) -> Batcher[Any, Any]:
+            if tenant is None:
+                return Batcher(name, partial(transact, None, waits=False), run_waiting)
+            batcher = Batcher(name, partial(transact_of_tenant, tenant))
+            batcher.on_idle = partial(batchers.pop, tenant)
+            return batcher
+
+        def submit(caller: Caller, call: Any) -> Awaitable[Any]:
+            tenant = self._isolated_tenant(caller)
+            tenant_batcher = batchers.get(tenant)
+            if tenant_batcher is None:
+                tenant_batcher = batchers[tenant] = new_batcher(tenant)
+            return tenant_batcher.submit(call)
+
+        return submit
+
+    async def _dry_run(
+        self, answer_calls: AnswerCalls, tx: Tx[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool
+    ) -> Sequence[Any]:
+        """Dry runs: each call runs as if it were the only one, and is rolled back before the next."""
+        results: list[Any] = []
+        for call in calls:
+            await tx.run("savepoint dry_run")
+            try:
+                results += await answer_calls(tx, tenant, [call], waits=waits)
+            except Problem as problem:
+                results.append(problem)
+            await tx.run("rollback to savepoint dry_run")
+        return results
+
+    async def _transact(
+        self,
+        reads: bool,
+        answer_calls: AnswerCalls,
+        tenant: int | None,
+        calls: Sequence[Any],
+        *,
+        waits: bool = True,
+        keep: bool = True,
+    ) -> Sequence[Any]:
+        def work(tx: Any) -> Awaitable[Sequence[Any]]:
+            return answer_calls(tx, tenant, calls, waits=waits)
+
+        if reads:
+            return await self._database.read(work, tenant)
+        return await self._database.transact(work, tenant, keep=keep)
+
+
+def _answer_singly(operation: Operation, mode: Single[Any, Any]) -> AnswerCalls:
+    async def answer(tx: Reader[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool) -> Sequence[Any]:
+        return [await _count_problem(operation, mode.function(tx, call.caller, call.command)) for call in calls]
+
+    return answer
+
+
+def _answer_batch(operation: Operation, mode: Batched[Any, Any]) -> AnswerCalls:
+    async def answer(tx: Reader[Any], tenant: int | None, calls: Sequence[Call[Any]], *, waits: bool) -> Sequence[Any]:
+        results = await mode.function(tx, Batch(tenant or 0, calls, waits))
+        for result in results:
+            if isinstance(result, Problem):
+                counter(REFUSALS, operation.name, result.code).inc()
+        return results
+
+    return answer
+
+
+async def _count_problem(operation: Operation, answering: Awaitable[Any]) -> Any:
+    """Return the answer of an operation. Counts a problem that it raises."""
+    try:
+        return await answering
+    except Problem as problem:
+        counter(REFUSALS, operation.name, problem.code).inc()
+        raise
+
+
+def _raise_problem(answer: Any) -> Any:
+    """Return the answer, or raise it if it is a `Problem`."""
+    if isinstance(answer, Problem):
+        raise answer
+    return answer

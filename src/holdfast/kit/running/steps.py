@@ -1,0 +1,99 @@
+"""Steps: an operation or a job opens its own transactions, and does slow work between them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar, final
+
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
+from holdfast.kit.running.rate_limits import Slots
+
+A = TypeVar("A")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@final
+class Conclusion(Generic[A]):
+    """The answer of an operation in steps. Only `Steps.conclude` creates it."""
+
+    def __init__(self, answer: A) -> None:
+        self.answer = answer
+
+
+class Steps(Generic[R]):
+    """Opens the transactions of one operation or job, restricted to its tenant in a service with row-level security.
+
+    tenant     the tenant of the work. With row-level security it may use only the rows of this tenant
+    slots      limits the concurrent transactions of a tenant
+    fence      runs the last statement of each transaction, and raises if the work must stop
+    """
+
+    def __init__(
+        self,
+        database: Database[R],
+        tenant: int | None = None,
+        slots: Slots | None = None,
+        fence: Callable[[Tx[R]], Awaitable[None]] | None = None,
+    ) -> None:
+        self.resources = database.resources
+        self._database = database
+        self._owner = tenant
+        self._tenant = tenant if database.tenancy else None
+        self._slots = slots or Slots(1)
+        self._fence = fence
+
+    async def read(self, work: Callable[[Reader[R]], Awaitable[T]]) -> T:
+        return await self._database.read(work, self._tenant)
+
+    async def transact(self, work: Callable[[Tx[R]], Awaitable[T]]) -> T:
+        async with self._slots.of(self._owner):
+            return await self._database.transact(self._fenced(work), self._tenant)
+
+    def _fenced(self, work: Callable[[Tx[R]], Awaitable[T]]) -> Callable[[Tx[R]], Awaitable[T]]:
+        fence = self._fence
+        if fence is None:
+            return work
+
+        async def fenced(tx: Tx[R]) -> T:
+            result = await work(tx)
+            await fence(tx)
+            return result
+
+        return fenced
+
+    async def conclude(self, work: Callable[[Tx[R]], Awaitable[A]]) -> Conclusion[A]:
+        """Run the last transaction of an operation. The result of `work` is the answer."""
+        return Conclusion(await self.transact(work))
+
+
+class KeyedSteps(Steps[Any]):
+    """The steps of a request with an idempotency key. The last transaction also stores the answer."""
+
+    def __init__(
+        self,
+        database: Database[Any],
+        tenant: int | None,
+        slots: Slots,
+        idempotency: Idempotency,
+        request: RepeatableRequest,
+    ) -> None:
+        super().__init__(database, tenant, slots)
+        self._idempotency = idempotency
+        self._request = request
+
+    async def conclude(self, work: Callable[[Tx[Any]], Awaitable[A]]) -> Conclusion[A]:
+        """Run the last transaction and return its answer, or the bytes of the request's earlier answer."""
+
+        async def once(tx: Tx[Any]) -> A | Problem:
+            async def answer_new(_: object) -> list[A]:
+                return [await work(tx)]
+
+            await self._idempotency.lock(tx, [self._request])
+            [answer] = await self._idempotency.once(tx, [self._request], answer_new)
+            return answer
+
+        answer = await self.transact(once)
+        if isinstance(answer, Problem):
+            raise answer
+        return Conclusion(answer)

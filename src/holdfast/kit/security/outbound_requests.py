@@ -1,0 +1,234 @@
+"""Requests to URLs from users. They must not reach the operator's own network.
+
+The host name in a URL is looked up once, all its addresses are checked, and the connection is made to a checked
+address. The name is not looked up again, so a DNS answer that changes in between has no effect. The URL of a redirect
+is checked in the same way.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
+
+import httpx2
+
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+
+CONNECT_TIMEOUT_SECONDS = 3
+"""Seconds that the connection to one of several addresses may take."""
+
+MAX_REDIRECTS = 3
+REDIRECT_STATUSES = {301, 302, 303, 307, 308}
+
+NOT_PUBLIC = message("names a host that has no public address")
+"""Also the message for unknown names, so that users do not learn which names the operator's own network has."""
+
+MAX_CONCURRENT_REQUESTS = 32
+"""Concurrent requests of one client. Each of them may use its whole limit of bytes."""
+
+MAX_CONCURRENT_REQUESTS_PER_TENANT = 8
+"""Concurrent requests for one tenant, so that a tenant with slow servers leaves places for others."""
+
+LookUp = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Returns the addresses of a host name, for a port. Raises OSError if there are none."""
+
+
+class FetchRefusal(Exception):
+    """The content of a URL cannot be fetched. The message says why, as the end of a sentence about the URL."""
+
+
+class FetchedContent(NamedTuple):
+    """The content of a URL.
+
+    content_type    the media type from the server, in lower case and without parameters; empty if there is none
+    headers         all headers of the answer, by name in lower case
+    """
+
+    content: bytes
+    content_type: str
+    headers: Mapping[str, str]
+
+
+class OutboundClient:
+    """A client for public http and https addresses on their default ports.
+
+    seconds    the timeout of a request, with its look-ups and redirects
+    exempt     pairs of address and port that may be reached although they are not public; only tests set them
+    trust      the trusted certificate authorities; None: those of the system
+    look_up    the function that finds the addresses of a name
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = 10,
+        exempt: Collection[tuple[str, int]] = (),
+        trust: ssl.SSLContext | None = None,
+        look_up: LookUp | None = None,
+    ) -> None:
+        self._seconds = seconds
+        self._exempt = frozenset((ip_address(address), port) for address, port in exempt)
+        self._ports = {port for _, port in self._exempt}
+        self._trust = trust
+        self._look_up = look_up or _look_up
+        self._under_way = Counter[int]()
+
+    async def get(
+        self, url: str, *, tenant: int, limit: int, accept: str = "*/*", redirects: int = MAX_REDIRECTS
+    ) -> FetchedContent:
+        """Fetch a URL of at most `limit` bytes for a tenant, following at most `redirects` redirects.
+
+        Raises `FetchRefusal`, or `service_unavailable` if too many requests run.
+        """
+        if self._under_way[tenant] >= MAX_CONCURRENT_REQUESTS_PER_TENANT:
+            raise SERVICE_UNAVAILABLE("Too many of your addresses are being fetched already.", retry_after=10)
+        if self._under_way.total() >= MAX_CONCURRENT_REQUESTS:
+            raise SERVICE_UNAVAILABLE("Too many addresses are being fetched already.", retry_after=10)
+        self._under_way[tenant] += 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._follow(url, limit, accept, redirects)
+        except TimeoutError as error:
+            raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=f"{self._seconds:g}")) from error
+        except httpx2.TransportError as error:
+            raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+        finally:
+            self._under_way[tenant] -= 1
+            self._under_way += Counter()  # removes counts of 0
+
+    async def _follow(self, url: str, limit: int, accept: str, redirects: int) -> FetchedContent:
+        at = self._checked(url)
+        for _ in range(redirects + 1):
+            async with self._answer(at, accept) as response:
+                if response.status_code not in REDIRECT_STATUSES:
+                    return await _read(response, limit)
+                at = self._checked(response.headers.get("location", ""), at)
+        if redirects:
+            raise FetchRefusal(message("redirects more than %(most)s times", most=redirects))
+        raise FetchRefusal(message("redirects to another address"))
+
+    def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
+        """The parsed URL, after all checks that need no look-up. Raises `FetchRefusal`."""
+        try:
+            parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise FetchRefusal(message("is not a URL, or redirects to what is none")) from error
+        if parsed.scheme not in {"http", "https"} or not parsed.host:
+            raise FetchRefusal(message("must begin with http:// or https:// and a host"))
+        if parsed.userinfo:
+            raise FetchRefusal(message("must not carry a user name or password"))
+        if parsed.port is not None and parsed.port not in self._ports:
+            raise FetchRefusal(message("must use the default port, 80 for http or 443 for https"))
+        return parsed
+
+    @asynccontextmanager
+    async def _answer(self, url: httpx2.URL, accept: str) -> AsyncGenerator[httpx2.Response]:
+        """The answer to one request, with its body unread."""
+        headers = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": "Holdfast",
+            "Accept": accept,
+            # A compressed body could become far larger than the bytes that were counted.
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+        }
+        # The address replaces the name in the URL; the certificate is still checked against the name.
+        extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": {"connect": CONNECT_TIMEOUT_SECONDS}}
+        async with httpx2.AsyncHTTPTransport(verify=await self._trusted()) as transport:
+            for address in await self._addresses(url):
+                request = httpx2.Request("GET", url.copy_with(host=address), headers=headers, extensions=extensions)
+                try:
+                    response = await transport.handle_async_request(request)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                    continue
+                yield response
+                return
+        raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
+
+    async def _trusted(self) -> ssl.SSLContext:
+        if self._trust is None:
+            # Reading the certificates of the system is slow, especially the first time.
+            self._trust = await asyncio.to_thread(httpx2.create_ssl_context)
+        return self._trust
+
+    async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
+        """The addresses of a host. Raises `FetchRefusal` unless all of them may be reached."""
+        port = url.port or {"http": 80, "https": 443}[url.scheme]
+        try:
+            texts = await self._look_up(url.raw_host.decode("ascii"), port)
+            addresses = [ip_address(text) for text in texts]
+        except (OSError, ValueError) as error:
+            raise FetchRefusal(NOT_PUBLIC) from error
+        for address in addresses:
+            exempt = (address, port) in self._exempt
+            if not exempt and (url.port is not None or not is_public(address)):
+                raise FetchRefusal(NOT_PUBLIC)
+        return texts
+
+
+async def _read(response: httpx2.Response, limit: int) -> FetchedContent:
+    """The body, counted as it arrives. The declared length is only used to refuse early. Raises `FetchRefusal`."""
+    if response.status_code != 200:
+        raise FetchRefusal(message("is answered with status %(status)s", status=response.status_code))
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise FetchRefusal(message("is answered in compressed form, though that was not asked for"))
+    too_large = FetchRefusal(message("holds more than %(most)s bytes", most=limit))
+    if int(response.headers.get("content-length", "0")) > limit:
+        raise too_large
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return FetchedContent(bytes(body), content_type, dict(response.headers))
+
+
+_LOOKING_UP = ThreadPoolExecutor(max_workers=8, thread_name_prefix="look-up")
+"""Threads for look-ups only. A look-up cannot be cancelled, and slow look-ups must not delay other work."""
+
+
+async def _look_up(host: str, port: int) -> Sequence[str]:
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    results = await asyncio.get_running_loop().run_in_executor(_LOOKING_UP, ask)
+    return list(dict.fromkeys(str(place[0]) for *_, place in results))
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address, and every IPv4 address embedded in it, belongs to the public internet."""
+    if isinstance(address, IPv6Address):
+        if wrapped := _embedded_addresses(address):
+            return all(is_public(ipv4) for ipv4 in wrapped)
+        if address not in GLOBAL_UNICAST:
+            return False
+    return not any(address in network for network in SPECIAL_NETWORKS)
+
+
+def _embedded_addresses(address: IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses embedded in an IPv6 address, which may receive its packets."""
+    if address in NAT64:
+        return (IPv4Address(int(address) & 0xFFFF_FFFF),)
+    inside = address.ipv4_mapped or address.sixtofour
+    return (inside,) if inside else address.teredo or ()
+
+
+GLOBAL_UNICAST = ip_network("2000::/3")
+NAT64 = ip_network("64:ff9b::/96")
+SPECIAL_NETWORKS = tuple(
+    ip_network(network)
+    for network in """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+    192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+    2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20
+    168.63.129.16/32
+    """.split()
+)
+"""Networks that are not public: those in the special-purpose registries of IANA (iana-ipv4-special-registry and
+iana-ipv6-special-registry), multicast, and the address of a large cloud's internal service for its machines."""

@@ -1,0 +1,136 @@
+"""The secret of a service, the keys that are derived from it for each purpose, and the sealing of stored secrets.
+
+The key for one purpose can neither verify signatures nor decrypt contents of another purpose.
+"""
+
+import contextlib
+import hmac
+import os
+import secrets
+import tempfile
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from holdfast.kit.environment.settings import MIN_SECRET_LENGTH
+
+
+class SecretTooShort(Exception):
+    """The secret has fewer than `MIN_SECRET_LENGTH` characters."""
+
+
+class UnsealError(Exception):
+    """The text was sealed with another secret."""
+
+
+@dataclass(frozen=True)
+class Signer:
+    """Signs texts with the first of its keys, and accepts signatures made with any of them.
+
+    length    the number of hexadecimal digits of a signature; 32 are 128 bits
+    """
+
+    keys: Sequence[bytes] = field(repr=False)
+    length: int = 64
+
+    def sign(self, text: str) -> str:
+        """The signature, in hexadecimal."""
+        return self._signature(self.keys[0], text)
+
+    def every(self, text: str) -> list[str]:
+        """All accepted signatures. The first one is that of `sign`."""
+        return [self._signature(key, text) for key in self.keys]
+
+    def accepts(self, text: str, signature: str) -> bool:
+        return any(hmac.compare_digest(accepted.encode(), signature.encode()) for accepted in self.every(text))
+
+    def _signature(self, key: bytes, text: str) -> str:
+        return hmac.digest(key, text.encode(), sha256).hex()[: self.length]
+
+
+@dataclass(frozen=True)
+class Secret:
+    """The service's secret.
+
+    old        the secret before its rotation, if any; contents and signatures made with it are accepted too
+    service    the name of the service
+    """
+
+    value: bytes = field(repr=False)
+    old: bytes = field(default=b"", repr=False)
+    service: str = ""
+
+    def derive(self, purpose: str) -> bytes:
+        """A key of 32 bytes for one purpose."""
+        return self.derive_each(purpose)[0]
+
+    def derive_each(self, purpose: str) -> Sequence[bytes]:
+        """The keys for one purpose, from the present secret and, if there is one, from the old secret."""
+        return [hmac.digest(value, purpose.encode(), sha256) for value in (self.value, self.old) if value]
+
+    def signer(self, purpose: str, length: int = 64) -> Signer:
+        """A signer with the present secret, which also accepts signatures of the old one."""
+        return Signer(self.derive_each(purpose), length)
+
+    def own_signer(self, purpose: str, length: int = 64) -> Signer:
+        """A signer for a purpose that several services have. No service accepts the signatures of another one."""
+        return self.signer(f"{self.service}: {purpose}", length)
+
+    @cached_property
+    def _fernet(self) -> MultiFernet:
+        return MultiFernet([Fernet(urlsafe_b64encode(key)) for key in self.derive_each("seal")])
+
+    def seal(self, text: str) -> bytes:
+        """The text, encrypted and authenticated."""
+        return self._fernet.encrypt(text.encode())
+
+    def unseal(self, sealed: bytes) -> str:
+        """The unsealed text. Raises `UnsealError` if it was sealed with another secret."""
+        try:
+            return self._fernet.decrypt(sealed).decode()
+        except InvalidToken as error:
+            raise UnsealError("This was encrypted under another secret key.") from error
+
+    def reseal(self, sealed: bytes) -> bytes:
+        """The same text, sealed with the present secret. Raises `UnsealError`."""
+        try:
+            return self._fernet.rotate(sealed)
+        except InvalidToken as error:
+            raise UnsealError("This was encrypted under another secret key.") from error
+
+
+class HasSecret(Protocol):
+    """Resources with the secret of the service."""
+
+    @property
+    def secret(self) -> Secret: ...
+
+
+def secret(value: str, path: Path, old: str = "", service: str = "") -> Secret:
+    """The secret from a setting, or else from a file, which is created if it does not exist; with the old secret.
+
+    Raises `SecretTooShort`, since keys from a short secret could be guessed.
+    """
+    if value:
+        return _long_enough(value, "The secret key", old, service)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as fresh:  # only its owner can read it
+            fresh.write(secrets.token_urlsafe(32))
+        # The first process to create the link wins; no process ever reads a half-written file.
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh.name, path)
+        Path(fresh.name).unlink()
+    return _long_enough(path.read_text(encoding="utf-8").strip(), f"The secret in {path}", old, service)
+
+
+def _long_enough(value: str, what: str, old: str, service: str) -> Secret:
+    if len(value) < MIN_SECRET_LENGTH:
+        raise SecretTooShort(f"{what} has {len(value)} characters; it needs {MIN_SECRET_LENGTH} or more.")
+    return Secret(value.encode(), old.encode(), service)

@@ -1,0 +1,187 @@
+"""Signing keys: a set for each purpose, in its own table, sealed with the `secret` of the service's resources.
+
+A key is published before it signs, and stored until all its tokens have expired. So a client that caches the published
+set can verify every token. The age of a key is measured by the database's clock, so that processes agree on it.
+"""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, LiteralString, NamedTuple
+
+import msgspec
+import structlog
+from joserfc import jws, jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, KeyParameters, RSAKey
+from msgspec import Struct
+
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+
+PUBLISHED_TTL_SECONDS = 300
+"""Seconds for which clients may cache the published keys."""
+
+SIGNING_DELAY_SECONDS = 600
+"""Seconds that a key is stored before it signs: longer than clients may cache a set without it."""
+
+Algorithm = Literal["ES256", "RS256"]
+Key = ECKey | RSAKey
+
+log = structlog.get_logger()
+
+
+class InvalidToken(Exception):
+    """The token is not valid. The message says why."""
+
+
+class _Header(Struct, forbid_unknown_fields=True):
+    """The header of a token of this service. Further members are refused, so a header cannot bring its own key."""
+
+    alg: str
+    typ: str
+    kid: str
+
+
+class _StoredKey(NamedTuple):
+    """A key, and the time at which it was stored, in seconds of the Unix epoch."""
+
+    key: Key
+    since: float
+
+
+@dataclass(frozen=True)
+class SigningKeys:
+    """The keys of a set at the time `now`, newest first."""
+
+    algorithm: Algorithm
+    stored: tuple[_StoredKey, ...]
+    now: float
+
+    def sign(self, typ: str, claims: dict[str, Any], at: float | None = None) -> str:
+        """A token of the media type `typ`, signed with the key in use at the time `at` (default: `now`)."""
+        moment = self.now if at is None else at
+        # If no key is old enough, clients are most likely to have the oldest one.
+        signer = next(
+            (stored.key for stored in self.stored if stored.since + SIGNING_DELAY_SECONDS <= moment),
+            self.stored[-1].key,
+        )
+        return jwt.encode({"alg": self.algorithm, "typ": typ, "kid": signer.kid}, claims, signer, [self.algorithm])
+
+    def opened(self, token: str, typs: Collection[str]) -> tuple[str, bytes]:
+        """The media type and the content of a token of one of these types that was signed with a key of this set.
+
+        Raises `InvalidToken`, and `UnknownKey` if the token's key is not in the set.
+        """
+        try:
+            parts = jws.extract_compact(token.encode())
+            header = msgspec.convert(parts.headers(), _Header)
+        except (JoseError, ValueError) as error:  # msgspec's errors are ValueErrors
+            raise InvalidToken("This is not a token of this service.") from error
+        if header.typ not in typs:
+            raise InvalidToken("The token is of another kind.")
+        key = next((stored.key for stored in self.stored if stored.key.kid == header.kid), None)
+        if key is None:
+            raise UnknownKey("The token is signed with an unknown key.")
+        try:
+            if jws.validate_compact(parts, key, [self.algorithm]):
+                return header.typ, parts.payload
+        except (JoseError, ValueError) as error:
+            raise InvalidToken("The token is not signed by this service.") from error
+        raise InvalidToken("The token is not signed by this service.")
+
+    def published(self) -> dict[str, Any]:
+        """The public keys as a set of RFC 7517. Clients may cache it for `PUBLISHED_TTL_SECONDS` seconds."""
+        return {"keys": [stored.key.as_dict(private=False) for stored in self.stored]}
+
+
+class UnknownKey(InvalidToken):
+    """The token was signed with a key that is not, or not yet, in the set."""
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """The keys of one purpose. A token that one set signed is not valid for another set.
+
+    table       their table: `kid`, `sealed`, `inserted_at`
+    longest     the maximum lifetime of a token in seconds. A key is deleted half a day after its last token has expired
+    """
+
+    table: LiteralString
+    algorithm: Algorithm
+    longest: int
+
+    async def read(self, tx: Tx[HasSecret]) -> SigningKeys:
+        """The keys. Creates the first key if there is none; concurrent processes get the same key."""
+        keys = await self.readable(tx)
+        if not keys.stored:
+            await self._make_first(tx)
+            keys = await self.readable(tx)
+        return keys
+
+    async def rotate(self, tx: Tx[HasSecret]) -> int:
+        """Add a key, which signs after `SIGNING_DELAY_SECONDS` seconds, and delete those whose tokens have all expired.
+
+        Returns the number of added and deleted keys. Call it on a timetable. A key that may have leaked must be deleted
+        by hand; its tokens become invalid as soon as clients no longer have it in their caches.
+        """
+        await self._add(tx)
+        removed = await tx.tuples(
+            f"""
+            delete from {self.table} as old
+             where exists (select from {self.table} as successor
+                            where successor.inserted_at > old.inserted_at
+                              and successor.inserted_at < now() - %(kept_seconds)s * interval '1 second')
+            returning kid
+            """,
+            {"kept_seconds": self.longest + 43_200},
+        )
+        return 1 + len(removed)
+
+    async def readable(self, reader: Reader[HasSecret]) -> SigningKeys:
+        """The keys that this service can unseal; there may be none."""
+        rows = await reader.tuples(
+            f"""
+            select kid, sealed, extract(epoch from inserted_at)::float8, extract(epoch from clock_timestamp())::float8
+              from (select 1) as always left join {self.table} on true order by inserted_at desc, kid
+            """
+        )
+        secret = reader.resources.secret
+        stored: list[_StoredKey] = []
+        for kid, sealed, since, _ in rows:
+            if kid is None:
+                continue
+            try:
+                stored.append(_StoredKey(_unseal_key(secret, sealed, self.algorithm), since))
+            except UnsealError:
+                log.warning("a signing key was sealed under another secret key", kid=kid)
+        return SigningKeys(self.algorithm, tuple(stored), rows[0][3])
+
+    async def _make_first(self, tx: Tx[HasSecret]) -> None:
+        """Create a key if there is still none. Concurrent transactions wait until this one ends."""
+        await tx.run(f"lock table {self.table} in share row exclusive mode")
+        if not (await self.readable(tx)).stored:
+            await self._add(tx)
+
+    async def _add(self, tx: Tx[HasSecret]) -> None:
+        key = await asyncio.to_thread(_generate_key, self.algorithm)
+        jwk = msgspec.json.encode(key.as_dict(private=True)).decode()
+        await tx.run(
+            f"insert into {self.table} (kid, sealed) values (%(kid)s, %(sealed)s)",
+            {"kid": key.kid, "sealed": tx.resources.secret.seal(jwk)},
+        )
+
+
+def _generate_key(algorithm: Algorithm) -> Key:
+    options: KeyParameters = {"use": "sig", "alg": algorithm}
+    if algorithm == "ES256":
+        return ECKey.generate_key("P-256", options, auto_kid=True)
+    return RSAKey.generate_key(2048, options, auto_kid=True)
+
+
+@lru_cache(maxsize=64)
+def _unseal_key(secret: Secret, sealed: bytes, algorithm: Algorithm) -> Key:
+    """A stored key. It is cached because reading it takes longer than signing with it. Raises `UnsealError`."""
+    jwk: dict[str, Any] = msgspec.json.decode(secret.unseal(sealed), type=dict[str, str])
+    return ECKey.import_key(jwk) if algorithm == "ES256" else RSAKey.import_key(jwk)
