@@ -1,0 +1,24 @@
+"""The products of a new demo shop: one that is sold in packs of one, six and twelve, and another one."""
+
+from holdfast.doubles.shopify.model import Variant
+from holdfast.doubles.shopify.platform_state import PlatformState
+from holdfast.doubles.shopify.shops import NewVariant, add_product
+
+# The pool of the demo shop is made with these ids of honey, so that it matches from the first sale on.
+HONEY = (
+    NewVariant("Single", "HONEY-1", "6.00", stock=50, id=1001),
+    NewVariant("6-pack", "HONEY-6", "33.00", stock=8, id=1006),
+    NewVariant("12-pack", "HONEY-12", "60.00", stock=4, id=1012),
+)
+TEA = (
+    NewVariant("100 g", "TEA-100", "7.00", stock=50),
+    NewVariant("250 g", "TEA-250", "15.00", stock=20),
+)
+
+
+def fill(world: PlatformState, shop: str) -> list[Variant]:
+    """Put the products of a new demo shop into a shop. Returns the variants of the first."""
+    with world.happening():
+        product = add_product(world, shop, "Honey jars", HONEY)
+        add_product(world, shop, "Green tea", TEA)
+        return product
