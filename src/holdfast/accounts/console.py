@@ -1,6 +1,6 @@
-"""A console: the pages of a service for those who are signed in, in one frame, and the operations that they call.
+"""A console: the pages of a service for signed-in people, in one layout, and the operations that they call.
 
-A page calls the operations of the API, as the person who is signed in. So it can do what the API can, and no more.
+A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,38 +8,40 @@ from typing import Any
 
 from starlette.routing import Route
 
-from holdfast.accounts.door import Answer, Door
 from holdfast.accounts.sessions import Session
-from holdfast.kit.handler import Reply, Request
-from holdfast.kit.runner import Run
+from holdfast.accounts.signed_in_pages import Answer, SignedInPages
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.running.runner import Run
 
 HOME = "/console"
 
 
 class Console:
-    """The frame of a console.
+    """The layout of a console.
 
-    door      lets those in who are signed in
+    door      makes routes that only signed-in people reach
     run       the operations of the API, by name
-    places    the names in the navigation of somebody, in English, by their paths
+    places    returns the navigation of a session: names in English, by their paths
     """
 
-    def __init__(self, door: Door, run: Mapping[str, Run], places: Callable[[Session], Mapping[str, str]]) -> None:
-        self.door = door
+    def __init__(
+        self, signed_in: SignedInPages, run: Mapping[str, Run], places: Callable[[Session], Mapping[str, str]]
+    ) -> None:
+        self.signed_in = signed_in
         self.run = run
         self._places = places
 
     def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
-        """The route of a page. `answer` answers GET, and the methods."""
-        return self.door.route(path, f"console_{name}", answer, *methods, limit=limit)
+        """Return the route of a page. `answer` answers GET and `methods`."""
+        return self.signed_in.route(path, f"console_{name}", answer, *methods, limit=limit)
 
     def page(
         self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
     ) -> Reply:
-        """A page of the console. `here`: the place in the navigation."""
+        """Return a page of the console. `here`: the path of its navigation entry."""
         more = {"here": here, "places": self._places(session), **values}
-        return self.door.page(session, request, f"console/{template}", status, **more)
+        return self.signed_in.page(session, request, f"console/{template}", status, **more)
 
     def to(self, request: Request, path: str) -> Reply:
-        """A redirect to another page, in the language of this one."""
-        return self.door.to(request, self.door.entrance.shown(request).language.at(path))
+        """Return a redirect to another page, in the language of this one."""
+        return self.signed_in.to(request, self.signed_in.gate.page_context(request).language.at(path))

@@ -1,18 +1,18 @@
-"""What a service tells this package about its accounts."""
+"""The interface through which this package reads and changes the accounts of a service."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from holdfast.kit.database import Reader, Tx
+from holdfast.kit.postgres.database import Reader, Tx
 
 
 class Account(Struct, frozen=True):
-    """Somebody's account.
+    """An account of a person.
 
     tenant_id    the tenant that the account may act for; None: it has none yet
-    is_proved    whether its owner has proved the address, and kept or ended what had been made before
+    is_proved    whether its owner has proved the address, and has kept or ended what was made before that
     """
 
     id: int
@@ -21,8 +21,8 @@ class Account(Struct, frozen=True):
     is_proved: bool
 
 
-class Password(Struct, frozen=True):
-    """The account with an address, and the hash of its password; None: it has no password."""
+class StoredPassword(Struct, frozen=True):
+    """The id of the account with an address, and the hash of its password; None: it has no password."""
 
     account_id: int
     hash: str | None
@@ -32,24 +32,24 @@ class Directory(Protocol):
     """The accounts of a service."""
 
     async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
-        """The accounts that have these ids, by id."""
+        """Return the accounts that have these ids, by id."""
         ...
 
-    async def find_password(self, reader: Reader[Any], email: str) -> Password | None:
-        """The password of the account with an address; None if no account has the address."""
+    async def find_password(self, reader: Reader[Any], email: str) -> StoredPassword | None:
+        """Return the password of the account with an address; None if no account has the address."""
         ...
 
-    async def still_has(self, tx: Tx[Any], password: Password) -> bool:
-        """Whether an account has the password that was found. If so, nobody changes it until the transaction ends."""
+    async def still_has(self, tx: Tx[Any], password: StoredPassword) -> bool:
+        """Return whether an account still has a password. If so, the password is locked until the transaction ends."""
         ...
 
     async def prove(self, tx: Tx[Any], email: str) -> Account | None:
-        """The account with an address whose owner has just proved it.
+        """Mark the account with an address as proved by its owner, and return it.
 
-        It is made if there is none; None where accounts are not made by signing in.
+        The account is made if there is none. Returns None where accounts are not made by signing in.
         """
         ...
 
     def canonical(self, email: str) -> str | None:
-        """The address as it is stored; None if it is no address."""
+        """Return the address as it is stored; None if it is no address."""
         ...

@@ -1,6 +1,6 @@
-"""The names of the rate limits of signing in, which the settings of a service fill in."""
+"""The names of the rate limits of signing in. The settings of a service set the limits."""
 
-OF_A_CLIENT = "sign in"
-OF_AN_ADDRESS = "sign in to an address"
-"""The names of the rate limits. Browsers in which the owner of an address has signed in before have a limit of their
-own, so that nobody else can use it up."""
+SIGN_INS_OF_CLIENT = "sign in"
+SIGN_INS_OF_ADDRESS = "sign in to an address"
+"""The names of the rate limits: of a client address, and of an e-mail address. Browsers in which the owner of an
+address has signed in before have a separate limit, so that other people cannot use it up."""

@@ -1,4 +1,4 @@
-"""Passwords: hashed by argon2id, a few at a time, and away from the event loop."""
+"""Passwords: hashed by argon2id, two at a time, in threads outside the event loop."""
 
 import asyncio
 from functools import cache
@@ -7,19 +7,19 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 HASHER = PasswordHasher()
-_working = asyncio.Semaphore(2)
-"""At most two at once: each takes 64 MiB and 0.1 s of a core, which other requests need."""
+_hashing_slots = asyncio.Semaphore(2)
+"""At most two hashes run at once: each needs 64 MiB and 0.1 s of a core, which other requests need too."""
 
 
-async def hashed(password: str) -> str:
-    """The hash to be stored."""
-    async with _working:
+async def hash_password(password: str) -> str:
+    """Return the hash of a password, for the database."""
+    async with _hashing_slots:
         return await asyncio.to_thread(HASHER.hash, password)
 
 
-async def matches(password: str, hash: str | None) -> bool:
-    """Whether a password has a hash. Without a hash it takes as long, and is False."""
-    async with _working:
+async def is_match(password: str, hash: str | None) -> bool:
+    """Return whether a password has this hash. Without a hash the answer is False, and takes as long."""
+    async with _hashing_slots:
         return await asyncio.to_thread(_matches, password, hash)
 
 

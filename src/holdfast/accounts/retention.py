@@ -1,15 +1,16 @@
-"""Deletes links to sign in a day after they were asked for, and sessions that have ended."""
+"""Deletes sign-in links a day after they were requested, and sessions and known browsers that have ended."""
 
 from typing import Any
 
-from holdfast.accounts.sessions import IDLE_DAYS, LONGEST_DAYS, PLATFORM_HOURS
-from holdfast.kit.database import Tx
+from holdfast.accounts.known_browsers import KNOWN_DAYS
+from holdfast.accounts.sessions import IS_OPEN, LIMITS
+from holdfast.kit.postgres.database import Tx
 
-PORTION = 5_000
+BATCH_SIZE = 5_000
 
 
 async def forget_links(tx: Tx[Any]) -> int:
-    """Delete a portion of the old links. Returns how many were deleted."""
+    """Delete a batch of old links. Returns how many were deleted."""
     return await tx.value(
         """
         with gone as (
@@ -18,23 +19,34 @@ async def forget_links(tx: Tx[Any]) -> int:
             returning 1)
         select count(*) from gone
         """,
-        {"portion": PORTION},
+        {"portion": BATCH_SIZE},
+    )
+
+
+async def forget_known(tx: Tx[Any]) -> int:
+    """Delete a batch of the browsers that are no longer known. Returns how many were deleted."""
+    return await tx.value(
+        """
+        with gone as (
+            delete from known_browsers where hash in (
+                select hash from known_browsers
+                 where known_at < now() - make_interval(days => %(days)s) limit %(portion)s)
+            returning 1)
+        select count(*) from gone
+        """,
+        {"portion": BATCH_SIZE, "days": KNOWN_DAYS},
     )
 
 
 async def forget_sessions(tx: Tx[Any]) -> int:
-    """Delete a portion of the sessions that have ended by themselves. Returns how many were deleted."""
+    """Delete a batch of the sessions that have expired. Returns how many were deleted."""
     return await tx.value(
-        """
+        f"""
         with gone as (
             delete from sessions where id in (
-                select id from sessions
-                 where seen_at < now() - make_interval(days => %(idle)s)
-                    or began_at < now() - make_interval(days => %(longest)s)
-                    or (way = 'platform' and began_at < now() - make_interval(hours => %(platform)s))
-                 limit %(portion)s)
+                select id from sessions where not {IS_OPEN} limit %(portion)s)
             returning 1)
         select count(*) from gone
         """,
-        {"portion": PORTION, "idle": IDLE_DAYS, "longest": LONGEST_DAYS, "platform": PLATFORM_HOURS},
+        {**LIMITS, "portion": BATCH_SIZE},
     )

@@ -1,7 +1,7 @@
-"""Sessions: who is signed in in a browser.
+"""Sessions: which account is signed in in a browser.
 
-A session is a random secret in a cookie of the browser; the database has its digest. What was looked up is kept for a
-second, and forgotten in every process as soon as a session ends.
+A session is a random secret in a cookie of the browser; the database has its digest. A lookup is cached for a second;
+every process drops it from its cache as soon as the session ends.
 """
 
 import datetime as dt
@@ -15,34 +15,43 @@ from typing import Any, Literal, LiteralString
 from msgspec import Struct
 
 from holdfast.accounts.directory import Account, Directory
-from holdfast.kit.batch import Batcher
-from holdfast.kit.caller import Caller, person
-from holdfast.kit.database import Database, Reader, Tx
-from holdfast.kit.handler import Header, Request
-from holdfast.kit.lookups import Lookups
+from holdfast.kit.contract.caller import Caller, person
+from holdfast.kit.http.handler import Header, Request
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.postgres.group_commit import Batcher
+from holdfast.kit.postgres.lookup_cache import LookupCache
 
 CHANNEL = "sessions"
-"""The channel on which the end of a session is announced; the payload is the hexadecimal digest of its cookie."""
+"""The channel that announces that a session has ended, was moved to another account, or that its account has changed.
+The payload is the hexadecimal digest of its cookie; empty: all sessions."""
 
-ANNOUNCED = 20
-"""If more sessions end at once, all look-ups are forgotten instead of theirs alone."""
+MAX_ANNOUNCED_SESSIONS = 20
+"""If more sessions are concerned at once, the whole cache is dropped instead of their entries."""
 
-IDLE_DAYS = 14
-LONGEST_DAYS = 90
-"""A session ends when it was not used for so many days, and after so many days in any case."""
+MAX_IDLE_DAYS = 14
+MAX_SESSION_DAYS = 90
+"""Days without use after which a session ends, and days after which it ends in any case."""
 
-_SHAPE = re.compile(r"[A-Za-z0-9_-]{43}")
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 PLATFORM_HOURS = 8
-"""So long lasts a session of somebody whom a platform vouched for: who may still come in is asked again after that."""
+"""Hours of a session that a platform vouched for. After that the platform is asked again whether access is allowed."""
+
+IS_OPEN: LiteralString = """
+    (seen_at > now() - make_interval(days => %(idle)s) and began_at > now() - make_interval(days => %(longest)s)
+     and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform)s)))"""
+"""SQL condition: a session has not expired."""
+
+LIMITS: Mapping[str, int] = {"idle": MAX_IDLE_DAYS, "longest": MAX_SESSION_DAYS, "platform": PLATFORM_HOURS}
+"""The parameters of `IS_OPEN`."""
 
 Way = Literal["link", "password", "platform"]
 
 
 class Session(Struct, frozen=True):
-    """Somebody who is signed in in a browser.
+    """A session of an account in a browser.
 
-    way    how they signed in; `platform`: another service has said who they are
+    way    how the person signed in; `platform`: another service has confirmed the identity
     """
 
     id: int
@@ -59,17 +68,25 @@ class Session(Struct, frozen=True):
 
     @property
     def is_proved(self) -> bool:
-        """Whether this is the owner of the address: anybody could have made its account, with a password."""
+        """Whether the owner of the address is signed in.
+
+        A password alone proves nothing: a stranger can register another person's address.
+        """
         return self.way != "password" or self.account.is_proved
 
     @property
+    def has_shown_mail(self) -> bool:
+        """Whether the person signed in by a mailed link. A password may have been chosen by another person."""
+        return self.way == "link"
+
+    @property
     def caller(self) -> Caller | None:
-        """Who acts for the tenant of the account; None while it has no tenant."""
+        """The caller that acts for the tenant of the account; None while it has no tenant."""
         return None if self.account.tenant_id is None else person(self.id, self.account.tenant_id)
 
 
-class Listed(Struct):
-    """A session in a list."""
+class SessionRow(Struct):
+    """A session in the list of an account."""
 
     id: int
     way: Way
@@ -89,34 +106,34 @@ class Sessions:
         self._directory = directory
         self._secure = base_url.startswith("https:")
         batches = Batcher[str, Session | None]("find_sessions", self._look_up)
-        self._kept = Lookups(database, CHANNEL, str, batches.submit)
+        self._cache = LookupCache(database, CHANNEL, str, batches.submit)
 
     async def of(self, request: Request) -> Session | None:
-        """Who is signed in in the browser that sent a request."""
+        """Return the session of the browser that sent a request; None if it has none."""
         return await self.find(request.cookies.get(self.cookie_name("session"), ""))
 
     async def find(self, secret: str) -> Session | None:
-        """The session with a secret; None for a text that is none, or no longer."""
-        return await self._kept.get(digest(secret).hex()) if is_secret(secret) else None
+        """Return the session with a secret; None if the secret is malformed, unknown, or its session has ended."""
+        return await self._cache.get(digest(secret).hex()) if is_secret(secret) else None
 
     def forgetting(self) -> AbstractContextManager[None]:
-        """While the block lasts, a session that ends is forgotten as soon as that is announced."""
-        return self._kept.forgetting()
+        """While the block lasts, a session that ends is dropped from the cache as soon as its end is announced."""
+        return self._cache.forgetting()
 
     def cookie_name(self, name: str) -> str:
-        # With this prefix in its name, a browser takes a cookie from this host only, and only over TLS.
+        # A browser accepts a cookie with this prefix in its name from this host only, and only over TLS.
         return f"__Host-{name}" if self._secure else name
 
-    def cookie(self, name: str, value: str, seconds: int = LONGEST_DAYS * 86_400) -> Header:
-        """The header that sets a cookie; with 0 seconds it removes the cookie."""
+    def cookie(self, name: str, value: str, seconds: int = MAX_SESSION_DAYS * 86_400) -> Header:
+        """Return the header that sets a cookie; with 0 seconds it removes the cookie."""
         secure = "; Secure" if self._secure else ""
         text = f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return b"set-cookie", text.encode()
 
     def framed_cookie(self, name: str, value: str, seconds: int) -> Header:
-        """The same for pages in a frame of another site. A browser keeps it for frames of that site alone.
+        """Return the same for pages in a frame of another site. A browser keeps it for frames of that site alone.
 
-        Without https browsers let no other site have it: then the site around must be on the same host.
+        Without https a browser sends it to no other site: then the surrounding site must be on the same host.
         """
         if not self._secure:
             return self.cookie(name, value, seconds)
@@ -125,7 +142,7 @@ class Sessions:
 
     async def _look_up(self, hashes: Sequence[str]) -> Sequence[Session | None]:
         async def find(reader: Reader[Any]) -> dict[str, Session]:
-            rows = await find_open(reader, [bytes.fromhex(each) for each in hashes])
+            rows = await find_open(reader, [bytes.fromhex(hex_digest) for hex_digest in hashes])
             accounts = await self._directory.find(reader, [*{account_id for _, _, _, account_id in rows}])
             return {
                 hash.hex(): Session(id, way, accounts[account_id])
@@ -133,18 +150,18 @@ class Sessions:
                 if account_id in accounts
             }
 
-        found = await self._database.read(find)
-        return [found.get(each) for each in hashes]
+        sessions = await self._database.read(find)
+        return [sessions.get(hex_digest) for hex_digest in hashes]
 
 
 def new_secret() -> str:
-    """A random secret for a cookie: 256 bits."""
+    """Return a random secret of 256 bits for a cookie."""
     return secrets.token_urlsafe(32)
 
 
 def is_secret(text: str) -> bool:
-    """Whether a text looks like a secret for a cookie."""
-    return _SHAPE.fullmatch(text) is not None
+    """Return whether a text has the form of a secret for a cookie."""
+    return _SECRET.fullmatch(text) is not None
 
 
 def digest(secret: str) -> bytes:
@@ -152,31 +169,27 @@ def digest(secret: str) -> bytes:
 
 
 async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """The digest, id, way and account of sessions that have not ended. Those that go on are noted as used.
+    """Return digest, id, way and account of the open sessions, and note them as used.
 
-    A session that somebody else has locked is noted another time: nobody who looks waits for it.
+    A session that another transaction has locked is noted the next time: a lookup never waits for a lock.
     """
     return await reader.tuples(
-        """
+        f"""
         with used as (
             update sessions set seen_at = now()
              where id = any(array(
                 select id from sessions
                  where hash = any(%(hashes)s) and seen_at < now() - interval '1 hour'
-                   and seen_at > now() - make_interval(days => %(idle)s)
-                   and began_at > now() - make_interval(days => %(longest)s)
-                   for update skip locked)))
+                   and {IS_OPEN} for update skip locked)))
         select hash, id, way, account_id from sessions
-         where hash = any(%(hashes)s) and seen_at > now() - make_interval(days => %(idle)s)
-           and began_at > now() - make_interval(days => %(longest)s)
-           and (way <> 'platform' or began_at > now() - make_interval(hours => %(platform)s))
+         where hash = any(%(hashes)s) and {IS_OPEN}
         """,
-        {"hashes": list(hashes), "idle": IDLE_DAYS, "longest": LONGEST_DAYS, "platform": PLATFORM_HOURS},
+        {**LIMITS, "hashes": list(hashes)},
     )
 
 
 async def begin(tx: Tx[Any], account_id: int, way: Way, browser: str) -> str:
-    """Begin a session. Returns the secret for the cookie. `browser`: what the browser calls itself."""
+    """Begin a session. Returns the secret for the cookie. `browser`: its User-Agent."""
     secret = new_secret()
     await tx.run(
         """
@@ -188,17 +201,16 @@ async def begin(tx: Tx[Any], account_id: int, way: Way, browser: str) -> str:
     return secret
 
 
-async def list_open(reader: Reader[Any], account_id: int) -> list[Listed]:
-    """The sessions of an account, the one used last first."""
+async def list_open(reader: Reader[Any], account_id: int) -> list[SessionRow]:
+    """Return the open sessions of an account, the one used last first."""
     return await reader.rows(
-        Listed,
-        """
+        SessionRow,
+        f"""
         select id, way, browser, began_at, seen_at from sessions
-         where account_id = %(account_id)s and seen_at > now() - make_interval(days => %(idle)s)
-           and began_at > now() - make_interval(days => %(longest)s)
+         where account_id = %(account_id)s and {IS_OPEN}
          order by seen_at desc, id desc limit 100
         """,
-        {"account_id": account_id, "idle": IDLE_DAYS, "longest": LONGEST_DAYS},
+        {**LIMITS, "account_id": account_id},
     )
 
 
@@ -214,9 +226,18 @@ async def end(tx: Tx[Any], account_id: int, id: int | None = None) -> None:
     )
 
 
-async def end_of(tx: Tx[Any], account_ids: Sequence[int]) -> None:
+async def end_of_accounts(tx: Tx[Any], account_ids: Sequence[int]) -> None:
     """End all sessions of some accounts."""
     await _announce(tx, "delete from sessions where account_id = any(%(ids)s) returning hash", {"ids": [*account_ids]})
+
+
+async def move(tx: Tx[Any], id: int, account_id: int) -> None:
+    """Move a session to another account of the same person."""
+    await _announce(
+        tx,
+        "update sessions set account_id = %(account_id)s where id = %(id)s returning hash",
+        {"id": id, "account_id": account_id},
+    )
 
 
 async def end_others(tx: Tx[Any], account_id: int, id: int | None) -> None:
@@ -228,8 +249,15 @@ async def end_others(tx: Tx[Any], account_id: int, id: int | None) -> None:
     )
 
 
+async def hand_over(tx: Tx[Any], giver: int, taker: int) -> None:
+    """Move the sessions and known browsers of one account to another account of the same owner."""
+    both = {"giver": giver, "taker": taker}
+    await _announce(tx, "update sessions set account_id = %(taker)s where account_id = %(giver)s returning hash", both)
+    await tx.run("update known_browsers set account_id = %(taker)s where account_id = %(giver)s", both)
+
+
 async def is_fresh(reader: Reader[Any], id: int) -> bool:
-    """Whether a session began within the last hour, by a link: then its owner has just shown that the mail arrives."""
+    """Return whether a session began within the last hour, by a link: then its owner has just received our mail."""
     return bool(
         await reader.value(
             """
@@ -240,18 +268,18 @@ async def is_fresh(reader: Reader[Any], id: int) -> bool:
     )
 
 
-async def goes_on(tx: Tx[Any], id: int) -> bool:
-    """Whether a session has not ended. If so, nobody ends it until the transaction ends."""
+async def lock_if_exists(tx: Tx[Any], id: int) -> bool:
+    """Return whether a session exists, expired or not. If so, nobody can end it until the transaction ends."""
     return bool(await tx.value("select true from sessions where id = %(id)s for key share", {"id": id}))
 
 
-async def changed(tx: Tx[Any], account_id: int) -> None:
-    """Announce that an account has changed: its sessions are looked up again."""
+async def announce_change(tx: Tx[Any], account_id: int) -> None:
+    """Announce that an account has changed: every process looks up its sessions again."""
     await _announce(tx, "select hash from sessions where account_id = %(account_id)s", {"account_id": account_id})
 
 
-async def _announce(tx: Tx[Any], hashes: LiteralString, params: Mapping[str, Any]) -> None:
-    """Tell every process to forget the sessions with the hashes that a statement returns."""
-    found = [hash.hex() for (hash,) in await tx.tuples(hashes, params)]
-    for payload in found if len(found) <= ANNOUNCED else [""]:
+async def _announce(tx: Tx[Any], hash_query: LiteralString, params: Mapping[str, Any]) -> None:
+    """Tell every process to drop from its cache the sessions whose hashes the query returns."""
+    digests = [hash.hex() for (hash,) in await tx.tuples(hash_query, params)]
+    for payload in digests if len(digests) <= MAX_ANNOUNCED_SESSIONS else [""]:
         await tx.revoke(CHANNEL, payload)

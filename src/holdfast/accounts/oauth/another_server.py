@@ -1,7 +1,7 @@
-"""Another authorization server, that is told who is signed in here and what they allow.
+"""Another authorization server, to which the service reports the signed-in person and that person's consent.
 
-It is spoken to as the API of Stytch Connected Apps is (https://stytch.com/docs/api): it exchanges a trusted-auth token
-for a session, says who asks and for what, and is told the decision. It then says where to send the browser.
+Its API is that of Stytch Connected Apps (https://stytch.com/docs/api): it exchanges a trusted-auth token for a session,
+returns the client and the requested scopes, and takes the decision. It answers with the address for the browser.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import structlog
 from msgspec import Struct
 
 from holdfast.accounts.oauth.problems import INVALID_REQUEST
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
-TIMEOUT = 10.0
-LARGEST = 262_144
-"""The most seconds and bytes of an answer."""
+TIMEOUT_SECONDS = 10.0
+MAX_ANSWER_BYTES = 262_144
+"""The limits of an answer."""
 
 SESSION_MINUTES = 5
 
@@ -28,36 +28,36 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-class Asking(Struct):
-    """The client that asks."""
+class RequestingClient(Struct):
+    """The client that requests authorization."""
 
     client_name: str
 
 
-class Wanted(Struct):
-    """A scope that is asked for."""
+class RequestedScope(Struct):
+    """A requested scope."""
 
     scope: str
     description: str
     is_grantable: bool
 
 
-class Preview(Struct):
-    """Who asks, and for what."""
+class ConsentPreview(Struct):
+    """The client and the scopes of an authorization request."""
 
-    client: Asking
-    scope_results: list[Wanted]
+    client: RequestingClient
+    scope_results: list[RequestedScope]
 
 
 class _Session(Struct):
     session_token: str
 
 
-class _Decided(Struct):
+class _Decision(Struct):
     redirect_uri: str
 
 
-class _Refused(Struct):
+class _RefusalBody(Struct):
     error_message: str = ""
 
 
@@ -66,10 +66,10 @@ class AnotherServer:
     """Another authorization server.
 
     api         the base address of its API
-    id          of the project there
-    secret      of the project
-    profile     the id of the profile in which it was told our issuer, audience and keys
-    audience    the audience that it wants in trusted-auth tokens
+    id          the id of the project there
+    secret      the secret of the project
+    profile     the id of the profile there that has our issuer, audience and keys
+    audience    the audience that it requires in trusted-auth tokens
     """
 
     api: str
@@ -79,28 +79,28 @@ class AnotherServer:
     audience: str
 
     async def begin(self, trusted: str) -> str:
-        """The token of a session there, for a trusted-auth token."""
+        """Exchange a trusted-auth token for the token of a session there."""
         arguments = {"profile_id": self.profile, "token": trusted, "session_duration_minutes": SESSION_MINUTES}
         return (await self._ask("sessions/attest", arguments, _Session)).session_token
 
-    async def preview(self, session: str, request: Mapping[str, Any]) -> Preview:
-        """Who asks, and for what. Raises `invalid_request` if the server does not accept the request."""
-        return await self._ask("idp/oauth/authorize/start", {**request, "session_token": session}, Preview)
+    async def preview(self, session: str, request: Mapping[str, Any]) -> ConsentPreview:
+        """Return the client and the scopes of a request. Raises `invalid_request` if the server rejects the request."""
+        return await self._ask("idp/oauth/authorize/start", {**request, "session_token": session}, ConsentPreview)
 
     async def decide(self, session: str, request: Mapping[str, Any], scopes: Sequence[str], *, allowed: bool) -> str:
-        """Tell it what was decided. Returns the address to which it wants the browser sent."""
+        """Report the decision. Returns the address to which the browser is to be sent."""
         decision = {**request, "scopes": [*scopes], "consent_granted": allowed, "session_token": session}
-        return (await self._ask("idp/oauth/authorize", decision, _Decided)).redirect_uri
+        return (await self._ask("idp/oauth/authorize", decision, _Decision)).redirect_uri
 
     async def _ask(self, path: str, arguments: Mapping[str, Any], into: type[T]) -> T:
         try:
-            async with asyncio.timeout(TIMEOUT), await asyncio.to_thread(self._client) as http:
+            async with asyncio.timeout(TIMEOUT_SECONDS), await asyncio.to_thread(self._client) as http:
                 response = await http.post(f"{self.api}/{path}", json=arguments)
-            content = response.content[:LARGEST]
+            content = response.content[:MAX_ANSWER_BYTES]
             if 400 <= response.status_code < 500 and response.status_code not in {401, 403, 429}:
-                said = msgspec.json.decode(content, type=_Refused).error_message
-                log.info("the authorization server refused", path=path, status=response.status_code, said=said[:500])
-                raise INVALID_REQUEST("The authorization server does not accept this.", hint=said[:300])
+                reason = msgspec.json.decode(content, type=_RefusalBody).error_message
+                log.info("the authorization server refused", path=path, status=response.status_code, said=reason[:500])
+                raise INVALID_REQUEST("The authorization server does not accept this.", hint=reason[:300])
             if response.status_code != 200:
                 raise ValueError(f"the answer is {response.status_code}")
             return msgspec.json.decode(content, type=into)
@@ -109,4 +109,4 @@ class AnotherServer:
             raise SERVICE_UNAVAILABLE("The authorization server cannot be asked right now.", retry_after=5) from error
 
     def _client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(auth=(self.id, self.secret), timeout=TIMEOUT, follow_redirects=False)
+        return httpx2.AsyncClient(auth=(self.id, self.secret), timeout=TIMEOUT_SECONDS, follow_redirects=False)

@@ -1,7 +1,8 @@
 """Authorization requests: what a client asks a person for, in the query of `/oauth/authorize`.
 
-The person sees what is wrong with one. If client and redirect address are certain, a link takes the problem to the
-client. Nobody is sent there without a click: anybody can register a client, so our address would lead to any other.
+The person sees the problem of an invalid request. If client and redirect address are valid, a link on that page reports
+the problem to the client. The link needs a click: any program can register a client, so an automatic redirect would let
+our address lead to any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,13 @@ from holdfast.accounts.oauth.problems import (
     description,
 )
 from holdfast.accounts.oauth.terms import Terms
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 
-LONGEST_STATE = 4_000
+MAX_STATE_CHARS = 4_000
 
 
-class Asked(Struct, frozen=True):
-    """What a client asks for."""
+class AuthorizationRequest(Struct, frozen=True):
+    """A valid authorization request of a client."""
 
     client: Client
     redirect_uri: str
@@ -36,8 +37,8 @@ class Asked(Struct, frozen=True):
     challenge: str
 
 
-class Answered(Exception):
-    """The client is told a problem, if the person goes back to it.
+class AuthorizationRefusal(Exception):
+    """An authorization request that is refused; the client gets the problem if the person goes back to it.
 
     address    the redirect address, with the problem in its query
     """
@@ -48,29 +49,31 @@ class Answered(Exception):
         self.address = address
 
 
-async def asked(terms: Terms, clients: Clients, query: Mapping[str, str], account_id: int) -> Asked:
-    """What a query asks for.
+async def read_authorization_request(
+    terms: Terms, clients: Clients, query: Mapping[str, str], account_id: int
+) -> AuthorizationRequest:
+    """Read an authorization request from a query.
 
-    Raises `invalid_client` and `invalid_redirect_uri`, which the person is shown, and `Answered`.
+    Raises `invalid_client` and `invalid_redirect_uri`, which the person sees, and `AuthorizationRefusal`.
     """
     if not query.get("client_id"):
         raise INVALID_CLIENT("The request names no client.", hint="Start again in the app.")
     client = await clients.find(query["client_id"], account_id)
-    redirect_uri = redirects.named(client.redirect_uris, query.get("redirect_uri"))
+    redirect_uri = redirects.registered_address(client.redirect_uris, query.get("redirect_uri"))
     if redirect_uri is None:
         raise INVALID_REDIRECT_URI("The client has not said that it uses this redirect address.")
     state = query.get("state")
     try:
-        if state is not None and len(state) > LONGEST_STATE:
+        if state is not None and len(state) > MAX_STATE_CHARS:
             state = None
-            raise INVALID_REQUEST(f"state is longer than {LONGEST_STATE} characters.")
-        return Asked(client, redirect_uri, state, scopes(terms, query), challenge(terms, query))
+            raise INVALID_REQUEST(f"state is longer than {MAX_STATE_CHARS} characters.")
+        return AuthorizationRequest(client, redirect_uri, state, scopes(terms, query), challenge(terms, query))
     except Problem as problem:
-        raise Answered(problem, refusal(terms, redirect_uri, state, problem)) from problem
+        raise AuthorizationRefusal(problem, refusal_address(terms, redirect_uri, state, problem)) from problem
 
 
 def challenge(terms: Terms, query: Mapping[str, str]) -> str:
-    """The code challenge of a request that can be answered with a code. Raises a `Problem`."""
+    """Return the code challenge of a request that can be answered with a code. Raises a `Problem`."""
     if query.get("response_type") != "code":
         raise UNSUPPORTED_RESPONSE_TYPE()
     if query.get("response_mode", "query") != "query":
@@ -91,21 +94,21 @@ def require_resource(terms: Terms, query: Mapping[str, str]) -> None:
 
 
 def scopes(terms: Terms, query: Mapping[str, str]) -> Sequence[str]:
-    """The scopes that are asked for, of those there are. Raises `invalid_scope` if none is left."""
-    wanted = query.get("scope", "").split()
-    known = [each for each in terms.scopes if each in wanted] if wanted else [*terms.asked]
+    """Return the requested scopes that exist. Raises `invalid_scope` if there is none."""
+    requested = query.get("scope", "").split()
+    known = [scope for scope in terms.scopes if scope in requested] if requested else [*terms.default_scopes]
     if not known:
         raise INVALID_SCOPE()
     return known
 
 
-def answer(terms: Terms, request: Asked, code: str) -> str:
-    """The address that takes a code to the client."""
-    return redirects.answered(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
+def answer_address(terms: Terms, request: AuthorizationRequest, code: str) -> str:
+    """Return the address that takes a code to the client."""
+    return redirects.with_parameters(request.redirect_uri, code=code, state=request.state, iss=terms.issuer)
 
 
-def refusal(terms: Terms, redirect_uri: str, state: str | None, problem: Problem) -> str:
-    """The address that takes a refusal to the client."""
-    return redirects.answered(
+def refusal_address(terms: Terms, redirect_uri: str, state: str | None, problem: Problem) -> str:
+    """Return the address that takes a refusal to the client."""
+    return redirects.with_parameters(
         redirect_uri, error=problem.code, error_description=description(problem), state=state, iss=terms.issuer
     )

@@ -1,4 +1,4 @@
-"""The clients that are known here: those that registered, and those whose metadata document was read."""
+"""The known clients: those that registered, and those whose metadata document was read."""
 
 import secrets
 from collections.abc import Mapping
@@ -6,45 +6,45 @@ from typing import Any
 
 from holdfast.accounts.oauth import metadata_documents
 from holdfast.accounts.oauth.limits import DOCUMENTS
-from holdfast.accounts.oauth.model import LONGEST_ID, Client, client
+from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT, INVALID_CLIENT_METADATA
-from holdfast.kit.database import Database, Reader, Tx
-from holdfast.kit.limits import Limits
-from holdfast.kit.outbound import Outbound
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.security.outbound_requests import OutboundClient
 
 PREFIX = "client_"
-PORTION = 5_000
+BATCH_SIZE = 5_000
 
 
 class Clients:
-    """Finds clients. The metadata document of one is read when somebody who is signed in is asked for consent."""
+    """Finds clients. The metadata document of a client is read when a signed-in person is asked for consent."""
 
-    def __init__(self, database: Database[Any], outbound: Outbound, limits: Limits) -> None:
+    def __init__(self, database: Database[Any], outbound: OutboundClient, limits: Limits) -> None:
         self._database = database
         self._outbound = outbound
         self._limits = limits
 
     async def find(self, id: str, account_id: int) -> Client:
-        """The client with an id, for an account that it asks. Raises `invalid_client`, and `rate_limited`."""
-        if 0 < len(id) <= LONGEST_ID and "\0" not in id:
-            found = await self._database.read(lambda reader: find(reader, id))
-            if found:
-                return found
+        """Return the client with an id, for the account that it asks. Raises `invalid_client` and `rate_limited`."""
+        if 0 < len(id) <= MAX_ID_CHARS and "\0" not in id:
+            stored = await self._database.read(lambda reader: find(reader, id))
+            if stored:
+                return stored
         if not metadata_documents.is_address(id):
             raise INVALID_CLIENT()
         await self._limits.hit(DOCUMENTS, f"account {account_id}")
-        read, seconds = await metadata_documents.fetch(self._outbound, id)
+        read, seconds = await metadata_documents.fetch(self._outbound, id, account_id)
         await self._database.transact(lambda tx: keep(tx, read, seconds))
         return read
 
 
 def register(metadata: Mapping[str, Any]) -> Client:
     """A new client with this metadata. Raises `invalid_redirect_uri` and `invalid_client_metadata`."""
-    return client(f"{PREFIX}{secrets.token_urlsafe(16)}", metadata, INVALID_CLIENT_METADATA)
+    return client_of_metadata(f"{PREFIX}{secrets.token_urlsafe(16)}", metadata, INVALID_CLIENT_METADATA)
 
 
 async def insert(tx: Tx[Any], new: Client) -> int:
-    """Store a client that registered. Returns when, in seconds since 1970."""
+    """Store a client that registered. Returns the time of storing, in seconds since 1970."""
     return await tx.value(
         """
         insert into oauth_clients (id, name, redirect_uris) values (%(id)s, %(name)s, %(redirect_uris)s)
@@ -55,7 +55,7 @@ async def insert(tx: Tx[Any], new: Client) -> int:
 
 
 async def find(reader: Reader[Any], id: str) -> Client | None:
-    """A registered client, or one whose metadata document was read and is still fresh."""
+    """Return a registered client, or one whose metadata document is still fresh; None if there is none."""
     return await reader.row(
         Client,
         """
@@ -67,7 +67,7 @@ async def find(reader: Reader[Any], id: str) -> Client | None:
 
 
 async def keep(tx: Tx[Any], read: Client, seconds: int) -> None:
-    """Keep what a metadata document says for so many seconds."""
+    """Store the client of a metadata document for a number of seconds."""
     await tx.run(
         """
         insert into oauth_clients (id, name, redirect_uris, fetched_until)
@@ -80,9 +80,9 @@ async def keep(tx: Tx[Any], read: Client, seconds: int) -> None:
 
 
 async def forget_clients(tx: Tx[Any]) -> int:
-    """Delete a portion of the clients that nobody allowed anything for a day, or not since 90 days.
+    """Delete a batch of the clients that got no consent in their first day, or none for 90 days.
 
-    Returns how many were deleted. A client that acts for somebody is kept.
+    Returns how many were deleted. A client that has a grant is kept.
     """
     return await tx.value(
         """
@@ -95,5 +95,5 @@ async def forget_clients(tx: Tx[Any]) -> int:
         deleted as (delete from oauth_clients using unused where oauth_clients.id = unused.id returning 1)
         select count(*) from deleted
         """,
-        {"limit": PORTION},
+        {"limit": BATCH_SIZE},
     )

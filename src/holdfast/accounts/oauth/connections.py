@@ -1,17 +1,17 @@
-"""What can be done with the clients that act for a tenant: listing and disconnecting them."""
+"""Lists and disconnects the clients that act for a tenant."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from holdfast.accounts.oauth import grants
 from holdfast.accounts.oauth.model import Client, Connection, Disconnect, ListConnections
-from holdfast.kit.caller import Caller
-from holdfast.kit.database import Reader, Tx
-from holdfast.kit.modes import read, single
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
-MOST_LISTED = 500
+MAX_CONNECTIONS = 500
 
 
 async def list(reader: Reader[Any], caller: Caller, command: ListConnections) -> Sequence[Connection]:
@@ -25,7 +25,7 @@ async def list(reader: Reader[Any], caller: Caller, command: ListConnections) ->
            and oauth_grants.used_at is not null
          group by oauth_clients.id, client_id order by max(oauth_grants.used_at) desc, client_id limit %(limit)s
         """,
-        {"tenant_id": caller.tenant, "limit": MOST_LISTED},
+        {"tenant_id": caller.tenant, "limit": MAX_CONNECTIONS},
     )
     return [
         Connection(id, name, Client(id, name, uris).host, scopes, since, used_at)

@@ -1,4 +1,4 @@
-"""The endpoints that programs use: metadata, registration, tokens, revocation."""
+"""The endpoints for programs: metadata, registration, tokens, revocation."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 from holdfast.accounts.oauth import clients, tokens
 from holdfast.accounts.oauth.authorization import require_resource
 from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, REGISTRATIONS, TOKENS
-from holdfast.accounts.oauth.model import ACCESS_SECONDS, VERIFIER, Tokens
+from holdfast.accounts.oauth.model import ACCESS_SECONDS, VERIFIER, OAuthTokens
 from holdfast.accounts.oauth.problems import (
     INVALID_CLIENT_METADATA,
     INVALID_GRANT,
@@ -18,20 +18,31 @@ from holdfast.accounts.oauth.problems import (
     error_body,
 )
 from holdfast.accounts.oauth.terms import METADATA, OLD_TOKEN, REGISTER, REVOKE, TOKEN, Terms
-from holdfast.kit import discovery
-from holdfast.kit.body import read_body
-from holdfast.kit.caller import Caller
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.handler import NO_STORE, Access, Handler, Header, Reply, Request, admit, encode, envelope, read_query
-from holdfast.kit.limits import SLOT_SECONDS, Limits, Slots
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.body import read_body
+from holdfast.kit.http.command_reader import decode_object
+from holdfast.kit.http.handler import (
+    NO_STORE,
+    Access,
+    Handler,
+    Header,
+    Reply,
+    Request,
+    admit,
+    encode,
+    envelope,
+    read_query,
+)
 from holdfast.kit.pages.forms import KIND
-from holdfast.kit.problems import Problem
-from holdfast.kit.rest import parse
+from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.process import discovery
+from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Limits, Slots
 
 T = TypeVar("T")
 
-ANYBODY: Header = (b"access-control-allow-origin", b"*")
-"""Pages of any site may ask: whoever does shows a secret of its own, and no cookie counts here."""
+ALLOW_ANY_ORIGIN: Header = (b"access-control-allow-origin", b"*")
+"""Pages of any site may call: every caller authenticates with a secret, and cookies are not read here."""
 
 PREFLIGHT: tuple[Header, ...] = (
     (b"access-control-allow-methods", b"POST"),
@@ -49,18 +60,18 @@ def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRo
     def post(path: str, name: str, limit: str, answer: Answer) -> Route:
         access = Access(name, None, limit)
 
-        async def answered(caller: Caller, request: Request) -> Reply:
+        async def respond(caller: Caller, request: Request) -> Reply:
             if request.method == "OPTIONS":
-                return Reply(204, headers=(ANYBODY, *PREFLIGHT))
+                return Reply(204, headers=(ALLOW_ANY_ORIGIN, *PREFLIGHT))
             await admit(access, limits, caller)
             reply = await answer(request)
-            reply.headers = (NO_STORE, ANYBODY)
+            reply.headers = (NO_STORE, ALLOW_ANY_ORIGIN)
             return reply
 
         methods = ("POST", "OPTIONS")
         return Route(
             path,
-            Handler(Access(name), limits, answered, envelope(error_body, ANYBODY), methods=methods),
+            Handler(Access(name), limits, respond, envelope(error_body, ALLOW_ANY_ORIGIN), methods=methods),
             methods=methods,
         )
 
@@ -74,18 +85,18 @@ def routes(database: Database[Any], terms: Terms, limits: Limits) -> list[BaseRo
 
 
 class Endpoints:
-    """Answers what clients ask for without a person."""
+    """Answers the requests that clients make without a person."""
 
     def __init__(self, database: Database[Any], terms: Terms, limits: Limits) -> None:
         self._database = database
         self._terms = terms
         self._limits = limits
-        self._shown = Slots(1, SLOT_SECONDS)
+        self._locks = Slots(1, SLOT_TIMEOUT_SECONDS)
 
     async def register(self, request: Request) -> Reply:
         """Register a client (RFC 7591). It gets an id and no secret."""
         try:
-            metadata = parse(await read_body(request))
+            metadata = decode_object(await read_body(request))
         except Problem as problem:
             if problem.type not in UNREADABLE:
                 raise
@@ -105,7 +116,7 @@ class Endpoints:
         return Reply(201, encode(about))
 
     async def token(self, request: Request) -> Reply:
-        """Give tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
+        """Issue tokens for a code or a refresh token (RFC 6749, sections 4.1.3 and 6)."""
         form = await _form(request)
         client_id = _required(form, "client_id")
         require_resource(self._terms, form)
@@ -125,18 +136,18 @@ class Endpoints:
         return Reply(200, encode(_token_response(issued)))
 
     async def revoke(self, request: Request) -> Reply:
-        """End a token (RFC 7009). That it is not known, or has ended before, is told nobody."""
+        """End a token (RFC 7009). The answer is the same if the token is not known, or has ended before."""
         form = await _form(request)
         token, client_id = _required(form, "token"), _required(form, "client_id")
         await self._once(token, lambda tx: tokens.revoke(tx, token, client_id))
         return Reply(200)
 
-    async def _once(self, shown: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
-        """Run `work`, and raise a problem that it returns: after the commit, since what it found out must be kept.
+    async def _once(self, secret: str, work: Callable[[Tx[Any]], Awaitable[T | Problem]]) -> T:
+        """Run `work`, and raise the problem that it returns: after the commit, since its writes must be kept.
 
-        Work with the same secret locks the same rows: of several, one at a time takes a connection.
+        Work with the same secret locks the same rows, so only one such call at a time takes a connection.
         """
-        async with self._shown.of(shown):
+        async with self._locks.of(secret):
             done = await self._database.transact(work)
         if isinstance(done, Problem):
             raise done
@@ -144,7 +155,7 @@ class Endpoints:
 
 
 async def _form(request: Request) -> Mapping[str, str]:
-    """The fields of a form. Raises `invalid_request`."""
+    """Return the fields of a form. Raises `invalid_request`."""
     try:
         return read_query(await read_body(request, KIND))
     except Problem as problem:
@@ -159,7 +170,7 @@ def _required(form: Mapping[str, str], name: str) -> str:
     return form[name]
 
 
-def _token_response(tokens: Tokens) -> dict[str, Any]:
+def _token_response(tokens: OAuthTokens) -> dict[str, Any]:
     return {
         "access_token": tokens.access,
         "token_type": "Bearer",

@@ -1,6 +1,6 @@
-"""What people allow clients: a grant, the code that the client gets for it, and its end.
+"""Grants: what a person allows a client, the code that the client gets for it, and its end.
 
-A grant is made by a person's consent, each time anew. All tokens that come of it end with it, at once and everywhere.
+Each consent of a person makes a new grant. All tokens of a grant end with it, at once and in every process.
 """
 
 import secrets
@@ -8,30 +8,30 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from holdfast.accounts import sessions
-from holdfast.accounts.oauth.model import CODE_SECONDS, Allowed
+from holdfast.accounts.oauth.model import CODE_SECONDS, Consent
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
-from holdfast.kit import keys
-from holdfast.kit.database import Tx
-from holdfast.kit.keys import digest
+from holdfast.kit.postgres.database import Tx
+from holdfast.kit.security import api_keys
+from holdfast.kit.security.api_keys import digest
 
 Reason = Literal["disconnected", "revoked", "code_misused", "refresh_token_misused"]
 
 CODE = "hfoc_"
-"""Every code begins with this."""
+"""The prefix of every code."""
 
-ANNOUNCED = 20
-"""If more tokens end at once, all look-ups are forgotten instead of theirs alone."""
+MAX_ANNOUNCED_TOKENS = 20
+"""If more tokens end at once, the whole cache is dropped instead of their entries."""
 
-PORTION = 5_000
+BATCH_SIZE = 5_000
 
 
-async def allow(tx: Tx[Any], allowed: Allowed) -> str | None:
-    """Store that somebody allows something. Returns the code for the client, of which only the hash is stored.
+async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
+    """Store a consent. Returns the code for the client, of which only the hash is stored.
 
     Returns None if the session has ended. Raises `invalid_client` if the client was deleted meanwhile.
     """
-    # Who ends all sessions, and then all that was allowed, also ends what is being allowed at this moment.
-    if not await sessions.goes_on(tx, allowed.session_id):
+    # A transaction that ends all sessions, and then all grants, also ends the grant that is being made here.
+    if not await sessions.lock_if_exists(tx, allowed.session_id):
         return None
     code = f"{CODE}{secrets.token_urlsafe(32)}"
     granted = await tx.value(
@@ -79,8 +79,8 @@ async def end(tx: Tx[Any], grants: Sequence[int], reason: Reason) -> None:
 
 async def announce(tx: Tx[Any], ended: Sequence[bytes]) -> None:
     """Tell every process that access tokens with these hashes have ended."""
-    for payload in [hash.hex() for hash in ended] if len(ended) <= ANNOUNCED else [""]:
-        await tx.revoke(keys.CHANNEL, payload)
+    for payload in [hash.hex() for hash in ended] if len(ended) <= MAX_ANNOUNCED_TOKENS else [""]:
+        await tx.revoke(api_keys.CHANNEL, payload)
 
 
 async def end_all(tx: Tx[Any], account_id: int, reason: Reason = "disconnected") -> int:
@@ -96,14 +96,13 @@ async def end_all(tx: Tx[Any], account_id: int, reason: Reason = "disconnected")
     return len(rows)
 
 
-async def goes_on(tx: Tx[Any], id: int) -> bool:
-    """Whether a grant has not ended. If so, nobody ends it until the transaction ends."""
-    found = await tx.value("select ended_at is null from oauth_grants where id = %(id)s for share", {"id": id})
-    return bool(found)
+async def is_open(tx: Tx[Any], id: int) -> bool:
+    """Return whether a grant is open. If so, it is locked against its end until the transaction ends."""
+    return bool(await tx.value("select ended_at is null from oauth_grants where id = %(id)s for share", {"id": id}))
 
 
 async def forget_grants(tx: Tx[Any]) -> int:
-    """Delete a portion of the grants that ended a day ago, with their codes and tokens. Returns how many there were."""
+    """Delete a batch of the grants that ended a day ago, with codes and tokens. Returns how many were deleted."""
     return await tx.value(
         """
         with deleted as (
@@ -114,5 +113,5 @@ async def forget_grants(tx: Tx[Any]) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": PORTION},
+        {"limit": BATCH_SIZE},
     )

@@ -1,4 +1,4 @@
-"""The names of the rate limits of the authorization server, which the settings of a service fill in."""
+"""The names of the rate limits of the authorization server. The settings of a service set the limits."""
 
 REGISTRATIONS = "client registrations"
 ALL_REGISTRATIONS = "client registrations of all"
@@ -6,4 +6,5 @@ TOKENS = "oauth tokens"
 DOCUMENTS = "client documents"
 CONSENTS = "consents"
 """Registrations of one client address, and of all together; requests for tokens of one client address; metadata
-documents that are read for one account, and consents of one account."""
+documents that are read for one account, and its requests that another authorization server is asked about
+(`handover.py`); consents of one account."""

@@ -1,6 +1,6 @@
-"""Client ID metadata documents: a client whose id is the https address at which it describes itself.
+"""Client ID metadata documents: the id of a client is the https address of a document that describes the client.
 
-Such a client needs no registration. The document is fetched without redirects from a public address, and kept for as
+Such a client needs no registration. The document is fetched without redirects from a public address, and cached for as
 long as its headers allow, at most a day.
 """
 
@@ -12,36 +12,41 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.accounts.oauth.model import LONGEST_ID, Client, client
+from holdfast.accounts.oauth.model import MAX_ID_CHARS, Client, client_of_metadata
 from holdfast.accounts.oauth.problems import INVALID_CLIENT
-from holdfast.kit.outbound import Outbound, Refused
+from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 
-LARGEST = 10_240
-"""The most bytes of a document."""
+MAX_DOCUMENT_BYTES = 10_240
+"""The maximum size of a document."""
 
-LONGEST_KEPT = 86_400
-"""The most seconds that a document is kept."""
+MAX_CACHE_SECONDS = 86_400
+"""The maximum time for which a document is cached."""
 
-UNSAID = 300
-"""Seconds that a document is kept whose headers say nothing about it."""
+DEFAULT_CACHE_SECONDS = 300
+"""Seconds for which a document is cached if its headers do not say how long."""
 
 _ADDRESS = re.compile(r"https://[a-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
 _DOTS = re.compile(r"/(\.|%2e){1,2}(/|\?|$)", re.IGNORECASE)
 
 
 def is_address(client_id: str) -> bool:
-    """Whether a client id is the address of a document: https, with a path, and nothing that has two meanings."""
-    if len(client_id) > LONGEST_ID or not _ADDRESS.fullmatch(client_id) or _DOTS.search(client_id):
+    """Return whether a client id is the address of a document: https, with a path, and unambiguous."""
+    if len(client_id) > MAX_ID_CHARS or not _ADDRESS.fullmatch(client_id) or _DOTS.search(client_id):
         return False
     host = urlsplit(client_id).hostname or ""
     return "." in host and not host.replace(".", "").isdigit()
 
 
-async def fetch(outbound: Outbound, address: str) -> tuple[Client, int]:
-    """The client that a document describes, and for how many seconds it may be kept. Raises `invalid_client`."""
+async def fetch(outbound: OutboundClient, address: str, account_id: int) -> tuple[Client, int]:
+    """Return the client that a document describes, and for how many seconds it may be cached. Raises `invalid_client`.
+
+    account_id    the account that the client asks
+    """
     try:
-        fetched = await outbound.get(address, limit=LARGEST, accept="application/json", redirects=0)
-    except Refused as refused:
+        fetched = await outbound.get(
+            address, tenant=account_id, limit=MAX_DOCUMENT_BYTES, accept="application/json", redirects=0
+        )
+    except FetchRefusal as refused:
         raise INVALID_CLIENT(f"The client's metadata document {refused}.") from refused
     if not _is_json(fetched.content_type):
         raise INVALID_CLIENT("The client's metadata document is not declared as JSON.")
@@ -53,7 +58,7 @@ async def fetch(outbound: Outbound, address: str) -> tuple[Client, int]:
 
 
 def described(document: Mapping[str, Any], address: str) -> Client:
-    """The client in a document that was read at an address. Raises `invalid_client`."""
+    """Return the client in a document that was read at an address. Raises `invalid_client`."""
     if document.get("client_id") != address:
         raise INVALID_CLIENT("The client's metadata document has another client_id than its own address.")
     if "client_secret" in document or document.get("token_endpoint_auth_method", "none") != "none":
@@ -61,31 +66,31 @@ def described(document: Mapping[str, Any], address: str) -> Client:
             "The client's metadata document wants a secret or a key.",
             hint='Clients are public here: publish "token_endpoint_auth_method": "none".',
         )
-    return client(address, document, INVALID_CLIENT)
+    return client_of_metadata(address, document, INVALID_CLIENT)
 
 
 def freshness(headers: Mapping[str, str]) -> int:
-    """For how many seconds an answer with these headers may be kept (RFC 9111)."""
+    """Return for how many seconds an answer with these headers may be cached (RFC 9111)."""
     directives: dict[str, str] = {}
-    for each in headers.get("cache-control", "").lower().split(","):
-        name, _, value = each.strip().partition("=")
+    for directive in headers.get("cache-control", "").lower().split(","):
+        name, _, value = directive.strip().partition("=")
         directives[name] = value.strip('"')
     if directives.keys() & {"no-store", "no-cache"}:
         return 0
     if "max-age" in directives:
         lasts = _seconds(directives["max-age"]) - _seconds(headers.get("age", "0"))
     elif "expires" in headers:
-        lasts = _between(headers.get("date", ""), headers["expires"])
+        lasts = _seconds_between(headers.get("date", ""), headers["expires"])
     else:
-        lasts = UNSAID
-    return min(max(lasts, 0), LONGEST_KEPT)
+        lasts = DEFAULT_CACHE_SECONDS
+    return min(max(lasts, 0), MAX_CACHE_SECONDS)
 
 
 def _seconds(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
 
 
-def _between(since: str, until: str) -> int:
+def _seconds_between(since: str, until: str) -> int:
     try:
         return int((parsedate_to_datetime(until) - parsedate_to_datetime(since)).total_seconds())
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Clients, what they ask for, and what people allow them."""
+"""Clients, consents and tokens."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts.oauth.problems import INVALID_REDIRECT_URI
 from holdfast.accounts.oauth.redirects import is_acceptable
-from holdfast.kit.command import Command
-from holdfast.kit.mail import plain
-from holdfast.kit.problems import ProblemType
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import ProblemType
+from holdfast.kit.mail.message import header_text
 
-LONGEST_ID = 500
-LONGEST_NAME = 100
-MOST_ADDRESSES = 20
+MAX_ID_CHARS = 500
+MAX_NAME_CHARS = 100
+MAX_REDIRECT_URIS = 20
 
 CODE_SECONDS = 60
 ACCESS_SECONDS = 3_600
@@ -29,10 +29,10 @@ VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
 class Client(Struct, frozen=True):
-    """A program that acts for people who allow it.
+    """A program that acts for people with their consent.
 
-    id      the address of its metadata document, or what its registration returned
-    name    what it calls itself; nobody has checked that
+    id      the address of its metadata document, or the id that its registration returned
+    name    the name that it gives itself; unverified
     """
 
     id: str
@@ -41,40 +41,43 @@ class Client(Struct, frozen=True):
 
     @property
     def host(self) -> str | None:
-        """The host of its metadata document, which it proved to be at; None for a registered client."""
+        """The host of its metadata document, which proves that the client is from there; None if it registered."""
         return urlsplit(self.id).hostname if self.id.startswith("https://") else None
 
 
-def client(id: str, metadata: Mapping[str, Any], refusal: ProblemType) -> Client:
-    """The client with this metadata (RFC 7591). Members that are not needed here are ignored.
+def client_of_metadata(id: str, metadata: Mapping[str, Any], refusal: ProblemType) -> Client:
+    """Return the client with this metadata (RFC 7591). Members that are not needed here are ignored.
 
-    Raises `invalid_redirect_uri`, and `refusal` for what else is not acceptable.
+    Raises `invalid_redirect_uri`, and `refusal` for any other member that is not acceptable.
     """
     uris: Any = metadata.get("redirect_uris")
-    if not isinstance(uris, list) or not 1 <= len(uris) <= MOST_ADDRESSES:  # pyright: ignore[reportUnknownArgumentType]
-        raise refusal(f"redirect_uris must be a list of 1 to {MOST_ADDRESSES} addresses.")
+    if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:  # pyright: ignore[reportUnknownArgumentType]
+        raise refusal(f"redirect_uris must be a list of 1 to {MAX_REDIRECT_URIS} addresses.")
     addresses: list[Any] = [*uris]
-    for each in addresses:
-        if not isinstance(each, str) or not is_acceptable(each):
-            raise INVALID_REDIRECT_URI(f"This cannot be a redirect address: {str(each)[:200]}")
+    for address in addresses:
+        if not isinstance(address, str) or not is_acceptable(address):
+            raise INVALID_REDIRECT_URI(
+                f"This cannot be a redirect address: {str(address)[:200]}",
+                hint="Use https, http on the loopback interface, or a scheme such as com.example.app:/done.",
+            )
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        given: Any = metadata.get(name)
-        if given is not None and not (isinstance(given, list) and needed in given):
+        declared: Any = metadata.get(name)
+        if declared is not None and not (isinstance(declared, list) and needed in declared):
             raise refusal(f"{name} must be a list that has {needed}.")
     called = metadata.get("client_name")
     if called is not None and not isinstance(called, str):
         raise refusal("client_name must be a text.")
-    return Client(id, plain(called or "")[:LONGEST_NAME].strip() or None, addresses)
+    return Client(id, header_text(called or "")[:MAX_NAME_CHARS].strip() or None, addresses)
 
 
-class Allowed(Struct, frozen=True):
-    """What somebody allows a client.
+class Consent(Struct, frozen=True):
+    """The consent of a person for a client.
 
-    session_id      in which it is allowed
-    account_id      who allows it
-    tenant_id       for whom the client will act
-    redirect_uri    where the code is sent
-    challenge       the hash of the verifier that the client will show for the code
+    session_id      the session in which it is given
+    account_id      the account that gives it
+    tenant_id       the tenant for which the client will act
+    redirect_uri    the address to which the code is sent
+    challenge       the hash of the verifier that the client will send with the code
     """
 
     session_id: int
@@ -86,8 +89,8 @@ class Allowed(Struct, frozen=True):
     challenge: str
 
 
-class Tokens(Struct, frozen=True):
-    """An access token and the refresh token that gets the next one, both shown once."""
+class OAuthTokens(Struct, frozen=True):
+    """An access token and the refresh token that gets the next one, both returned once."""
 
     access: str
     refresh: str
@@ -99,15 +102,15 @@ class ListConnections(Command):
 
 
 class Disconnect(Command):
-    client_id: Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, description="The client, as listed.")]
+    client_id: Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS, description="The client, as listed.")]
 
 
 class Connection(Struct, frozen=True):
     """A client that acts for a tenant.
 
-    name       what it calls itself; nobody has checked that
-    host       the host of its metadata document, where it described itself; null for a registered client
-    used_at    when it last got tokens; they are good for an hour
+    name       the name that it gives itself; unverified
+    host       the host of its metadata document; null for a registered client
+    used_at    when it last got tokens; they are valid for an hour
     """
 
     client_id: str

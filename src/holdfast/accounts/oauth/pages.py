@@ -1,20 +1,22 @@
-"""What the pages at `/oauth/authorize` have in common, whoever is the authorization server."""
+"""Functions for the pages at `/oauth/authorize`, of the built-in authorization server and of another one."""
 
 from typing import Any
 
-from holdfast.accounts.entrance import SIGN_IN, back_to
+from holdfast.accounts import AUTHORIZATION_PARAMETERS
 from holdfast.accounts.oauth import redirects
 from holdfast.accounts.oauth.problems import INVALID_REQUEST, UNREADABLE
 from holdfast.accounts.oauth.terms import AUTHORIZE
+from holdfast.accounts.session_gate import SIGN_IN, address_with_return
 from holdfast.accounts.sessions import Session
-from holdfast.kit.handler import Reply, Request, headers_of, read_query
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
+from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site
-from holdfast.kit.problems import Problem
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """The parameters of an authorization request. Raises `invalid_request`."""
+    """Return the parameters of an authorization request. Raises `invalid_request`."""
     try:
         return read_query(request.query)
     except Problem as problem:
@@ -24,26 +26,26 @@ def query_of(request: Request) -> dict[str, str]:
 
 
 def action(request: Request) -> str:
-    """Where the form of a page is sent: to the page itself, with its query as it is."""
-    return f"{AUTHORIZE}?{request.query.decode('latin-1')}"
+    """Return the address for the form of a page: the page itself, with the known parameters of its query."""
+    return f"{AUTHORIZE}?{known_parameters(request.query, {*AUTHORIZATION_PARAMETERS, 'lang'}).decode('latin-1')}"
 
 
 def page(site: Site, template: str, status: int, request: Request, **values: Any) -> Reply:
-    """A page. Links to it in other languages keep what is asked for."""
+    """Return a page. Its links to other languages keep the query of the request."""
     return site.page(template, status, language=language_of(request), query=request.query, **values)
 
 
-def told(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
-    """The page that says why a client cannot ask. `back`: the address that tells it so."""
+def problem_page(site: Site, problem: Problem, request: Request, *, back: str = "") -> Reply:
+    """Return the page for an invalid request. `back`: the address that reports the problem to the client."""
     values: dict[str, Any] = {"problem": problem, "back": back, "target": redirects.target(back) if back else None}
     return page(site, "oauth/unanswered.html", problem.status, request, headers=headers_of(problem), **values)
 
 
-def hindrance(site: Site, session: Session, request: Request) -> Reply | None:
-    """The page that says why somebody cannot let any client act for them; None if they can."""
+def ineligibility_page(site: Site, session: Session, request: Request) -> Reply | None:
+    """Return the page that says why a person cannot let any client act for them; None if the person can."""
     if not session.is_proved:
-        # Anybody can register an address with a password. What is allowed must be allowed by its owner.
-        again = back_to(SIGN_IN, request)
+        # Any visitor can register an address with a password. Consent must come from the owner of the address.
+        again = address_with_return(SIGN_IN, request, site)
         return page(site, "oauth/unproved.html", 403, request, email=session.email, again=again)
     if session.account.tenant_id is None:
         return page(site, "oauth/no_tenant.html", 403, request, email=session.email)

@@ -1,9 +1,9 @@
-"""How the authorization server refuses: with the codes of RFC 6749, 7591 and 8707."""
+"""The problems of the authorization server, with the codes of RFC 6749, 7591 and 8707."""
 
 import re
 from typing import Any
 
-from holdfast.kit.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem, ProblemType
+from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED, Problem, ProblemType
 
 INVALID_REQUEST = ProblemType(
     "invalid_request",
@@ -72,16 +72,16 @@ ALL = (
 )
 
 UNREADABLE = frozenset({BAD_REQUEST, INVALID_JSON, VALIDATION_FAILED})
-"""What the kit says of a body or a query that it cannot read."""
+"""The problems that the kit raises for a body or a query that it cannot read."""
 
 _NOT_IN_DESCRIPTIONS = re.compile(r'[^ -~]|["\\]')
 
 
 def description(problem: Problem) -> str:
-    """What a problem says, in the characters that RFC 6749 allows for it."""
+    """Return the text of a problem, in the characters that RFC 6749 allows."""
     return _NOT_IN_DESCRIPTIONS.sub("'", f"{problem.message} {problem.hint}")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:
-    """The error envelope of RFC 6749 and 7591."""
+    """Return the error envelope of RFC 6749 and 7591."""
     return {"error": problem.code, "error_description": description(problem)}

@@ -1,7 +1,7 @@
 """Redirect addresses of clients: which a client may have, which of them a request names, and where they lead.
 
-An address must be the same to the letter. Only the port may be another one if it leads to the person's own computer:
-a program there takes whichever is free (RFC 8252, section 7.3).
+The address in a request must be exactly a registered one. Only the port may differ if the address leads to the person's
+own computer: a program there takes any free port (RFC 8252, section 7.3).
 """
 
 import re
@@ -9,33 +9,45 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-LONGEST = 500
+MAX_ADDRESS_CHARS = 500
 
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]+")
 """An address in the characters of RFC 3986, without a fragment, its scheme in lower case."""
 
 _LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?(?=[/?]|$)")
 
-_OF_BROWSERS = frozenset(
+_APPS = frozenset(
     """
-    about blob chrome chrome-extension content data devtools feed file filesystem ftp http intent jar javascript
-    livescript mailto mhtml moz-extension ms-settings res resource sms smb ssh tel vbscript view-source ws wss
+    antigravity claude cursor goose jetbrains kiro raycast trae vscode vscode-insiders vscodium warp windsurf zed
     """.split()
 )
-"""Schemes that no app has for itself."""
+"""Schemes without a dot that are known to belong to one app."""
+
+
+_SYSTEMS = ("microsoft.", "windows.", "x-apple.")
+"""The prefixes of schemes with a dot that belong to the operating system."""
+
+
+def _is_of_app(scheme: str) -> bool:
+    """Return whether a scheme belongs to one app: a reversed domain name, or a known scheme.
+
+    RFC 8252, section 7.1, requires the dot. Any other scheme may belong to the operating system: `search-ms:` and
+    `ms-msdt:` run programs of Windows.
+    """
+    return scheme in _APPS or ("." in scheme and not scheme.startswith(_SYSTEMS))
 
 
 class Target(NamedTuple):
-    """Where an address leads, as people are told: to a site, to this computer, or to an app; and its name."""
+    """Where an address leads, as people see it: to a site, to this computer, or to an app; and its name."""
 
     kind: Literal["site", "computer", "app"]
     name: str
 
 
 def is_acceptable(address: str) -> bool:
-    """Whether a client may have this redirect address."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or len(address) > LONGEST:
+    """Return whether a client may have this redirect address."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or len(address) > MAX_ADDRESS_CHARS:
         return False
     try:
         parts = urlsplit(address)
@@ -48,27 +60,30 @@ def is_acceptable(address: str) -> bool:
         return bool(parts.hostname)
     if _LOOPBACK.match(address):
         return True
-    # An app's scheme is one of its own: com.example.app:/done, or exampleapp://done.
-    return parts.scheme not in _OF_BROWSERS and bool("." in parts.scheme or parts.netloc)
+    return _is_of_app(parts.scheme)
 
 
-def named(registered: Sequence[str], asked: str | None) -> str | None:
-    """The redirect address that a request names, if it is one of the client's. It may be left out if there is one."""
-    if asked is None:
-        return registered[0] if len(registered) == 1 else None
-    if not is_acceptable(asked):
+def registered_address(registered: Sequence[str], redirect_uri: str | None) -> str | None:
+    """Return the redirect address of a request, if the client has it. The only address of a client may be left out.
+
+    Returns None for an address that was registered when the rules were weaker, and is not acceptable any more.
+    """
+    if redirect_uri is None and len(registered) == 1:
+        redirect_uri = registered[0]
+    if redirect_uri is None or not is_acceptable(redirect_uri):
         return None
-    return asked if any(_is_same(each, asked) for each in registered) else None
+    return redirect_uri if any(_is_same(address, redirect_uri) for address in registered) else None
 
 
-def _is_same(registered: str, asked: str) -> bool:
-    return registered == asked or bool(
-        _LOOPBACK.match(asked) and _LOOPBACK.sub(r"http://\1", registered) == _LOOPBACK.sub(r"http://\1", asked)
+def _is_same(registered: str, redirect_uri: str) -> bool:
+    return registered == redirect_uri or bool(
+        _LOOPBACK.match(redirect_uri)
+        and _LOOPBACK.sub(r"http://\1", registered) == _LOOPBACK.sub(r"http://\1", redirect_uri)
     )
 
 
 def target(address: str) -> Target:
-    """Where an address leads."""
+    """Return where an address leads."""
     parts = urlsplit(address)
     if parts.scheme == "https":
         return Target("site", parts.netloc.lower())
@@ -77,10 +92,10 @@ def target(address: str) -> Target:
     return Target("app", parts.scheme)
 
 
-def source(address: str) -> str:
-    """What a policy must name, so that a form may lead there (Content Security Policy, `form-action`).
+def form_action_source(address: str) -> str:
+    """Return the sources that allow a form to lead there (Content Security Policy, `form-action`).
 
-    Browsers check every redirect that follows too, and clients lead on to pages of theirs: any https address may come.
+    Browsers also check every redirect that follows, and clients redirect to further pages: any https address may come.
     """
     parts = urlsplit(address)
     if parts.scheme == "https":
@@ -90,7 +105,7 @@ def source(address: str) -> str:
     return f"https: {parts.scheme}:"  # a policy cannot name an IPv6 address
 
 
-def answered(address: str, **parameters: str | None) -> str:
-    """A redirect address with the parameters of an answer added to its query."""
+def with_parameters(address: str, **parameters: str | None) -> str:
+    """Return a redirect address with the parameters of an answer added to its query."""
     separator = "?" if "?" not in address else "" if address.endswith(("?", "&")) else "&"
     return f"{address}{separator}{urlencode({name: value for name, value in parameters.items() if value is not None})}"

@@ -1,4 +1,4 @@
-"""The settings of a service whose people let apps act for them."""
+"""The settings of a service that lets apps act for people."""
 
 import re
 from ipaddress import ip_address
@@ -8,7 +8,7 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, ValidationInfo, field_validator
 
 from holdfast.accounts.oauth.limits import ALL_REGISTRATIONS, CONSENTS, DOCUMENTS, REGISTRATIONS, TOKENS
-from holdfast.kit import settings as kit
+from holdfast.kit.environment import settings as kit
 
 _ISSUER = re.compile(r"""https?://[^/?#@"\\ ]+(/[^?#"\\ ]*)?""")
 _UNFIT = re.compile(r"""[\x00-\x1f\x7f-\x9f"'\\]""")
@@ -75,7 +75,7 @@ class OAuthSettings(kit.Settings):
 
     @property
     def authorization_server(self) -> str:
-        """The issuer of the access tokens that are accepted at `/mcp`; empty: none are."""
+        """The issuer of the access tokens that `/mcp` accepts; empty: it accepts none."""
         return self.base_url if self.has_own_server else self.oauth_issuer
 
     @property
@@ -92,7 +92,7 @@ class OAuthSettings(kit.Settings):
     @field_validator("oauth_issuer")
     @classmethod
     def _is_issuer(cls, issuer: str) -> str:
-        """Require https, except on this machine: whoever can change the keys on the network can forge tokens."""
+        """Require https, except on this machine: an attacker who changes the keys on the network can forge tokens."""
         if issuer and not (_ISSUER.fullmatch(issuer) and issuer.isascii() and issuer.isprintable()):
             raise ValueError("must look like https://login.example.com, in ASCII, without user, ?, # and quotes")
         if issuer.startswith("http:") and not _is_this_machine(urlsplit(issuer).hostname or ""):
@@ -109,7 +109,7 @@ class OAuthSettings(kit.Settings):
     @field_validator("handover_audience")
     @classmethod
     def _comes_with_the_rest(cls, audience: str, info: ValidationInfo) -> str:
-        others = [info.data.get(f"handover_{each}", "") for each in ("url", "id", "secret", "profile")]
+        others = [info.data.get(f"handover_{name}", "") for name in ("url", "id", "secret", "profile")]
         if any([*others, audience]) and not all([*others, audience, info.data.get("oauth_issuer")]):
             raise ValueError(
                 "and OAUTH_ISSUER and the other settings OAUTH_HANDOVER_… are set together, or none of them"

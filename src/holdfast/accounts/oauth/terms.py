@@ -1,4 +1,4 @@
-"""What a service lets clients do: the terms of its authorization server."""
+"""The terms of an authorization server: what a service lets clients do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from holdfast.kit.pages.site import Site
 AUTHORIZE = "/oauth/authorize"
 TOKEN = "/oauth/token"  # noqa: S105 - a path
 OLD_TOKEN = "/token"  # noqa: S105 - a path
-"""Where clients of 2025-03-26 guess the endpoint to be. The official client guesses again after each restart."""
+"""The path at which clients of 2025-03-26 expect the endpoint. The official client tries it after each restart."""
 
 REGISTER = "/oauth/register"
 REVOKE = "/oauth/revoke"
@@ -23,25 +23,25 @@ class Terms:
 
     issuer      its base address, to the letter
     resource    the address that tokens are for
-    scopes      what each scope allows, in one English sentence that the catalogues of the site have
-    asked       the scopes of a client that asks for none
-    manual      the address of the documentation for those who write clients
+    scopes      what each scope allows, in one English sentence that the catalogues of the site contain
+    default_scopes       the scopes for a client that requests none
+    manual      the address of the documentation for authors of clients
     """
 
     issuer: str
     resource: str
     scopes: Mapping[str, str]
-    asked: Sequence[str]
+    default_scopes: Sequence[str]
     manual: str
     site: Site
 
     def meanings(self, scopes: Sequence[str], language: Language) -> list[str]:
-        """What scopes allow, in a language."""
+        """Return what scopes allow, in a language."""
         texts = self.site.texts(language)
-        return [texts.gettext(self.scopes[each]) for each in scopes]
+        return [texts.gettext(self.scopes[scope]) for scope in scopes]
 
     def metadata(self) -> dict[str, Any]:
-        """The metadata of the authorization server (RFC 8414)."""
+        """Return the metadata of the authorization server (RFC 8414)."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}{AUTHORIZE}",

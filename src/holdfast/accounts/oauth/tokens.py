@@ -1,8 +1,8 @@
 """Access and refresh tokens: random texts, of which only the hashes are stored.
 
-An access token is looked up at each use, like an API key: a signed one could not be ended before it expires. A refresh
-token is good once, for the next pair of tokens. If one is shown again, either the client or a thief has the pair that
-came of it: nobody can tell which, so the grant ends.
+An access token is looked up at each use, like an API key: a signed token could not be ended before it expires. A
+refresh token works once, for the next pair of tokens. If it is used again, either the client or a thief has that pair,
+and the server cannot tell which: so the grant ends.
 """
 
 import base64
@@ -12,24 +12,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.accounts.oauth import grants
-from holdfast.accounts.oauth.model import ACCESS_SECONDS, REFRESH_DAYS, Tokens
+from holdfast.accounts.oauth.model import ACCESS_SECONDS, REFRESH_DAYS, OAuthTokens
 from holdfast.accounts.oauth.problems import INVALID_GRANT, INVALID_SCOPE
-from holdfast.kit.caller import Caller
-from holdfast.kit.database import Reader, Tx
-from holdfast.kit.keys import digest
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.security.api_keys import digest
 
 ACCESS = "hfat_"
 REFRESH = "hfrt_"
-"""What every token begins with; API keys begin with neither."""
+"""The prefixes of tokens; API keys have neither."""
 
-PORTION = 5_000
+BATCH_SIZE = 5_000
 
 
-async def redeem(tx: Tx[Any], code: str, client_id: str, verifier: str, redirect_uri: str | None) -> Tokens | Problem:
-    """The first tokens for a code; or a problem, which must be kept too: a code is good for one try.
+async def redeem(
+    tx: Tx[Any], code: str, client_id: str, verifier: str, redirect_uri: str | None
+) -> OAuthTokens | Problem:
+    """Exchange a code for the first tokens. A code works once.
 
-    If it is tried again, or in a wrong way, whoever has it should not have it: the grant ends.
+    A second or invalid attempt shows that the code has leaked, so the grant ends. A problem is returned, not raised, so
+    that ending the grant is committed.
     """
     rows = await tx.tuples(
         """
@@ -42,18 +45,18 @@ async def redeem(tx: Tx[Any], code: str, client_id: str, verifier: str, redirect
     )
     if not rows:
         return INVALID_GRANT("The code is not known.")
-    grant_id, owner, scopes, address, challenge, is_used, is_late, has_ended = rows[0]
+    grant_id, grant_client_id, scopes, granted_redirect_uri, challenge, is_used, is_late, has_ended = rows[0]
     if has_ended:
         return INVALID_GRANT("The code is not valid any more.")
     wrong = (
         "The code was used before."
         if is_used
         else "The code is another client's."
-        if owner != client_id
+        if grant_client_id != client_id
         else "The code was asked for with another redirect_uri."
-        if redirect_uri not in (None, address)
+        if redirect_uri not in (None, granted_redirect_uri)
         else "The code_verifier does not belong to the code."
-        if not secrets.compare_digest(hashed(verifier), challenge)
+        if not secrets.compare_digest(challenge_of(verifier), challenge)
         else None
     )
     if wrong:
@@ -65,10 +68,12 @@ async def redeem(tx: Tx[Any], code: str, client_id: str, verifier: str, redirect
     return await _issue(tx, grant_id, scopes)
 
 
-async def refresh(tx: Tx[Any], token: str, client_id: str, asked: Sequence[str] | None) -> Tokens | Problem:
-    """The next tokens for a refresh token; or a problem, which must be kept too.
+async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[str] | None) -> OAuthTokens | Problem:
+    """Exchange a refresh token for the next tokens.
 
-    asked    the scopes that the access token shall have; None: all that were granted
+    A problem is returned, not raised, so that ending the grant is committed.
+
+    requested    the scopes for the access token; None: all that were granted
     """
     rows = await tx.tuples(
         """
@@ -81,30 +86,30 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, asked: Sequence[str] 
     )
     if not rows:
         return INVALID_GRANT("The refresh token is not known.")
-    grant_id, owner, granted, is_used, is_late, has_ended = rows[0]
+    grant_id, grant_client_id, granted, is_used, is_late, has_ended = rows[0]
     if has_ended or is_late:
         return INVALID_GRANT("The refresh token is not valid any more.")
     wrong = (
         "The refresh token was used before."
         if is_used
         else "The refresh token is another client's."
-        if owner != client_id
+        if grant_client_id != client_id
         else None
     )
     if wrong:
         await grants.end(tx, [grant_id], "refresh_token_misused")
         return INVALID_GRANT(f"{wrong} What was allowed has ended.")
-    scopes = [each for each in granted if asked is None or each in asked]
-    if not scopes or not {*(asked or ())} <= {*granted}:
+    scopes = [scope for scope in granted if requested is None or scope in requested]
+    if not scopes or not {*(requested or ())} <= {*granted}:
         return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(granted)}.")
     await tx.run("update oauth_refresh_tokens set used_at = now() where hash = %(hash)s", {"hash": digest(token)})
     return await _issue(tx, grant_id, scopes)
 
 
 async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
-    """End a token, as its client asks (RFC 7009): an access token alone, and with a refresh token its whole grant.
+    """End a token for its client (RFC 7009): an access token alone, a refresh token with its whole grant.
 
-    A token that is not known, or has ended, needs no end. Returns a problem if it is another client's.
+    Does nothing for a token that is not known, or has ended. Returns a problem if it is another client's.
     """
     rows = await tx.tuples(
         """
@@ -118,8 +123,8 @@ async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
     )
     if not rows:
         return None
-    grant_id, owner, is_refresh = rows[0]
-    if owner != client_id:
+    grant_id, grant_client_id, is_refresh = rows[0]
+    if grant_client_id != client_id:
         return INVALID_GRANT("The token is another client's.")
     if is_refresh:
         await grants.end(tx, [grant_id], "revoked")
@@ -129,8 +134,8 @@ async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
     return None
 
 
-async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str]) -> Tokens:
-    """New tokens of a grant, which is locked."""
+async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str]) -> OAuthTokens:
+    """Issue tokens of a grant, which the transaction has locked."""
     access, refresh = f"{ACCESS}{secrets.token_urlsafe(32)}", f"{REFRESH}{secrets.token_urlsafe(32)}"
     await tx.run(
         """
@@ -151,11 +156,11 @@ async def _issue(tx: Tx[Any], grant_id: int, scopes: Sequence[str]) -> Tokens:
             "refresh": digest(refresh),
         },
     )
-    return Tokens(access, refresh, scopes)
+    return OAuthTokens(access, refresh, scopes)
 
 
 async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers of those hashes that belong to a valid access token, each with its scopes."""
+    """Return the callers, with their scopes, by the hashes that belong to a valid access token."""
     rows = await reader.tuples(
         """
         select hash, tokens.scopes, grants.id, tenant_id
@@ -171,7 +176,7 @@ async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[
 
 
 async def forget_tokens(tx: Tx[Any]) -> int:
-    """Delete a portion of the tokens that have expired. Returns how many there were."""
+    """Delete a batch of the tokens that have expired. Returns how many were deleted."""
     return await tx.value(
         """
         with access as (
@@ -186,10 +191,10 @@ async def forget_tokens(tx: Tx[Any]) -> int:
          returning 1)
         select (select count(*) from access) + (select count(*) from refresh)
         """,
-        {"limit": PORTION},
+        {"limit": BATCH_SIZE},
     )
 
 
-def hashed(verifier: str) -> str:
-    """The challenge for a verifier, by the method S256 (RFC 7636)."""
+def challenge_of(verifier: str) -> str:
+    """Return the challenge for a verifier, by the method S256 (RFC 7636)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,6 +1,6 @@
-"""The keys of trusted-auth tokens, with which a service tells another authorization server who is signed in.
+"""The keys of trusted-auth tokens, with which a service identifies a signed-in person to another authorization server.
 
-They are published whether or not there is such a server, so that one can be set up with their address.
+They are always published, so that such a server can be set up with their address.
 """
 
 import asyncio
@@ -10,26 +10,29 @@ from typing import Any
 from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts.sessions import Session
-from holdfast.kit.caller import Caller
-from holdfast.kit.database import Database, Tx
-from holdfast.kit.handler import Access, Handler, Reply, Request, encode, envelope
-from holdfast.kit.limits import Limits
-from holdfast.kit.problems import Problem
-from holdfast.kit.rotation import Sealed
-from holdfast.kit.signing import PUBLISHED, KeySet
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, encode, envelope
+from holdfast.kit.postgres.database import Database, Tx
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.security.secret_rotation import SealedTable
+from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS, KeySet
 
 JWKS = "/oauth/trusted-auth/jwks.json"
 
-SECONDS = 300
-"""How long a token is good."""
+TOKEN_SECONDS = 300
+"""The lifetime of a token."""
 
-KEYS = KeySet("trusted_auth_keys", "RS256", SECONDS)
-SEALED = Sealed("trusted_auth_keys", "kid", "text")
+KEYS = KeySet("trusted_auth_keys", "RS256", TOKEN_SECONDS)
+SEALED = SealedTable("trusted_auth_keys", "kid", "text")
 
 
 def routes(database: Database[Any], limits: Limits) -> list[BaseRoute]:
     """The route of the public keys."""
-    public = [(b"cache-control", f"public, max-age={PUBLISHED}".encode()), (b"access-control-allow-origin", b"*")]
+    public = [
+        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
+        (b"access-control-allow-origin", b"*"),
+    ]
 
     async def jwks(_: Caller, request: Request) -> Reply:
         keys = await database.transact(KEYS.read)
@@ -39,7 +42,7 @@ def routes(database: Database[Any], limits: Limits) -> list[BaseRoute]:
 
 
 async def token(tx: Tx[Any], session: Session, issuer: str, audience: str) -> str:
-    """A token that says who is signed in. The owner of the address must have proved it."""
+    """Return a token that identifies the signed-in person. The owner of the address must have proved it."""
     keys = await KEYS.read(tx)
     now = int(keys.now)
     claims = {
@@ -50,7 +53,7 @@ async def token(tx: Tx[Any], session: Session, issuer: str, audience: str) -> st
         "email_verified": True,
         "jti": secrets.token_urlsafe(16),
         "iat": now,
-        "exp": now + SECONDS,
+        "exp": now + TOKEN_SECONDS,
     }
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
     return await asyncio.to_thread(keys.sign, "JWT", claims)

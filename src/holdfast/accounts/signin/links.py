@@ -1,8 +1,9 @@
 """Links to sign in, which are sent by mail.
 
-A link works once, for 15 minutes, and only in the browser that asked for it: who gets hold of the mail alone cannot use
-it, and nobody can make another person sign in to an account that is not theirs. It is signed, so the database contains
-nothing with which somebody could sign in.
+A link works once, for 15 minutes, and only in the browser that asked for it: a person who reads the mail elsewhere
+cannot use it, and cannot make another person sign in to an account that is not theirs. A link that an operator has made
+(`create_unbound_link`) works in any browser. Every link is signed, so the content of the database is not enough to sign
+in.
 """
 
 import datetime as dt
@@ -12,19 +13,19 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.signin.mail import MINUTES, SignInMail
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.database import Database, Reader, Tx
-from holdfast.kit.outbox import Mail
-from holdfast.kit.secrets import Secret
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.security.secrets import Secret
 
-_LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
+_TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 
 State = Literal["good", "used", "expired", "elsewhere", "nobody"]
-"""`elsewhere`: it was asked for in another browser; `nobody`: no account has the address."""
+"""`elsewhere`: another browser asked for the link; `nobody`: no account has the e-mail address."""
 
 
 class AskLink(Command):
@@ -40,8 +41,8 @@ class AskLink(Command):
     language: str
 
 
-class LookAtLink(Command):
-    """Asks how a link stands for a browser."""
+class LookAtSignInLink(Command):
+    """Asks for the status of a link in a browser."""
 
     id: int
     browser: bytes
@@ -50,36 +51,42 @@ class LookAtLink(Command):
 class UseLink(Command):
     """Asks to sign in with a link.
 
-    called    what the browser calls itself
+    user_agent    the User-Agent header of the browser
     """
 
     id: int
     browser: bytes
-    called: str
+    user_agent: str
 
 
-class Standing(Struct):
-    """How a link stands."""
+class SignInLinkView(Struct):
+    """The status of a link.
+
+    email        the e-mail address that the link signs in
+    return_to    the path to which the person goes then
+    """
 
     state: State
     email: str
     return_to: str
 
 
-class SignedIn(Struct):
-    """What came of using a link.
+class LinkSignInResult(Struct):
+    """The result of using a link.
 
-    secret    of the new session; empty if the link does not work
+    secret    the secret for the cookie of the new session; empty if the link does not work
+    known     the secret for the cookie by which this browser is known as one of the owner of the e-mail address
     """
 
     state: State
     email: str = ""
     return_to: str = ""
     secret: str = ""
+    known: str = ""
 
 
 async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
-    """Store a link, and put the mail with it into the outbox. It does not matter whether anybody has the address."""
+    """Store a link, and put the mail with it into the outbox, even if no account has the e-mail address."""
     await tx.run(
         """
         with link as (
@@ -100,8 +107,8 @@ async def ask(tx: Tx[Any], caller: Caller, command: AskLink) -> None:
     )
 
 
-async def make(tx: Tx[Any], email: str, return_to: str) -> int:
-    """A link that works in any browser, once, for an operator to hand over. Returns its id."""
+async def create_unbound_link(tx: Tx[Any], email: str, return_to: str) -> int:
+    """Store a link that works in any browser, once, for an operator to pass on. Returns its id."""
     return await tx.value(
         """
         insert into sign_in_links (email, return_to) values (%(email)s, %(return_to)s) returning id
@@ -110,20 +117,20 @@ async def make(tx: Tx[Any], email: str, return_to: str) -> int:
     )
 
 
-async def look(reader: Reader[Any], caller: Caller, command: LookAtLink) -> Standing:
-    """How a link stands. Looking changes nothing: programs that check mails follow the links in them."""
-    return await _standing(reader, command.id, command.browser)
+async def look(reader: Reader[Any], caller: Caller, command: LookAtSignInLink) -> SignInLinkView:
+    """Return the status of a link. This changes nothing: programs that check mails follow the links in them."""
+    return await _find_status(reader, command.id, command.browser)
 
 
-class Use:
-    """Signs people in. Of several who use a link at the same time, one succeeds."""
+class SignInByLink:
+    """Signs people in by links. If several requests use a link at the same time, one succeeds."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    async def use(self, tx: Tx[Any], caller: Caller, command: UseLink) -> SignedIn:
-        """Use a link: prove the address, and begin a session."""
-        found = await tx.tuples(
+    async def use(self, tx: Tx[Any], caller: Caller, command: UseLink) -> LinkSignInResult:
+        """Use a link: prove the e-mail address, and begin a session."""
+        rows = await tx.tuples(
             """
             update sign_in_links set used_at = now()
              where id = %(id)s and used_at is null and coalesce(browser, %(browser)s) = %(browser)s
@@ -132,38 +139,40 @@ class Use:
             """,
             {"id": command.id, "browser": command.browser, "minutes": MINUTES},
         )
-        if not found:
-            return SignedIn((await _standing(tx, command.id, command.browser)).state)
-        [(email, return_to)] = found
+        if not rows:
+            return LinkSignInResult((await _find_status(tx, command.id, command.browser)).state)
+        [(email, return_to)] = rows
         account = await self._directory.prove(tx, email)
         if account is None:
-            return SignedIn("nobody")
-        secret = await sessions.begin(tx, account.id, "link", command.called)
-        return SignedIn("good", email, return_to, secret)
+            return LinkSignInResult("nobody")
+        secret = await sessions.begin(tx, account.id, "link", command.user_agent)
+        return LinkSignInResult("good", email, return_to, secret, await known_browsers.note(tx, account.id, email))
 
 
-class Asked(Struct):
-    """A link that was asked for, for the person."""
+class RequestedLink(Struct):
+    """A requested link, in the export of a person's data."""
 
     asked_at: dt.datetime
     used_at: dt.datetime | None
 
 
-async def list_asked(reader: Reader[Any], email: str) -> list[Asked]:
-    """The links that were asked for with an address and are kept, oldest first."""
+async def list_requested(reader: Reader[Any], email: str) -> list[RequestedLink]:
+    """Return the stored links that were requested for an e-mail address, oldest first."""
     return await reader.rows(
-        Asked, "select asked_at, used_at from sign_in_links where email = %(email)s order by id", {"email": email}
+        RequestedLink,
+        "select asked_at, used_at from sign_in_links where email = %(email)s order by id",
+        {"email": email},
     )
 
 
 async def forget(tx: Tx[Any], email: str) -> None:
-    """Delete the links that were asked for with an address."""
+    """Delete the links that were requested for an e-mail address."""
     await tx.run("delete from sign_in_links where email = %(email)s", {"email": email})
 
 
-async def _standing(reader: Reader[Any], id: int, browser: bytes) -> Standing:
-    found = await reader.row(
-        Standing,
+async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLinkView:
+    link = await reader.row(
+        SignInLinkView,
         """
         select case when browser <> %(browser)s then 'elsewhere'
                     when used_at is not null then 'used'
@@ -175,14 +184,14 @@ async def _standing(reader: Reader[Any], id: int, browser: bytes) -> Standing:
         {"id": id, "browser": browser, "minutes": MINUTES},
     )
     # A link is deleted a day after it was asked for.
-    return found or Standing("expired", "", "")
+    return link or SignInLinkView("expired", "", "")
 
 
-async def orders(database: Database[Any], mails: Sequence[Mail]) -> dict[int, SignInMail]:
-    """What is to be written for mails with links to sign in, by their ids; without those whose links work no more."""
+async def mail_contents(database: Database[Any], mails: Sequence[Mail]) -> dict[int, SignInMail]:
+    """Return the contents of sign-in mails by their ids, without the mails whose links no longer work."""
     if not mails:
         return {}
-    links = {each.id: int(each.arguments["link_id"]) for each in mails}
+    links = {mail.id: int(mail.arguments["link_id"]) for mail in mails}
 
     async def find(reader: Reader[Any]) -> set[int]:
         rows = await reader.tuples(
@@ -202,26 +211,26 @@ async def orders(database: Database[Any], mails: Sequence[Mail]) -> dict[int, Si
             mail.message_id(resources.mailer.domain),
             mail.inserted_at,
             mail.arguments["language"],
-            address(resources.secret, resources.settings.base_url, links[mail.id]),
+            link_url(resources.secret, resources.settings.base_url, links[mail.id]),
         )
         for mail in mails
         if links[mail.id] in working
     }
 
 
-def address(secret: Secret, base_url: str, id: int) -> str:
-    """The address of a link."""
-    return f"{base_url}/sign-in/{write(secret, id)}"
+def link_url(secret: Secret, base_url: str, id: int) -> str:
+    """Return the URL of a link."""
+    return f"{base_url}/sign-in/{encode_token(secret, id)}"
 
 
-def write(secret: Secret, id: int) -> str:
-    """A link as text for an address."""
-    return f"{id}-{secret.signer('links to sign in').sign(str(id))}"
+def encode_token(secret: Secret, id: int) -> str:
+    """Return the token of a link: its id with a signature."""
+    return f"{id}-{secret.own_signer('links to sign in').sign(str(id))}"
 
 
-def read(secret: Secret, text: str) -> int | None:
-    """The id of the link in a text, or None if this service did not write the text."""
-    parts = _LINK.fullmatch(text)
-    if parts is None or not secret.signer("links to sign in").accepts(parts[1], parts[2]):
+def decode_token(secret: Secret, token: str) -> int | None:
+    """Return the id of the link; None if this service has not signed the token."""
+    parts = _TOKEN.fullmatch(token)
+    if parts is None or not secret.own_signer("links to sign in").accepts(parts[1], parts[2]):
         return None
     return int(parts[1])

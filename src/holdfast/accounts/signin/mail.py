@@ -1,22 +1,22 @@
-"""The mail with a link to sign in. It is written in a process that starts often, so this file imports little."""
+"""The mail with a link to sign in. A process that starts often renders it, so this file imports little."""
 
-from holdfast.kit.mail import Message
-from holdfast.kit.pages.frame import Frame
-from holdfast.kit.pages.language import named
-from holdfast.kit.pages.link_mail import LinkMail, written
+from holdfast.kit.mail.message import MailMessage
+from holdfast.kit.pages.language import language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import LinkMail, link_message
 
 MINUTES = 15
-"""How long a link works."""
+"""The lifetime of a link."""
 
 
 class SignInMail(LinkMail, tag="sign_in"):
     """The mail whose link signs its reader in."""
 
 
-def message(mail: SignInMail, frame: Frame) -> Message:
-    """The mail, written."""
-    _ = frame.texts(named(mail.language)).gettext
-    return written(
+def message(mail: SignInMail, frame: Frame) -> MailMessage:
+    """Return the rendered mail."""
+    _ = frame.texts(language_with_code(mail.language)).gettext
+    return link_message(
         mail,
         frame,
         subject=_("Sign in to %(site)s") % {"site": frame.title},

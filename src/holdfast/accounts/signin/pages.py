@@ -1,45 +1,48 @@
-"""Signing in and out: `/sign-in`, the page behind a link, `/sign-out`, and the list of one's sessions, `/account`.
+"""Signing in and out: `/sign-in`, the page behind a link, `/sign-out`, and the list of a person's sessions, `/account`.
 
-The answer to an address is the same whether or not anybody has it. Following a link changes nothing: its page has a
+The answer to an address is the same whether or not an account has it. Following a link changes nothing: its page has a
 button.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from starlette.routing import BaseRoute, Route
 
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.door import Door
-from holdfast.accounts.entrance import SIGN_IN, local, returning
-from holdfast.accounts.limits import OF_A_CLIENT, OF_AN_ADDRESS
-from holdfast.accounts.sessions import Session
+from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
+from holdfast.accounts.limits import SIGN_INS_OF_ADDRESS, SIGN_INS_OF_CLIENT
+from holdfast.accounts.session_gate import SIGN_IN, local_path, return_query
+from holdfast.accounts.sessions import Session, is_secret
+from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin import links
-from holdfast.accounts.signin.links import AskLink, LookAtLink, SignedIn, Standing, UseLink
+from holdfast.accounts.signin.links import AskLink, LinkSignInResult, LookAtSignInLink, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import EndSessions, ListSessions, SignInOperations
-from holdfast.accounts.signin.password import SignIn
-from holdfast.kit.caller import NOBODY, Caller
-from holdfast.kit.handler import Access, Handler, Header, Reply, Request, read_query
-from holdfast.kit.limits import Limits
+from holdfast.accounts.signin.password import PasswordSignInResult, SignIn
+from holdfast.kit.contract.caller import NOBODY, Caller
+from holdfast.kit.contract.mail_addresses import mailbox
+from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, RATE_LIMITED, Problem
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, headers_of, read_query
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, RATE_LIMITED, Problem
-from holdfast.kit.runner import Runner
-from holdfast.kit.secrets import Secret
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import Secret
 
-BROWSER_SECONDS = 3600
-KNOWN_SECONDS = 365 * 86_400
+BROWSER_COOKIE_SECONDS = 3600
+KNOWN_COOKIE_SECONDS = KNOWN_DAYS * 86_400
 
-Notice = Literal["old", "malformed", "wrong", "crowded"]
+FormNotice = Literal["old", "malformed", "wrong", "crowded"]
 
 
 class SignInPages:
     """Answers requests to sign in and out.
 
-    home    where somebody goes who has signed in and had not wanted to go anywhere
-    more    the template of what the service adds to the page of the account; it has the `account`
+    home    the path to which a person is sent who signs in without a target
+    more    the template that the service adds to the page of the account; it has the variable `account`
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class SignInPages:
         directory: Directory,
         runner: Runner,
         limits: Limits,
-        door: Door,
+        signed_in: SignedInPages,
         secret: Secret,
         *,
         base_url: str,
@@ -57,15 +60,15 @@ class SignInPages:
     ) -> None:
         self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
+        self._known = runner[operations.known]
         self._end = runner[operations.end]
         self._directory = directory
         self._limits = limits
-        self._door = door
-        self._sessions = door.sessions
-        self._site = door.site
+        self._signed_in = signed_in
+        self._sessions = signed_in.sessions
+        self._site = signed_in.site
         self._secret = secret
-        self._tokens = FormTokens(secret.signer("sign-in forms"))
-        self._known = secret.signer("browsers that are known")
+        self._tokens = FormTokens(secret.own_signer("sign-in forms"))
         self._base_url = base_url
         self._home, self._more = home, more
 
@@ -77,18 +80,18 @@ class SignInPages:
 
         return [
             page(SIGN_IN, "sign_in", self.sign_in),
-            Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.sent, self._site.refuse)),
+            Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.mail_sent, self._site.refuse)),
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
-            self._door.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
-            self._door.route("/account", "account", self.account, "POST", at_once=True),
+            self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
+            self._signed_in.route("/account", "account", self.account, "POST", at_once=True),
         ]
 
     async def sign_in(self, caller: Caller, request: Request) -> Reply:
         """Show the form, send a link to the address in it, or sign in with the password in it."""
         if request.method != "POST":
-            return_to = local(read_query(request.query).get("return_to", ""))
+            return_to = local_path(read_query(request.query).get("return_to", ""))
             session = await self._sessions.of(request)
-            if session and session.is_proved:
+            if session and session.way != "password":  # a session by password does not prove that mails arrive
                 return redirect(return_to or self._home)
             return self._form(request, {"return_to": return_to})
         require_same_site(request, self._base_url)
@@ -100,77 +103,79 @@ class SignInPages:
             return self._form(request, fields, 422, notice="malformed")
         password = fields.get("password", "")
         try:
-            await self._limits.hit(OF_A_CLIENT, caller.name)
-            await self._limits.hit(
-                OF_AN_ADDRESS, f"{'password' if password else 'link'} {email} {self._by(request, email)}"
-            )
+            await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
+            # A password belongs to one address. Links to all tagged forms of an address reach the same person.
+            tried = f"password {email}" if password else f"link {mailbox(email)}"
+            await self._limits.hit(SIGN_INS_OF_ADDRESS, f"{tried} {await self._limit_group(request, email)}")
         except Problem as problem:
             if problem.type is not RATE_LIMITED:
                 raise
-            return self._form(request, fields, 429, notice="crowded")
-        return_to = local(fields.get("return_to", ""))
+            return self._form(request, fields, 429, notice="crowded", headers=headers_of(problem))
+        return_to = local_path(fields.get("return_to", ""))
         if not password:
             return await self._send(caller, request, email, return_to)
-        called = request.headers.get(b"user-agent", b"").decode("latin-1")
-        secret: str | None = await self._by_password(caller, SignIn(email=email, password=password, called=called))
-        if secret is None:
+        user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
+        entered: PasswordSignInResult | None = await self._by_password(
+            caller, SignIn(email=email, password=password, user_agent=user_agent)
+        )
+        if entered is None:
             return self._form(request, fields, 422, notice="wrong")
-        return self._enter(secret, email, return_to)
+        return self._enter(entered.secret, entered.known, return_to)
 
-    async def sent(self, caller: Caller, request: Request) -> Reply:
-        """Say that a mail is on its way."""
+    async def mail_sent(self, caller: Caller, request: Request) -> Reply:
+        """Show that a mail is on its way."""
         return self._site.page("signin/sent.html", language=language_of(request), minutes=MINUTES)
 
     async def link(self, caller: Caller, request: Request) -> Reply:
-        """Ask for a click, and sign in."""
-        id = links.read(self._secret, request.scope["path_params"]["link"])
+        """Show a button, and sign in when it is pressed."""
+        id = links.decode_token(self._secret, request.scope["path_params"]["link"])
         if id is None:
-            await self._limits.hit(OF_A_CLIENT, caller.name)
+            await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
             raise NOT_FOUND()
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
-            standing: Standing = await self._look(caller, LookAtLink(id=id, browser=browser))
-            if standing.state == "used" and await self._sessions.of(request):
-                return redirect(standing.return_to or self._home)
-            return self._asked(request, standing, id)
+            link: SignInLinkView = await self._look(caller, LookAtSignInLink(id=id, browser=browser))
+            if link.state == "used" and await self._sessions.of(request):
+                return redirect(link.return_to or self._home)
+            return self._link_page(request, link, id)
         require_same_site(request, self._base_url)
         fields = await read_form(request)
         if self._tokens.check(f"link {id}", fields.get("token", "")) != "good":
-            standing = await self._look(caller, LookAtLink(id=id, browser=browser))
-            return self._asked(request, standing, id, 422)
-        called = request.headers.get(b"user-agent", b"").decode("latin-1")
-        done: SignedIn = await self._use(caller, UseLink(id=id, browser=browser, called=called))
+            link = await self._look(caller, LookAtSignInLink(id=id, browser=browser))
+            return self._link_page(request, link, id, 422)
+        user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
+        done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
         if done.state != "good":
-            return self._asked(request, Standing(done.state, "", ""), id, 410)
-        return self._enter(done.secret, done.email, done.return_to)
+            return self._link_page(request, SignInLinkView(done.state, "", ""), id, 410)
+        return self._enter(done.secret, done.known, done.return_to)
 
     async def sign_out(self, session: Session, request: Request) -> Reply:
         """End this session."""
         if request.method == "POST":
-            await self._door.read(session, request)
+            await self._signed_in.read(session, request)
             await self._end(session.caller or NOBODY, EndSessions(account_id=session.account_id, id=session.id))
-            return self._left()
+            return self._signed_out()
         return redirect("/account")
 
     async def account(self, session: Session, request: Request) -> Reply:
-        """List the sessions of the account, and end one of them or all."""
+        """List the sessions of the account, or end one or all of them."""
         caller = session.caller or NOBODY
         if request.method == "POST":
-            fields = await self._door.read(session, request)
+            fields = await self._signed_in.read(session, request)
             which = fields.get("session", "")
             if which == "all":
                 await self._end(caller, EndSessions(account_id=session.account_id))
-                return self._left()
+                return self._signed_out()
             if not which.isascii() or not which.isdigit() or len(which) > 18:
                 raise BAD_REQUEST("The form names no session.", hint="Open the page again.")
             await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
             return redirect(language_of(request).at("/account"))
-        found = await self._list(caller, ListSessions(account_id=session.account_id))
-        return self._door.page(
+        open_sessions = await self._list(caller, ListSessions(account_id=session.account_id))
+        return self._signed_in.page(
             session,
             request,
             "signin/account.html",
-            found=found,
+            found=open_sessions,
             this=session.id,
             account=session.account,
             home=self._home,
@@ -182,40 +187,46 @@ class SignInPages:
         language = language_of(request)
         name = self._sessions.cookie_name("browser")
         browser = request.cookies.get(name, "")
-        if not sessions.is_secret(browser):  # what a browser sends may be no text for a header
+        if not sessions.is_secret(browser):  # the text from a browser may be invalid in a header
             browser = sessions.new_secret()
         await self._ask(
             caller,
             AskLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
         )
         reply = redirect(language.at(f"{SIGN_IN}/sent"))
-        return _with(reply, self._sessions.cookie("browser", browser, BROWSER_SECONDS))
+        return _with_headers(reply, self._sessions.cookie("browser", browser, BROWSER_COOKIE_SECONDS))
 
-    def _enter(self, secret: str, email: str, return_to: str) -> Reply:
-        known = self._known.sign(email)
-        return _with(
-            redirect(local(return_to) or self._home),
-            self._sessions.cookie("session", secret),
-            self._sessions.cookie("known", known, KNOWN_SECONDS),
-        )
+    def _enter(self, secret: str, known: str | None, return_to: str) -> Reply:
+        cookies = [self._sessions.cookie("session", secret)]
+        if known:
+            cookies.append(self._sessions.cookie("known", known, KNOWN_COOKIE_SECONDS))
+        return _with_headers(redirect(local_path(return_to) or self._home), *cookies)
 
-    def _left(self) -> Reply:
-        return _with(redirect("/"), self._sessions.cookie("session", "", 0))
+    def _signed_out(self) -> Reply:
+        return _with_headers(redirect("/"), self._sessions.cookie("session", "", 0))
 
-    def _by(self, request: Request, email: str) -> str:
-        """Whose limit counts: that of browsers in which the owner of an address has signed in, or that of others."""
-        known = request.cookies.get(self._sessions.cookie_name("known"), "")
-        return "owner" if self._known.accepts(email, known) else "others"
+    async def _limit_group(self, request: Request, email: str) -> str:
+        """Return the group of the rate limit: browsers in which the owner of the address has signed in, or others."""
+        secret = request.cookies.get(self._sessions.cookie_name("known"), "")
+        is_known: bool = is_secret(secret) and await self._known(NOBODY, LookAtKnownBrowser(email=email, secret=secret))
+        return "owner" if is_known else "others"
 
     def _form(
-        self, request: Request, fields: dict[str, str], status: int = 200, *, notice: Notice | None = None
+        self,
+        request: Request,
+        fields: dict[str, str],
+        status: int = 200,
+        *,
+        notice: FormNotice | None = None,
+        headers: Sequence[Header] = (),
     ) -> Reply:
-        return_to = local(fields.get("return_to", ""))
+        return_to = local_path(fields.get("return_to", ""))
         return self._site.page(
             "signin/sign_in.html",
             status,
             language=language_of(request),
-            query=returning(return_to).encode(),
+            query=return_query(return_to).encode(),
+            headers=headers,
             email=fields.get("email", "")[:300],
             return_to=return_to,
             with_password=bool(fields.get("password")),
@@ -223,19 +234,19 @@ class SignInPages:
             notice=notice,
         )
 
-    def _asked(self, request: Request, standing: Standing, id: int, status: int = 200) -> Reply:
+    def _link_page(self, request: Request, link: SignInLinkView, id: int, status: int = 200) -> Reply:
         return self._site.page(
             "signin/link.html",
             status,
             language=language_of(request),
-            state=standing.state,
-            email=standing.email if standing.state == "good" else "",
-            path=f"{SIGN_IN}/{links.write(self._secret, id)}",
+            state=link.state,
+            email=link.email if link.state == "good" else "",
+            path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",
             token=self._tokens.issue(f"link {id}"),
             minutes=MINUTES,
         )
 
 
-def _with(reply: Reply, *headers: Header) -> Reply:
+def _with_headers(reply: Reply, *headers: Header) -> Reply:
     reply.headers = [*reply.headers, *headers]
     return reply

@@ -1,3 +1,45 @@
+-- Replaces the migrations up to accounts_0007_stopped_mails.sql, the last of the version of 2026-11-25 (70cc5f1).
+
+-- Links to sign in that were sent by mail, and sessions of those who are signed in.
+
+create table sign_in_links (
+    id         bigint generated always as identity primary key,
+    email      text not null check (length(email) <= 254),
+    browser    bytea check (length(browser) = 32),
+    return_to  text not null check (length(return_to) <= 8000),
+    language   text,
+    asked_at   timestamptz not null default now(),
+    used_at    timestamptz
+);
+comment on column sign_in_links.browser is
+    'The digest of the cookie of the browser that asked: only there the link works. Null: in any, an operator made it.';
+create index sign_in_links_by_age on sign_in_links (asked_at);
+
+create table sessions (
+    id          bigint generated always as identity primary key,
+    hash        bytea not null unique check (length(hash) = 32),
+    account_id  bigint not null,
+    way         text not null check (way in ('link', 'password', 'platform')),
+    browser     text not null check (length(browser) <= 300),
+    began_at    timestamptz not null default now(),
+    seen_at     timestamptz not null default now()
+);
+comment on column sessions.hash is 'The digest of the cookie.';
+comment on column sessions.browser is 'What the browser calls itself.';
+create index sessions_of_account on sessions (account_id, id);
+create index sessions_by_age on sessions (seen_at);
+
+-- Browsers in which the owner of an account has signed in, for a while: whoever tries passwords elsewhere in the owner's
+-- name uses up no tries of theirs.
+create table known_browsers (
+    hash        bytea primary key check (length(hash) = 32),
+    account_id  bigint not null,
+    known_at    timestamptz not null default now()
+);
+comment on column known_browsers.hash is 'The digest of the cookie and of the address: it is good for this address alone.';
+create index known_browsers_of_account on known_browsers (account_id);
+create index known_browsers_by_age on known_browsers (known_at);
+
 -- The authorization server: clients, what people allowed them, codes and tokens. Of secrets only hashes are stored.
 
 create table oauth_clients (
@@ -62,6 +104,20 @@ create table oauth_refresh_tokens (
 );
 create index oauth_refresh_tokens_over on oauth_refresh_tokens (expires_at);
 create index oauth_refresh_tokens_of_grant on oauth_refresh_tokens (grant_id);
-
 -- One refresh token of a grant is good at a time.
 create unique index oauth_refresh_token_of_now on oauth_refresh_tokens (grant_id) where used_at is null;
+
+-- The keys that sign trusted-auth tokens, which tell another authorization server who is signed in here.
+create table trusted_auth_keys (
+    kid         text primary key,
+    sealed      bytea not null,
+    inserted_at timestamptz not null default now()
+);
+
+-- Whoever reads the mails to an address stops them with one click. Of the address only a digest is stored.
+create table stopped_mails (
+    mailbox     bytea primary key check (length(mailbox) = 32),
+    stopped_at  timestamptz not null default now()
+);
+comment on table stopped_mails is 'Mailboxes that get no mails, except those that somebody waits for, such as links to sign in.';
+comment on column stopped_mails.mailbox is 'The SHA-256 of the address, without its tag.';

@@ -1,0 +1,53 @@
+"""Browsers in which the owner of an address has signed in. They have their own rate limit for signing in with it.
+
+Such a browser has a random secret in a cookie; the database has its digest. It is known for `KNOWN_DAYS`, or until all
+access to the account is ended: a person who had access before that must not count as the owner.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.accounts.sessions import new_secret
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.postgres.database import Reader, Tx
+
+KNOWN_DAYS = 90
+
+
+class LookAtKnownBrowser(Command):
+    """Asks whether the owner of an address has signed in in the browser that has a cookie."""
+
+    email: str
+    secret: str
+
+
+async def is_known_browser(reader: Reader[Any], caller: Caller, command: LookAtKnownBrowser) -> bool:
+    """Return whether the owner of an address has signed in in a browser."""
+    is_known = await reader.value(
+        """
+        select true from known_browsers where hash = %(hash)s and known_at > now() - make_interval(days => %(days)s)
+        """,
+        {"hash": _digest(command.secret, command.email), "days": KNOWN_DAYS},
+    )
+    return bool(is_known)
+
+
+async def note(tx: Tx[Any], account_id: int, email: str) -> str:
+    """Store that the owner of an address signs in. Returns the secret for the cookie."""
+    secret = new_secret()
+    await tx.run(
+        "insert into known_browsers (hash, account_id) values (%(hash)s, %(account_id)s)",
+        {"hash": _digest(secret, email), "account_id": account_id},
+    )
+    return secret
+
+
+async def end(tx: Tx[Any], account_ids: Sequence[int]) -> None:
+    """Delete the known browsers of some accounts."""
+    await tx.run("delete from known_browsers where account_id = any(%(ids)s)", {"ids": [*account_ids]})
+
+
+def _digest(secret: str, email: str) -> bytes:
+    return hashlib.sha256(f"{secret} {email}".encode()).digest()

@@ -1,0 +1,141 @@
+"""Pages for signed-in people. Other visitors are sent to sign in first, and come back afterwards."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.routing import Route
+
+from holdfast.accounts.session_gate import SessionGate, address_with_return
+from holdfast.accounts.sessions import Session
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
+from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
+from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
+from holdfast.kit.pages.site import Site, redirect
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.security.secrets import Secret
+
+Answer = Callable[[Session, Request], Awaitable[Reply]]
+
+
+class SignedInPages:
+    """Makes the routes of pages for signed-in people.
+
+    entrance   finds the session of a request, and how its page is shown
+    first      returns the path that a session has to visit before any other page; None: there is none
+    scripts    files of the site that run on pages with a button to sign out
+    """
+
+    def __init__(
+        self,
+        gate: SessionGate,
+        site: Site,
+        limits: Limits,
+        secret: Secret,
+        base_url: str,
+        first: Callable[[Session], str | None],
+        scripts: Sequence[str] = (),
+    ) -> None:
+        self.gate = gate
+        self.sessions = gate.sessions
+        self.site = site
+        self._limits = limits
+        self._tokens = FormTokens(secret.own_signer("forms of sessions"))
+        self._base_url = base_url
+        self._first = first
+        self._scripts = scripts
+
+    def route(
+        self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None, at_once: bool = False
+    ) -> Route:
+        """Return the route of a page. `answer` answers GET and `methods`.
+
+        at_once    whether the page opens even for a session that has to visit another page first
+        """
+
+        async def respond(_: Caller, request: Request) -> Reply:
+            if reply := await self.gate.arrive(request):
+                return reply
+            session = await self.gate.find(request)
+            if session is None:
+                return await self.gate.ask(request)
+            if not at_once and (first := self._first(session)):
+                return self.to(request, address_with_return(first, request, self.site))
+            return await answer(session, request)
+
+        every = ("GET", "HEAD", *methods)
+        access = Access(name, None, limit)
+        handler = Handler(access, self._limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
+        return Route(path, handler, methods=every)
+
+    async def _authenticate(self, request: Request) -> Caller:
+        session = await self.gate.find(request)
+        return (session and session.caller) or await anonymous(request)
+
+    def token(self, session: Session) -> str:
+        """Return the token for the forms that are shown in a session."""
+        return self._tokens.issue(f"session {session.id}")
+
+    async def read(self, session: Session, request: Request) -> dict[str, str]:
+        """Return the fields of a form.
+
+        Raises `foreign_form` if another site sent it, and `anothers_form` if it was shown in another session.
+        """
+        require_same_site(request, self._base_url)
+        fields = await read_form(request)
+        self._require_own_form(session, fields)
+        return _without_token(fields)
+
+    async def read_files(
+        self, session: Session, request: Request, bounds: FileLimits, take: TakeFile
+    ) -> dict[str, str]:
+        """Return the same for a form with files, which are passed to `take`. The token precedes the files.
+
+        `take` may have got some files of a form that is then refused.
+        """
+        require_same_site(request, self._base_url)
+        fields = await read_files(request, bounds, lambda fields: self._require_own_form(session, fields), take)
+        return _without_token(fields)
+
+    def _require_own_form(self, session: Session, fields: Mapping[str, str]) -> None:
+        # A form never expires while its session lasts.
+        if self._tokens.check(f"session {session.id}", fields.get("token", "")) == "forged":
+            raise ANOTHERS_FORM()
+
+    def page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
+        """Return a page for a signed-in person. Its template has `email`, `scripts`, and the `token` of forms."""
+        shared: dict[str, Any] = {
+            "email": session.email,
+            "token": self.token(session),
+            "scripts": self._scripts,
+        }
+        return self.public_page(request, template, status, **{**shared, **values})
+
+    def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
+        """Return a page that needs no session, with the language, frame and values of the request."""
+        context = self.gate.page_context(request)
+        more: dict[str, Any] = {"query": request.query, **context.values, **values}
+        return self.site.page(
+            template,
+            status,
+            language=context.language,
+            ancestors=context.ancestors,
+            programs=context.programs,
+            **more,
+        )
+
+    def to(self, request: Request, path: str) -> Reply:
+        """Return a redirect to a path of this site."""
+        return redirect(path, ancestors=self.gate.page_context(request).ancestors)
+
+    def refuse(self, problem: Problem, request: Request) -> Reply:
+        """Return the page for a problem."""
+        context = self.gate.page_context(request)
+        return self.site.refuse(
+            problem, request, ancestors=context.ancestors, language=context.language, home=context.home
+        )
+
+
+def _without_token(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if name != "token"}

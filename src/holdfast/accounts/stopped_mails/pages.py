@@ -1,0 +1,70 @@
+"""The page behind a link in each mail: it stops and resumes all mails of the service to an address."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.routing import BaseRoute, Route
+
+from holdfast.accounts.limits import SIGN_INS_OF_CLIENT
+from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.stopped_mails.mailboxes import MAILBOX_STATUS, PATH, RESUME, STOP, Mailbox
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.site import Site, redirect
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import Secret
+
+
+class StoppedMailsPages:
+    """Answers requests about the mails to one mailbox. A GET changes nothing: mail servers follow links."""
+
+    def __init__(self, runner: Runner, limits: Limits, site: Site, secret: Secret) -> None:
+        self._look, self._stop, self._resume = runner[MAILBOX_STATUS], runner[STOP], runner[RESUME]
+        self._limits = limits
+        self._site = site
+        self._secret = secret
+
+    def routes(self) -> list[BaseRoute]:
+        def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
+            methods = ("GET", "HEAD", "POST")
+            handler = Handler(Access(name), self._limits, answer, self._site.refuse, methods=methods)
+            return Route(path, handler, methods=methods)
+
+        return [
+            page(f"{PATH}/{{link}}", "stop_mails", self.stop),
+            page(f"{PATH}/{{link}}/again", "resume_mails", self.resume),
+        ]
+
+    async def stop(self, caller: Caller, request: Request) -> Reply:
+        """Show whether the mails are stopped, or stop them.
+
+        A mail program does so by itself (RFC 8058), with a POST that has no token.
+        """
+        mailbox = await self._opened(caller, request)
+        if request.method == "POST":
+            await self._stop(caller, Mailbox(mailbox=mailbox))
+        language, path = language_of(request), mailboxes.path(self._secret, mailbox)
+        return self._site.page(
+            "stopped_mails/mails.html",
+            language=language,
+            stopped=await self._look(caller, Mailbox(mailbox=mailbox)),
+            stop_path=language.at(path),
+            again_path=language.at(f"{path}/again"),
+        )
+
+    async def resume(self, caller: Caller, request: Request) -> Reply:
+        """Resume the mails."""
+        mailbox = await self._opened(caller, request)
+        if request.method == "POST":
+            await self._resume(caller, Mailbox(mailbox=mailbox))
+        return redirect(language_of(request).at(mailboxes.path(self._secret, mailbox)))
+
+    async def _opened(self, caller: Caller, request: Request) -> bytes:
+        """Return the mailbox that a link names. Raises `not_found` and `rate_limited`."""
+        mailbox = mailboxes.read_link(self._secret, request.scope["path_params"]["link"])
+        if mailbox is None:
+            await self._limits.hit(SIGN_INS_OF_CLIENT, caller.name)
+            raise NOT_FOUND()
+        return mailbox
