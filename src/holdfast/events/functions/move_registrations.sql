@@ -1,0 +1,25 @@
+-- Gives the registrations of one account, with all that depends on them, to another account of the same owner. Of an
+-- event for which both are registered, each keeps its own.
+create or replace function move_registrations(giver bigint, taker bigint) returns void language sql as $$
+    with kept as (
+        select event_id from registrations where user_id = giver
+        intersect select event_id from registrations where user_id = taker),
+    moved as (
+        update registrations set user_id = taker
+         where user_id = giver and event_id not in (select event_id from kept)
+        returning event_id),
+    -- The references to registrations are checked at the end of the statement.
+    scanned as (
+        update check_in_scans set user_id = taker
+         where user_id = giver and event_id in (select event_id from moved)),
+    searched as (
+        update searched_registrations
+           set user_id = taker, words = searched_words(users.email, coalesce(registrations.name, users.name))
+          from registrations, users
+         where searched_registrations.user_id = giver and users.id = taker
+           and searched_registrations.event_id in (select event_id from moved)
+           and (registrations.event_id, registrations.user_id)
+             = (searched_registrations.event_id, searched_registrations.user_id))
+    update payments set user_id = taker
+     where user_id = giver and event_id not in (select event_id from kept)
+$$;

@@ -1,0 +1,1548 @@
+-- The schema of the events service, to read. `python -m tests.schema` makes it from the migrations, and
+-- nothing is applied from it. The tables of the job library are left out.
+
+
+CREATE TYPE dispute_state AS ENUM (
+    'unknown',
+    'inquiry',
+    'open',
+    'won',
+    'lost',
+    'closed'
+);
+
+CREATE TYPE payment_state AS ENUM (
+    'opening',
+    'open',
+    'paid',
+    'ended',
+    'refused'
+);
+
+CREATE TYPE photo_state AS ENUM (
+    'awaited',
+    'accepted',
+    'doomed'
+);
+
+CREATE TYPE price_change_reason AS ENUM (
+    'init',
+    'registration',
+    'tick',
+    'manual_change',
+    'other'
+);
+
+CREATE TYPE pricing_mode AS ENUM (
+    'free',
+    'fixed',
+    'dynamic'
+);
+
+CREATE TYPE recurrence_frequency AS ENUM (
+    'none',
+    'days',
+    'weeks',
+    'months',
+    'years'
+);
+
+CREATE TYPE refund_state AS ENUM (
+    'wanted',
+    'made',
+    'refused'
+);
+
+CREATE TYPE registration_status AS ENUM (
+    'pending',
+    'held',
+    'registered',
+    'waitlisted',
+    'rejected'
+);
+
+CREATE TYPE user_role AS ENUM (
+    'user',
+    'organizer',
+    'admin'
+);
+
+CREATE FUNCTION announce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- What is being told at this moment is locked, and finds what comes later by itself.
+    if new.cancelled_at is not null then
+        delete from mail_announcements
+         where id in (select id from mail_announcements where event_id = new.id for update skip locked);
+        insert into mail_announcements (event_id, kind) values (new.id, 'event_cancelled');
+        perform pg_notify('holdfast', 'mail_announcements ');
+        return null;
+    end if;
+    update mail_announcements set announced_at = clock_timestamp()
+     where id in (select id from mail_announcements where event_id = new.id and due_at > now() for update skip locked);
+    if not found then
+        insert into mail_announcements (event_id, kind, due_at)
+        values (new.id, 'event_changed', now() + interval '10 minutes');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION blocked_by_dispute(intent text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    select max(case when state = 'lost' then 'lost' else 'open' end) from disputes
+     where intent_id = intent and (state = 'lost' or (state in ('unknown', 'inquiry', 'open') and not refundable))
+$$;
+
+CREATE SEQUENCE check_in_changes
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE FUNCTION count_calendar_changes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.calendar_sequence = old.calendar_sequence + 1;
+    return new;
+end $$;
+
+CREATE FUNCTION count_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'INSERT' then
+        update events set registered_count = registered_count + change.registered,
+                          waitlisted_count = waitlisted_count + change.waitlisted
+          from (select event_id, count(*) filter (where status in ('registered', 'held')) as registered,
+                                 count(*) filter (where status = 'waitlisted') as waitlisted
+                  from after where status in ('registered', 'held', 'waitlisted') group by event_id) as change
+         where events.id = change.event_id;
+    elsif tg_op = 'DELETE' then
+        update events set registered_count = registered_count - change.registered,
+                          waitlisted_count = waitlisted_count - change.waitlisted
+          from (select event_id, count(*) filter (where status in ('registered', 'held')) as registered,
+                                 count(*) filter (where status = 'waitlisted') as waitlisted
+                  from before where status in ('registered', 'held', 'waitlisted') group by event_id) as change
+         where events.id = change.event_id;
+    else
+        update events set registered_count = registered_count + change.registered,
+                          waitlisted_count = waitlisted_count + change.waitlisted
+          from (select event_id, sum(delta) filter (where status in ('registered', 'held')) as registered,
+                                 sum(delta) filter (where status = 'waitlisted') as waitlisted
+                  from (select event_id, status, 1 as delta from after
+                        union all
+                        select event_id, status, -1 from before) as deltas
+                 group by event_id) as summed
+          cross join lateral (select summed.event_id, coalesce(summed.registered, 0) as registered,
+                                     coalesce(summed.waitlisted, 0) as waitlisted) as change
+         where events.id = change.event_id and (change.registered <> 0 or change.waitlisted <> 0);
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION forget_amount() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.amount_paid = 0;
+    return new;
+end $$;
+
+CREATE FUNCTION forget_move() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.reason = null;
+    return new;
+end $$;
+
+CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
+    LANGUAGE plpgsql STABLE ROWS 100
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    wanted constant bigint[] := parts(event, part);
+begin
+    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
+    return query select user_id, received_at, arrival from searched_registrations
+                  where parts(event_id, words) @> wanted and event_id is not distinct from event
+                    and strpos(words, part) > 0;
+end $$;
+
+CREATE FUNCTION free_refunds() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update refunds set due_at = now()
+      from payments where payments.id = payment_id and payments.intent_id = new.intent_id and refunds.state = 'wanted';
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in registrations/payment_opening.py.
+    perform pg_notify('holdfast', 'payments ');
+    return null;
+end $$;
+
+CREATE FUNCTION give_back() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'UPDATE' and new.reason = 'no_show' then
+        -- The seat was kept for the person until the event began, so the organizer keeps the money.
+        update payments set kept = amount - refunded
+         where event_id = old.event_id and user_id = old.user_id and arrival = old.arrival and state = 'paid';
+        return null;
+    end if;
+    update payments set ends_at = least(ends_at, now()), due_at = now()
+     where event_id = old.event_id and user_id = old.user_id and arrival = old.arrival
+       and state in ('opening', 'open');
+    insert into refunds (payment_id, amount, reason)
+    select id, amount - refunded - kept, 'seat_lost' from payments
+     where event_id = old.event_id and user_id = old.user_id and arrival = old.arrival
+       and state = 'paid' and refunded + kept < amount;
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in registrations/payment_opening.py.
+    perform pg_notify('holdfast', 'payments ');
+    return null;
+end $$;
+
+CREATE FUNCTION give_back_all() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update payments set ends_at = least(ends_at, now()), due_at = now()
+     where event_id = new.id and state in ('opening', 'open');
+    insert into refunds (payment_id, amount, reason)
+    select id, amount - refunded - kept, 'event_cancelled' from payments
+     where event_id = new.id and state = 'paid' and refunded + kept < amount;
+    -- The name of the channel and a space: it must match PAYMENTS_CHANNEL in registrations/payment_opening.py.
+    perform pg_notify('holdfast', 'payments ');
+    return null;
+end $$;
+
+CREATE FUNCTION hand_event_over() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- First: the job that ends a hand-over back to the same organizer is through before, or finds nothing to end.
+    delete from event_hand_overs where event_id = new.id and organizer_id = new.organizer_id;
+    insert into event_owners (event_id, organizer_id) values (new.id, new.organizer_id) on conflict do nothing;
+    insert into event_hand_overs (event_id, organizer_id, handed_to)
+    select event_id, organizer_id, new.organizer_id from event_owners
+     where event_id = new.id and organizer_id <> new.organizer_id
+        on conflict (event_id, organizer_id) do update set handed_to = excluded.handed_to, last_user_id = 0;
+    return null;
+end $$;
+
+CREATE FUNCTION mail_kind(before text, after text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select case before || ' ' || after
+           when 'pending registered' then 'seat'
+           when 'held registered' then 'seat'
+           when 'rejected registered' then 'seat'
+           when 'registered repeated' then 'seat_again'
+           when 'waitlisted registered' then 'promoted'
+           when 'pending waitlisted' then 'waitlisted'
+           when 'registered waitlisted' then 'waitlisted'
+           when 'waitlisted repeated' then 'waitlisted_again'
+           when 'waitlisted held' then 'payment_due'
+           when 'pending rejected' then 'refused'
+           when 'held rejected' then 'refused'
+           when 'registered removed' then 'removed'
+           when 'held removed' then 'removed'
+           when 'waitlisted removed' then 'removed' end
+$$;
+
+CREATE FUNCTION mail_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mails (kind, thread, recipient, arguments)
+    select 'refund', 'refund ' || new.id, person.email,
+           jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
+                              'arrival', arrival, 'amount', new.amount, 'currency', payments.currency,
+                              'language', language, 'reason', news.reason)
+      from payments
+      join events on events.id = event_id
+      join users as person on person.id = user_id
+     cross join lateral (select blocked_by_dispute(intent_id) as blocked_by) as dispute
+     cross join lateral (
+        select case when new.state = 'refused' then 'dispute_lost'
+                    when new.state = 'made' then 'dispute_won'
+                    when new.awaits_dispute then 'dispute_open'
+                    else new.reason end as reason) as news
+     where payments.id = new.payment_id and person.email is not null
+       and case when tg_op = 'INSERT' then blocked_by is distinct from 'lost'
+                when new.state = 'refused' then blocked_by is not distinct from 'lost'
+                else true end;
+    return null;
+end $$;
+
+CREATE FUNCTION mail_registrations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'DELETE' then
+        insert into mails (kind, thread, recipient, arguments)
+        select kind, 'registration ' || event_id || ' ' || person.public_id, person.email,
+               jsonb_build_object('organizer_id', future.organizer_id, 'event_id', event_id,
+                                  'user_id', person.public_id, 'arrival', arrival, 'name', name, 'language', language)
+          from before
+         cross join lateral mail_kind(status::text, 'removed') as kind
+         cross join lateral (select public_id, email from users
+                              where users.id = before.user_id and email is not null limit 1) as person
+         cross join lateral (select events.organizer_id from events
+                              where events.id = before.event_id and cancelled_at is null and datetime > now()
+                              limit 1) as future
+         where kind is not null and notify
+         order by arrival;
+    else
+        -- The rows before and after are brought together by grouping: a join is planned once, for any number of rows.
+        insert into mails (kind, thread, recipient, arguments)
+        select kind, 'registration ' || event_id || ' ' || person.public_id, person.email,
+               jsonb_build_object('organizer_id',
+                                  case when event_id = any(array(select event_hand_overs.event_id from event_hand_overs))
+                                       then (select events.organizer_id from events where events.id = moved.event_id)
+                                       else organizer_id end,
+                                  'event_id', event_id, 'user_id', person.public_id,
+                                  'arrival', arrival, 'name', name, 'language', language, 'reason', reason)
+          from (select event_id, user_id, max(organizer_id) as organizer_id, max(arrival) as arrival,
+                       max(name) as name, max(language) as language,
+                       max(reason) as reason, bool_or(notify) as notify,
+                       mail_kind(max(was)::text, max(becomes)::text) as kind
+                  from (select event_id, user_id, organizer_id, status as was, null::registration_status as becomes,
+                               null::bigint as arrival, null as name, null as language, null as reason, null as notify
+                          from before
+                        union all
+                        select event_id, user_id, organizer_id, null, status, arrival, name, language, reason, notify
+                          from after)
+                       as rows
+                 group by event_id, user_id) as moved
+         cross join lateral (select public_id, email from users
+                              where users.id = moved.user_id and email is not null limit 1) as person
+         where kind is not null and notify
+         order by arrival;
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
+    LANGUAGE sql
+    AS $$
+    with kept as (
+        select event_id from registrations where user_id = giver
+        intersect select event_id from registrations where user_id = taker),
+    moved as (
+        update registrations set user_id = taker
+         where user_id = giver and event_id not in (select event_id from kept)
+        returning event_id),
+    -- The references to registrations are checked at the end of the statement.
+    scanned as (
+        update check_in_scans set user_id = taker
+         where user_id = giver and event_id in (select event_id from moved)),
+    searched as (
+        update searched_registrations
+           set user_id = taker, words = searched_words(users.email, coalesce(registrations.name, users.name))
+          from registrations, users
+         where searched_registrations.user_id = giver and users.id = taker
+           and searched_registrations.event_id in (select event_id from moved)
+           and (registrations.event_id, registrations.user_id)
+             = (searched_registrations.event_id, searched_registrations.user_id))
+    update payments set user_id = taker
+     where user_id = giver and event_id not in (select event_id from kept)
+$$;
+
+CREATE FUNCTION note_dispute_of_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.awaits_dispute = coalesce(
+        (select blocked_by_dispute(intent_id) = 'open' from payments where id = new.payment_id), false);
+    return new;
+end $$;
+
+CREATE FUNCTION note_promotion() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.promoted_at = now();
+    return new;
+end $$;
+
+CREATE FUNCTION own_events() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into event_owners (event_id, organizer_id) select id, organizer_id from created;
+    return null;
+end $$;
+
+CREATE FUNCTION parts(event bigint, whole text) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ select array(select hashtextextended(substr(whole, n, 3), event)
+                      from generate_series(1, length(whole) - 2) as n) $$;
+
+CREATE SEQUENCE registration_arrivals
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE FUNCTION registrations_containing(event bigint, part text) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE ROWS 100
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    wanted constant bigint[] := parts(event, part);
+begin
+    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
+    return query select user_id from searched_registrations
+                  where parts(event_id, words) @> wanted and event_id is not distinct from event
+                    and strpos(words, part) > 0;
+end $$;
+
+CREATE FUNCTION release_mails_of_organizer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mail_releases (organizer_id) values (new.id) on conflict do nothing;
+    perform pg_notify('holdfast', 'mail_announcements ');
+    return null;
+end $$;
+
+CREATE FUNCTION search_person_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform from searched_events where event_id in (select event_id from registrations where user_id = new.id)
+      order by event_id for no key update;
+    update searched_registrations as searched set words = searched_words(new.email, coalesce(registrations.name, new.name))
+      from registrations
+     where registrations.user_id = new.id
+       and (searched.event_id, searched.user_id) = (registrations.event_id, registrations.user_id);
+    return null;
+end $$;
+
+CREATE FUNCTION search_registration_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform from searched_events where event_id = new.event_id for no key update;
+    update searched_registrations as searched set words = searched_words(users.email, coalesce(new.name, users.name))
+      from users
+     where users.id = new.user_id and (searched.event_id, searched.user_id) = (new.event_id, new.user_id);
+    return null;
+end $$;
+
+CREATE FUNCTION searched_words(email text, name text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ select lower(coalesce(email, '') || ' ' || coalesce(name, '')) $$;
+
+CREATE FUNCTION show_photos() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    gone text[];
+begin
+    insert into event_photos (event_id, key)
+    select new.id, shown.key from unnest(new.image_keys) as shown (key) order by shown.key
+        on conflict do nothing;
+    update photos set idle_since = null where key = any (new.image_keys) and idle_since is not null;
+    with hidden as (
+        delete from event_photos where event_id = new.id and key <> all (new.image_keys) returning key)
+    select array_agg(key) into gone from hidden;
+    -- Locked first, so that of two events that let go of a photo at once the second sees that the first did.
+    perform from photos where key = any (gone) order by key for no key update;
+    update photos set idle_since = now()
+     where key = any (gone) and not exists (select from event_photos where event_photos.key = photos.key);
+    return null;
+end $$;
+
+CREATE FUNCTION sum_refunds() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update payments set refunded = refunded + new.amount where id = new.payment_id;
+    perform pg_notify('holdfast', 'payments ');
+    return null;
+end $$;
+
+CREATE FUNCTION take_mail_paragraphs_along() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mail_paragraphs (event_id, kind, text)
+    select next.id, before.kind, before.text from created as next
+     cross join lateral (select kind, text from mail_paragraphs where event_id = next.follows_id limit 9) as before;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_any_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('holdfast', 'events ');
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_changed_events() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_notify('holdfast', 'events ' || id) from changed;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_mails() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from inserted) then
+        perform pg_notify('holdfast', 'mails ');
+    end if;
+    return null;
+end $$;
+
+-- api_keys ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE api_keys (
+    id bigint NOT NULL,
+    user_id bigint,
+    name text NOT NULL,
+    start text NOT NULL,
+    hash bytea NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    revoked_at timestamp with time zone,
+    owner_verified boolean DEFAULT false NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT a_verified_owner_ends_keys CHECK ((NOT (active AND owner_verified))),
+    CONSTRAINT api_keys_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT api_keys_start_check CHECK ((length(start) = 8)),
+    CONSTRAINT revoked_at_a_moment CHECK ((active = (revoked_at IS NULL)))
+);
+ALTER TABLE api_keys ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME api_keys_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY api_keys
+    ADD CONSTRAINT api_keys_hash_key UNIQUE (hash);
+ALTER TABLE ONLY api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY api_keys
+    ADD CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+CREATE INDEX api_keys_of_user ON api_keys USING btree (user_id);
+CREATE INDEX api_keys_revoked ON api_keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
+
+-- check_in_scans ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE check_in_scans (
+    event_id bigint NOT NULL,
+    id uuid NOT NULL,
+    user_id bigint NOT NULL,
+    device text NOT NULL,
+    told_at timestamp with time zone NOT NULL,
+    stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    number bigint NOT NULL,
+    is_entry boolean NOT NULL,
+    taken_back_at timestamp with time zone,
+    changed bigint DEFAULT nextval('check_in_changes'::regclass) NOT NULL,
+    CONSTRAINT check_in_scans_device_check CHECK (((length(device) >= 1) AND (length(device) <= 60))),
+    CONSTRAINT told_before_it_was_stored CHECK ((told_at <= stored_at)),
+    CONSTRAINT what_was_taken_back_is_no_entry CHECK (((NOT is_entry) OR (taken_back_at IS NULL)))
+);
+ALTER TABLE check_in_scans ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME check_in_scans_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY check_in_scans
+    ADD CONSTRAINT check_in_scans_pkey PRIMARY KEY (event_id, id);
+ALTER TABLE ONLY check_in_scans
+    ADD CONSTRAINT check_in_scans_event_id_user_id_fkey FOREIGN KEY (event_id, user_id) REFERENCES registrations(event_id, user_id) ON DELETE CASCADE;
+CREATE INDEX changed_check_in_scans ON check_in_scans USING btree (event_id, changed);
+CREATE INDEX check_in_scans_of_registration ON check_in_scans USING btree (event_id, user_id, number);
+CREATE UNIQUE INDEX one_entry_a_registration ON check_in_scans USING btree (event_id, user_id) WHERE is_entry;
+
+-- disputes ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE disputes (
+    id bigint NOT NULL,
+    dispute_id text NOT NULL,
+    intent_id text NOT NULL,
+    state dispute_state DEFAULT 'unknown'::dispute_state NOT NULL,
+    amount bigint,
+    refundable boolean DEFAULT false NOT NULL,
+    due_at timestamp with time zone DEFAULT now(),
+    attempts integer DEFAULT 0 NOT NULL,
+    error text,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_id uuid,
+    CONSTRAINT disputes_amount_check CHECK ((amount >= 0)),
+    CONSTRAINT disputes_check CHECK (((state = 'unknown'::dispute_state) OR (amount IS NOT NULL))),
+    CONSTRAINT disputes_dispute_id_check CHECK (((length(dispute_id) >= 1) AND (length(dispute_id) <= 255))),
+    CONSTRAINT disputes_error_check CHECK ((length(error) <= 1000)),
+    CONSTRAINT disputes_intent_id_check CHECK (((length(intent_id) >= 1) AND (length(intent_id) <= 255)))
+);
+ALTER TABLE disputes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME disputes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY disputes
+    ADD CONSTRAINT disputes_dispute_id_key UNIQUE (dispute_id);
+ALTER TABLE ONLY disputes
+    ADD CONSTRAINT disputes_pkey PRIMARY KEY (id);
+CREATE INDEX disputes_due ON disputes USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX disputes_of_payment ON disputes USING btree (intent_id);
+CREATE TRIGGER free_refunds AFTER UPDATE OF state, refundable ON disputes FOR EACH ROW WHEN (((old.state <> new.state) OR (old.refundable <> new.refundable))) EXECUTE FUNCTION free_refunds();
+
+-- ended_payout_accounts -----------------------------------------------------------------------------------------------
+
+CREATE TABLE ended_payout_accounts (
+    account_id text NOT NULL,
+    organizer_id bigint NOT NULL,
+    ended_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY ended_payout_accounts
+    ADD CONSTRAINT ended_payout_accounts_pkey PRIMARY KEY (account_id);
+ALTER TABLE ONLY ended_payout_accounts
+    ADD CONSTRAINT ended_payout_accounts_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE INDEX ended_payout_accounts_of_organizer ON ended_payout_accounts USING btree (organizer_id);
+
+-- event_hand_overs ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_hand_overs (
+    event_id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
+    handed_to bigint NOT NULL,
+    last_user_id bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT event_hand_overs_check CHECK ((handed_to <> organizer_id))
+);
+ALTER TABLE ONLY event_hand_overs
+    ADD CONSTRAINT event_hand_overs_pkey PRIMARY KEY (event_id, organizer_id);
+ALTER TABLE ONLY event_hand_overs
+    ADD CONSTRAINT event_hand_overs_event_id_organizer_id_fkey FOREIGN KEY (event_id, organizer_id) REFERENCES event_owners(event_id, organizer_id) ON DELETE CASCADE;
+
+-- event_owners --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_owners (
+    event_id bigint NOT NULL,
+    organizer_id bigint NOT NULL
+);
+ALTER TABLE ONLY event_owners
+    ADD CONSTRAINT event_owners_pkey PRIMARY KEY (event_id, organizer_id);
+ALTER TABLE ONLY event_owners
+    ADD CONSTRAINT event_owners_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+
+-- event_photos --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_photos (
+    event_id bigint NOT NULL,
+    key text NOT NULL,
+    state photo_state DEFAULT 'accepted'::photo_state NOT NULL,
+    CONSTRAINT event_photos_state_check CHECK ((state = 'accepted'::photo_state))
+);
+ALTER TABLE ONLY event_photos
+    ADD CONSTRAINT event_photos_pkey PRIMARY KEY (event_id, key);
+ALTER TABLE ONLY event_photos
+    ADD CONSTRAINT event_photos_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+ALTER TABLE ONLY event_photos
+    ADD CONSTRAINT event_photos_key_state_fkey FOREIGN KEY (key, state) REFERENCES photos(key, state);
+CREATE INDEX event_photos_of_photo ON event_photos USING btree (key);
+
+-- event_texts ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE event_texts (
+    event_id bigint NOT NULL,
+    version integer NOT NULL,
+    digest bytea NOT NULL,
+    html text NOT NULL,
+    summary text NOT NULL
+);
+ALTER TABLE ONLY event_texts
+    ADD CONSTRAINT event_texts_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY event_texts
+    ADD CONSTRAINT event_texts_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+
+-- events --------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE events (
+    id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
+    title text NOT NULL,
+    body text NOT NULL,
+    datetime timestamp with time zone NOT NULL,
+    capacity integer NOT NULL,
+    waitinglist_capacity integer NOT NULL,
+    registered_count integer DEFAULT 0 NOT NULL,
+    waitlisted_count integer DEFAULT 0 NOT NULL,
+    currency text NOT NULL,
+    pricing_mode pricing_mode NOT NULL,
+    price bigint NOT NULL,
+    min_price bigint,
+    max_price bigint,
+    current_price bigint,
+    recurrence_frequency recurrence_frequency NOT NULL,
+    recurrence_interval integer NOT NULL,
+    address text,
+    location_name text,
+    latitude double precision,
+    longitude double precision,
+    image_keys text[] DEFAULT '{}'::text[] NOT NULL,
+    cancelled_at timestamp with time zone,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    recurs_from timestamp with time zone NOT NULL,
+    follows_id bigint,
+    continued_at timestamp with time zone,
+    prices_thinned_at timestamp with time zone,
+    timezone text,
+    cancellation_hours integer DEFAULT 0 NOT NULL,
+    calendar_sequence integer DEFAULT 0 NOT NULL,
+    CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
+    CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
+    CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT events_current_price_check CHECK ((current_price >= 0)),
+    CONSTRAINT events_latitude_check CHECK (((latitude >= ('-90'::integer)::double precision) AND (latitude <= (90)::double precision))),
+    CONSTRAINT events_longitude_check CHECK (((longitude >= ('-180'::integer)::double precision) AND (longitude <= (180)::double precision))),
+    CONSTRAINT events_max_price_check CHECK ((max_price >= 0)),
+    CONSTRAINT events_min_price_check CHECK ((min_price >= 0)),
+    CONSTRAINT events_price_check CHECK ((price >= 0)),
+    CONSTRAINT events_recurrence_interval_check CHECK ((recurrence_interval >= 0)),
+    CONSTRAINT events_registered_count_check CHECK ((registered_count >= 0)),
+    CONSTRAINT events_waitinglist_capacity_check CHECK ((waitinglist_capacity >= 0)),
+    CONSTRAINT events_waitlisted_count_check CHECK ((waitlisted_count >= 0)),
+    CONSTRAINT no_more_seats_than_capacity CHECK ((registered_count <= capacity)),
+    CONSTRAINT price_fits_its_mode CHECK ((
+CASE pricing_mode
+    WHEN 'free'::pricing_mode THEN ((price = 0) AND (current_price IS NULL))
+    WHEN 'fixed'::pricing_mode THEN ((price >= 1) AND (current_price = price))
+    WHEN 'dynamic'::pricing_mode THEN ((min_price <= price) AND (price <= max_price) AND (min_price <= current_price) AND (current_price <= max_price))
+    ELSE NULL::boolean
+END IS TRUE))
+);
+ALTER TABLE events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME events_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY events
+    ADD CONSTRAINT events_follows_id_key UNIQUE (follows_id);
+ALTER TABLE ONLY events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY events
+    ADD CONSTRAINT events_follows_id_fkey FOREIGN KEY (follows_id) REFERENCES events(id);
+ALTER TABLE ONLY events
+    ADD CONSTRAINT events_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE UNIQUE INDEX events_of_organizer ON events USING btree (organizer_id, id);
+CREATE INDEX events_to_come ON events USING btree (organizer_id, datetime, id) WHERE (cancelled_at IS NULL);
+CREATE INDEX events_to_continue ON events USING btree (datetime) WHERE ((recurrence_frequency <> 'none'::recurrence_frequency) AND (cancelled_at IS NULL) AND (continued_at IS NULL));
+CREATE INDEX events_to_thin ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (prices_thinned_at IS NULL));
+CREATE INDEX events_with_a_moving_price ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (cancelled_at IS NULL));
+CREATE TRIGGER announce AFTER UPDATE OF datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND (((((old.datetime IS DISTINCT FROM new.datetime) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
+CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN (((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
+CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
+CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
+CREATE TRIGGER own_events AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION own_events();
+CREATE TRIGGER show_changed_photos AFTER UPDATE OF image_keys ON events FOR EACH ROW WHEN ((new.image_keys <> old.image_keys)) EXECUTE FUNCTION show_photos();
+CREATE TRIGGER show_first_photos AFTER INSERT ON events FOR EACH ROW WHEN ((new.image_keys <> '{}'::text[])) EXECUTE FUNCTION show_photos();
+CREATE TRIGGER take_mail_paragraphs_along AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION take_mail_paragraphs_along();
+CREATE TRIGGER tell_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_changed_events();
+
+-- functions -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE functions (
+    name text NOT NULL,
+    checksum text NOT NULL
+);
+ALTER TABLE ONLY functions
+    ADD CONSTRAINT functions_pkey PRIMARY KEY (name);
+
+-- idempotency_answers -------------------------------------------------------------------------------------------------
+
+CREATE TABLE idempotency_answers (
+    id bytea NOT NULL,
+    fingerprint bytea CONSTRAINT idempotency_answers_print_not_null NOT NULL,
+    sealed bytea NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    account text,
+    CONSTRAINT idempotency_answers_id_check CHECK ((length(id) = 32)),
+    CONSTRAINT idempotency_answers_print_check CHECK ((length(fingerprint) = 32))
+);
+ALTER TABLE ONLY idempotency_answers
+    ADD CONSTRAINT idempotency_answers_pkey PRIMARY KEY (id);
+CREATE INDEX idempotency_answers_by_age ON idempotency_answers USING btree (inserted_at);
+CREATE INDEX idempotency_answers_large ON idempotency_answers USING btree (account, inserted_at) WHERE (account IS NOT NULL);
+
+-- known_browsers ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE known_browsers (
+    hash bytea NOT NULL,
+    account_id bigint NOT NULL,
+    known_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT known_browsers_hash_check CHECK ((length(hash) = 32))
+);
+ALTER TABLE ONLY known_browsers
+    ADD CONSTRAINT known_browsers_pkey PRIMARY KEY (hash);
+CREATE INDEX known_browsers_by_age ON known_browsers USING btree (known_at);
+CREATE INDEX known_browsers_of_account ON known_browsers USING btree (account_id);
+
+-- mail_announcements --------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_announcements (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    kind text NOT NULL,
+    announced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_user_id bigint DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mail_announcements_kind_check CHECK ((kind = ANY (ARRAY['event_changed'::text, 'event_cancelled'::text])))
+);
+ALTER TABLE mail_announcements ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mail_announcements_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY mail_announcements
+    ADD CONSTRAINT mail_announcements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY mail_announcements
+    ADD CONSTRAINT mail_announcements_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+CREATE INDEX mail_announcements_due ON mail_announcements USING btree (due_at, id);
+CREATE INDEX mail_announcements_of_event ON mail_announcements USING btree (event_id, id);
+
+-- mail_paragraphs -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_paragraphs (
+    event_id bigint NOT NULL,
+    kind text NOT NULL,
+    text text NOT NULL,
+    CONSTRAINT mail_paragraphs_kind_check CHECK ((kind = ANY (ARRAY['seat'::text, 'waitlisted'::text, 'promoted'::text, 'refused'::text, 'removed'::text, 'event_changed'::text, 'event_cancelled'::text, 'payment_due'::text, 'refund'::text]))),
+    CONSTRAINT mail_paragraphs_text_check CHECK (((length(text) >= 1) AND (length(text) <= 1000)))
+);
+ALTER TABLE ONLY mail_paragraphs
+    ADD CONSTRAINT mail_paragraphs_pkey PRIMARY KEY (event_id, kind);
+ALTER TABLE ONLY mail_paragraphs
+    ADD CONSTRAINT mail_paragraphs_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+
+-- mail_releases -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_releases (
+    organizer_id bigint NOT NULL
+);
+ALTER TABLE ONLY mail_releases
+    ADD CONSTRAINT mail_releases_pkey PRIMARY KEY (organizer_id);
+ALTER TABLE ONLY mail_releases
+    ADD CONSTRAINT mail_releases_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id) ON DELETE CASCADE;
+
+-- mail_sender ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_sender (
+);
+
+-- mails ---------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mails (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    thread text NOT NULL,
+    bulk boolean DEFAULT false NOT NULL,
+    recipient text NOT NULL,
+    arguments jsonb NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text,
+    error text,
+    hold text,
+    released_at timestamp with time zone,
+    counted_for text,
+    counted_at timestamp with time zone,
+    CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT mails_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+    CONSTRAINT mails_check1 CHECK (((outcome IS DISTINCT FROM 'failed'::text) OR (error IS NOT NULL))),
+    CONSTRAINT mails_error_check CHECK ((length(error) <= 1000)),
+    CONSTRAINT mails_hold_check CHECK (((length(hold) >= 1) AND (length(hold) <= 100))),
+    CONSTRAINT mails_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 100))),
+    CONSTRAINT mails_outcome_check CHECK ((outcome = ANY (ARRAY['sent'::text, 'superseded'::text, 'failed'::text]))),
+    CONSTRAINT mails_thread_check CHECK (((length(thread) >= 1) AND (length(thread) <= 200)))
+);
+ALTER TABLE mails ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mails_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
+CREATE INDEX mails_counted ON mails USING btree (counted_for, counted_at) WHERE (counted_for IS NOT NULL);
+CREATE INDEX mails_ended ON mails USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX mails_failed ON mails USING btree (id) WHERE (outcome = 'failed'::text);
+CREATE INDEX mails_held ON mails USING btree (due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NOT NULL));
+CREATE INDEX mails_held_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), id) WHERE ((ended_at IS NULL) AND (hold = 'organizer'::text));
+CREATE INDEX mails_in_threads ON mails USING btree (thread, id) WHERE (ended_at IS NULL);
+CREATE INDEX mails_of_organizer ON mails USING btree ((((arguments ->> 'organizer_id'::text))::bigint), COALESCE(outcome, 'waiting'::text), id) WHERE (arguments ? 'organizer_id'::text);
+CREATE INDEX mails_of_recipient ON mails USING hash (recipient);
+CREATE INDEX mails_to_send ON mails USING btree (bulk, due_at, id) WHERE ((ended_at IS NULL) AND (hold IS NULL));
+CREATE TRIGGER tell_of_mails AFTER INSERT ON mails REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION tell_of_mails();
+
+-- migrations ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE migrations (
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY migrations
+    ADD CONSTRAINT migrations_pkey PRIMARY KEY (name);
+
+-- oauth_access_tokens -------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_access_tokens (
+    hash bytea NOT NULL,
+    grant_id bigint NOT NULL,
+    scopes text[] NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT oauth_access_tokens_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT oauth_access_tokens_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+ALTER TABLE ONLY oauth_access_tokens
+    ADD CONSTRAINT oauth_access_tokens_pkey PRIMARY KEY (hash);
+ALTER TABLE ONLY oauth_access_tokens
+    ADD CONSTRAINT oauth_access_tokens_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE;
+CREATE INDEX oauth_access_tokens_of_grant ON oauth_access_tokens USING btree (grant_id);
+CREATE INDEX oauth_access_tokens_over ON oauth_access_tokens USING btree (expires_at);
+
+-- oauth_clients -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_clients (
+    id text NOT NULL,
+    name text,
+    redirect_uris text[] NOT NULL,
+    fetched_until timestamp with time zone,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT oauth_clients_check CHECK (((fetched_until IS NOT NULL) = starts_with(id, 'https://'::text))),
+    CONSTRAINT oauth_clients_id_check CHECK (((length(id) >= 1) AND (length(id) <= 500))),
+    CONSTRAINT oauth_clients_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+    CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 20)))
+);
+ALTER TABLE ONLY oauth_clients
+    ADD CONSTRAINT oauth_clients_pkey PRIMARY KEY (id);
+CREATE INDEX oauth_clients_unused ON oauth_clients USING btree (COALESCE(used_at, inserted_at));
+
+-- oauth_codes ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_codes (
+    hash bytea NOT NULL,
+    grant_id bigint NOT NULL,
+    redirect_uri text NOT NULL,
+    challenge text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT oauth_codes_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text)),
+    CONSTRAINT oauth_codes_hash_check CHECK ((length(hash) = 32))
+);
+ALTER TABLE ONLY oauth_codes
+    ADD CONSTRAINT oauth_codes_grant_id_key UNIQUE (grant_id);
+ALTER TABLE ONLY oauth_codes
+    ADD CONSTRAINT oauth_codes_pkey PRIMARY KEY (hash);
+ALTER TABLE ONLY oauth_codes
+    ADD CONSTRAINT oauth_codes_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE;
+
+-- oauth_grants --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_grants (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    client_id text NOT NULL,
+    scopes text[] NOT NULL,
+    granted_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    reason text,
+    CONSTRAINT oauth_grants_check CHECK (((ended_at IS NULL) = (reason IS NULL))),
+    CONSTRAINT oauth_grants_reason_check CHECK ((reason = ANY (ARRAY['disconnected'::text, 'revoked'::text, 'code_misused'::text, 'refresh_token_misused'::text]))),
+    CONSTRAINT oauth_grants_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+ALTER TABLE oauth_grants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME oauth_grants_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY oauth_grants
+    ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY oauth_grants
+    ADD CONSTRAINT oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id);
+CREATE INDEX oauth_grants_of_account ON oauth_grants USING btree (account_id);
+CREATE INDEX oauth_grants_of_client ON oauth_grants USING btree (client_id);
+CREATE INDEX oauth_grants_of_tenant ON oauth_grants USING btree (tenant_id, client_id);
+CREATE INDEX oauth_grants_over ON oauth_grants USING btree (LEAST(expires_at, ended_at));
+
+-- oauth_refresh_tokens ------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_refresh_tokens (
+    hash bytea NOT NULL,
+    grant_id bigint NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT oauth_refresh_tokens_hash_check CHECK ((length(hash) = 32))
+);
+ALTER TABLE ONLY oauth_refresh_tokens
+    ADD CONSTRAINT oauth_refresh_tokens_pkey PRIMARY KEY (hash);
+ALTER TABLE ONLY oauth_refresh_tokens
+    ADD CONSTRAINT oauth_refresh_tokens_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE;
+CREATE UNIQUE INDEX oauth_refresh_token_of_now ON oauth_refresh_tokens USING btree (grant_id) WHERE (used_at IS NULL);
+CREATE INDEX oauth_refresh_tokens_of_grant ON oauth_refresh_tokens USING btree (grant_id);
+CREATE INDEX oauth_refresh_tokens_over ON oauth_refresh_tokens USING btree (expires_at);
+
+-- oauth_subjects ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE oauth_subjects (
+    hash bytea NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    user_id bigint,
+    email text,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT oauth_subjects_check CHECK ((hash = sha256(convert_to(((issuer || '
+'::text) || subject), 'UTF8'::name)))),
+    CONSTRAINT oauth_subjects_check1 CHECK (((email IS NULL) OR (user_id IS NOT NULL))),
+    CONSTRAINT oauth_subjects_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 255)))
+);
+ALTER TABLE ONLY oauth_subjects
+    ADD CONSTRAINT oauth_subjects_pkey PRIMARY KEY (hash);
+ALTER TABLE ONLY oauth_subjects
+    ADD CONSTRAINT oauth_subjects_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+CREATE UNIQUE INDEX oauth_subject_by_address ON oauth_subjects USING btree (user_id, issuer) WHERE (email IS NOT NULL);
+CREATE INDEX oauth_subjects_of_user ON oauth_subjects USING btree (user_id);
+
+-- payments ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE payments (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    arrival bigint NOT NULL,
+    amount bigint NOT NULL,
+    fee bigint NOT NULL,
+    currency text NOT NULL,
+    account_id text,
+    refund_days integer DEFAULT 0 NOT NULL,
+    state payment_state DEFAULT 'opening'::payment_state NOT NULL,
+    session_id text,
+    intent_id text,
+    url text,
+    checkout jsonb,
+    ends_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone DEFAULT now(),
+    attempts integer DEFAULT 0 NOT NULL,
+    error text,
+    refunded bigint DEFAULT 0 NOT NULL,
+    kept bigint DEFAULT 0 NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    paid_at timestamp with time zone,
+    language text,
+    lease_id uuid,
+    CONSTRAINT no_more_is_given_back_than_was_paid CHECK (((refunded >= 0) AND (kept >= 0) AND ((refunded + kept) <= amount))),
+    CONSTRAINT payments_amount_check CHECK ((amount > 0)),
+    CONSTRAINT payments_check CHECK (((fee >= 0) AND (fee < amount))),
+    CONSTRAINT payments_check1 CHECK (((state <> ALL (ARRAY['open'::payment_state, 'paid'::payment_state])) OR (session_id IS NOT NULL))),
+    CONSTRAINT payments_check2 CHECK (((state = 'paid'::payment_state) = (paid_at IS NOT NULL))),
+    CONSTRAINT payments_check3 CHECK (((state = 'paid'::payment_state) OR ((refunded + kept) = 0))),
+    CONSTRAINT payments_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT payments_error_check CHECK ((length(error) <= 1000)),
+    CONSTRAINT payments_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
+);
+ALTER TABLE payments ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME payments_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY payments
+    ADD CONSTRAINT payments_intent_id_key UNIQUE (intent_id);
+ALTER TABLE ONLY payments
+    ADD CONSTRAINT payments_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY payments
+    ADD CONSTRAINT payments_session_id_key UNIQUE (session_id);
+ALTER TABLE ONLY payments
+    ADD CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+ALTER TABLE ONLY payments
+    ADD CONSTRAINT payments_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+CREATE UNIQUE INDEX one_payment_at_a_time ON payments USING btree (event_id, user_id, arrival) WHERE (state = ANY (ARRAY['opening'::payment_state, 'open'::payment_state]));
+CREATE INDEX payments_due ON payments USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX payments_newest ON payments USING btree (inserted_at);
+CREATE INDEX payments_of_event ON payments USING btree (event_id, id);
+CREATE INDEX payments_of_person ON payments USING btree (user_id);
+CREATE INDEX payments_of_registration ON payments USING btree (event_id, user_id, arrival);
+
+-- payout_accounts -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE payout_accounts (
+    organizer_id bigint NOT NULL,
+    account_id text NOT NULL,
+    refund_days integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    error text,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    is_confirmed boolean DEFAULT false NOT NULL,
+    linked_at timestamp with time zone,
+    lease_id uuid,
+    CONSTRAINT payout_accounts_error_check CHECK ((length(error) <= 1000)),
+    CONSTRAINT payout_accounts_refund_days_check CHECK (((refund_days >= 0) AND (refund_days <= 3650)))
+);
+ALTER TABLE ONLY payout_accounts
+    ADD CONSTRAINT payout_accounts_account_id_key UNIQUE (account_id);
+ALTER TABLE ONLY payout_accounts
+    ADD CONSTRAINT payout_accounts_pkey PRIMARY KEY (organizer_id);
+ALTER TABLE ONLY payout_accounts
+    ADD CONSTRAINT payout_accounts_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE INDEX payout_accounts_due ON payout_accounts USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+-- photos --------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE photos (
+    key text NOT NULL,
+    organizer_id bigint,
+    state photo_state DEFAULT 'awaited'::photo_state NOT NULL,
+    content_type text NOT NULL,
+    content_length integer NOT NULL,
+    upload_ends timestamp with time zone,
+    idle_since timestamp with time zone DEFAULT now(),
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    width integer,
+    height integer,
+    widths integer[] DEFAULT '{}'::integer[] NOT NULL,
+    scaling_due timestamp with time zone DEFAULT now(),
+    scaling_tried integer DEFAULT 0 NOT NULL,
+    CONSTRAINT a_key_names_whose_it_is CHECK ((split_part(key, '/'::text, 2) = COALESCE((organizer_id)::text, 'admin'::text))),
+    CONSTRAINT a_size_is_not_wider_than_its_photo CHECK (((cardinality(widths) = 0) OR ((width IS NOT NULL) AND (height IS NOT NULL) AND (width >= ALL (widths))))),
+    CONSTRAINT photos_content_length_check CHECK (((content_length >= 1) AND (content_length <= 5000000))),
+    CONSTRAINT photos_content_type_check CHECK ((content_type = ANY (ARRAY['image/jpeg'::text, 'image/png'::text, 'image/webp'::text, 'image/gif'::text]))),
+    CONSTRAINT photos_height_check CHECK ((height > 0)),
+    CONSTRAINT photos_key_check CHECK ((key ~ '^photos/([1-9][0-9]*|admin)/[A-Za-z0-9_-]{22}\.(jpg|png|webp|gif)$'::text)),
+    CONSTRAINT photos_width_check CHECK ((width > 0))
+);
+ALTER TABLE ONLY photos
+    ADD CONSTRAINT photos_key_state_key UNIQUE (key, state);
+ALTER TABLE ONLY photos
+    ADD CONSTRAINT photos_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY photos
+    ADD CONSTRAINT photos_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE INDEX photos_idle ON photos USING btree (idle_since) WHERE (idle_since IS NOT NULL);
+CREATE INDEX photos_idle_of_organizer ON photos USING btree (organizer_id) WHERE (idle_since IS NOT NULL);
+CREATE INDEX photos_of_organizer ON photos USING btree (organizer_id);
+CREATE INDEX photos_to_scale ON photos USING btree (scaling_due) WHERE ((state = 'accepted'::photo_state) AND (scaling_due IS NOT NULL));
+CREATE INDEX photos_uploaded ON photos USING btree (upload_ends) WHERE (upload_ends IS NOT NULL);
+CREATE TRIGGER tell_of_any_event AFTER UPDATE OF widths ON photos FOR EACH ROW WHEN ((old.widths IS DISTINCT FROM new.widths)) EXECUTE FUNCTION tell_of_any_event();
+
+-- price_changes -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE price_changes (
+    id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    reason price_change_reason NOT NULL,
+    original_price bigint,
+    new_price bigint NOT NULL,
+    "timestamp" timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+ALTER TABLE price_changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME price_changes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY price_changes
+    ADD CONSTRAINT price_changes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY price_changes
+    ADD CONSTRAINT price_changes_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+CREATE INDEX price_changes_of_event ON price_changes USING btree (event_id, id DESC);
+
+-- processor_events ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE processor_events (
+    id text NOT NULL,
+    kind text NOT NULL,
+    object_id text,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT processor_events_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
+    CONSTRAINT processor_events_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 255))),
+    CONSTRAINT processor_events_object_id_check CHECK ((length(object_id) <= 255))
+);
+ALTER TABLE ONLY processor_events
+    ADD CONSTRAINT processor_events_pkey PRIMARY KEY (id);
+CREATE INDEX processor_events_received ON processor_events USING btree (received_at);
+
+-- queue_releases ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_releases (
+    queue_id bigint NOT NULL,
+    first_ticket bigint NOT NULL,
+    last_ticket bigint NOT NULL,
+    released_at timestamp with time zone NOT NULL,
+    CONSTRAINT queue_releases_check CHECK ((first_ticket <= last_ticket))
+);
+ALTER TABLE ONLY queue_releases
+    ADD CONSTRAINT queue_releases_pkey PRIMARY KEY (queue_id, last_ticket);
+ALTER TABLE ONLY queue_releases
+    ADD CONSTRAINT queue_releases_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
+CREATE INDEX queue_releases_in_time ON queue_releases USING btree (queue_id, released_at);
+
+-- queue_signing_keys --------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_signing_keys (
+    kid text NOT NULL,
+    sealed bytea NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY queue_signing_keys
+    ADD CONSTRAINT queue_signing_keys_pkey PRIMARY KEY (kid);
+
+-- queue_visitors ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queue_visitors (
+    queue_id bigint NOT NULL,
+    visitor_id text NOT NULL,
+    ticket bigint NOT NULL,
+    joined_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    token_id text,
+    issued_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    use_count integer DEFAULT 0 NOT NULL,
+    consumed_at timestamp with time zone,
+    CONSTRAINT a_token_has_its_times CHECK ((((token_id IS NULL) = (issued_at IS NULL)) AND ((token_id IS NULL) = (expires_at IS NULL)))),
+    CONSTRAINT only_a_token_is_used CHECK (((token_id IS NOT NULL) OR ((use_count = 0) AND (consumed_at IS NULL)))),
+    CONSTRAINT queue_visitors_ticket_check CHECK ((ticket > 0)),
+    CONSTRAINT queue_visitors_use_count_check CHECK ((use_count >= 0)),
+    CONSTRAINT queue_visitors_visitor_id_check CHECK (((length(visitor_id) >= 1) AND (length(visitor_id) <= 255)))
+);
+ALTER TABLE ONLY queue_visitors
+    ADD CONSTRAINT a_ticket_belongs_to_one_visitor UNIQUE (queue_id, ticket);
+ALTER TABLE ONLY queue_visitors
+    ADD CONSTRAINT queue_visitors_pkey PRIMARY KEY (queue_id, visitor_id);
+ALTER TABLE ONLY queue_visitors
+    ADD CONSTRAINT queue_visitors_queue_id_fkey FOREIGN KEY (queue_id) REFERENCES queues(id);
+
+-- queues --------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE queues (
+    id bigint NOT NULL,
+    organizer_id bigint NOT NULL,
+    title text NOT NULL,
+    description text,
+    active boolean NOT NULL,
+    paused_at timestamp with time zone,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    max_queue_size integer,
+    release_rate integer NOT NULL,
+    target_url text NOT NULL,
+    token_ttl_minutes integer NOT NULL,
+    tickets bigint DEFAULT 0 NOT NULL,
+    serving bigint DEFAULT 0 NOT NULL,
+    paced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    rated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT paused_since_a_moment CHECK ((active = (paused_at IS NULL))),
+    CONSTRAINT queues_max_queue_size_check CHECK ((max_queue_size > 0)),
+    CONSTRAINT queues_release_rate_check CHECK ((release_rate > 0)),
+    CONSTRAINT queues_target_url_check CHECK ((target_url ~* '^https?://'::text)),
+    CONSTRAINT queues_token_ttl_minutes_check CHECK ((token_ttl_minutes > 0)),
+    CONSTRAINT serves_only_tickets_handed_out CHECK (((serving >= 0) AND (serving <= tickets))),
+    CONSTRAINT starts_before_it_ends CHECK ((starts_at < ends_at))
+)
+WITH (fillfactor='20');
+ALTER TABLE ONLY queues ALTER COLUMN organizer_id SET (n_distinct=-0.1);
+ALTER TABLE queues ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME queues_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY queues
+    ADD CONSTRAINT queues_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY queues
+    ADD CONSTRAINT queues_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
+CREATE INDEX queues_of_organizer ON queues USING btree (organizer_id, id);
+
+-- refunds -------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE refunds (
+    id bigint NOT NULL,
+    payment_id bigint NOT NULL,
+    amount bigint NOT NULL,
+    reason text NOT NULL,
+    state refund_state DEFAULT 'wanted'::refund_state NOT NULL,
+    refund_id text,
+    due_at timestamp with time zone DEFAULT now(),
+    attempts integer DEFAULT 0 NOT NULL,
+    error text,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    awaits_dispute boolean DEFAULT false NOT NULL,
+    lease_id uuid,
+    CONSTRAINT refunds_amount_check CHECK ((amount > 0)),
+    CONSTRAINT refunds_check CHECK (((state <> 'made'::refund_state) OR (refund_id IS NOT NULL))),
+    CONSTRAINT refunds_error_check CHECK ((length(error) <= 1000)),
+    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['no_seat'::text, 'seat_lost'::text, 'event_cancelled'::text, 'by_organizer'::text])))
+);
+ALTER TABLE refunds ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME refunds_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY refunds
+    ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY refunds
+    ADD CONSTRAINT refunds_refund_id_key UNIQUE (refund_id);
+ALTER TABLE ONLY refunds
+    ADD CONSTRAINT refunds_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(id);
+CREATE INDEX refunds_due ON refunds USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX refunds_of_payment ON refunds USING btree (payment_id);
+CREATE TRIGGER mail_refund AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION mail_refund();
+CREATE TRIGGER mail_refund_news AFTER UPDATE OF state, awaits_dispute ON refunds FOR EACH ROW WHEN ((((old.state = 'wanted'::refund_state) AND ((new.state = 'refused'::refund_state) OR ((new.state = 'made'::refund_state) AND new.awaits_dispute))) OR ((new.state = 'wanted'::refund_state) AND new.awaits_dispute AND (NOT old.awaits_dispute)))) EXECUTE FUNCTION mail_refund();
+CREATE TRIGGER note_dispute_of_refund BEFORE INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION note_dispute_of_refund();
+CREATE TRIGGER sum_refunds AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION sum_refunds();
+
+-- registrations -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE registrations (
+    event_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    arrival bigint NOT NULL,
+    status registration_status DEFAULT 'pending'::registration_status NOT NULL,
+    amount_paid bigint NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    settled_at timestamp with time zone,
+    reason text,
+    name text,
+    language text,
+    notify boolean DEFAULT true NOT NULL,
+    promoted_at timestamp with time zone,
+    details_at timestamp with time zone,
+    amount_due bigint,
+    held_until timestamp with time zone,
+    organizer_id bigint NOT NULL,
+    CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
+    CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
+    CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
+    CONSTRAINT registrations_check CHECK (((status = 'pending'::registration_status) = (settled_at IS NULL))),
+    CONSTRAINT registrations_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
+    CONSTRAINT registrations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT rejections_have_a_reason CHECK (
+CASE status
+    WHEN 'rejected'::registration_status THEN (reason IS NOT NULL)
+    WHEN 'waitlisted'::registration_status THEN ((reason IS NULL) OR (reason = 'by_organizer'::text))
+    ELSE (reason IS NULL)
+END),
+    CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL)))
+);
+ALTER TABLE ONLY registrations
+    ADD CONSTRAINT registrations_pkey PRIMARY KEY (event_id, user_id);
+ALTER TABLE ONLY registrations
+    ADD CONSTRAINT registrations_event_id_fkey FOREIGN KEY (event_id, organizer_id) REFERENCES event_owners(event_id, organizer_id);
+ALTER TABLE ONLY registrations
+    ADD CONSTRAINT registrations_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+CREATE INDEX people_of_organizer ON registrations USING btree (organizer_id, user_id) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
+CREATE INDEX registrations_in_order ON registrations USING btree (received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
+CREATE INDEX registrations_moved ON registrations USING btree (event_id, received_at, arrival) WHERE ((status = 'waitlisted'::registration_status) AND (reason IS NOT NULL));
+CREATE INDEX registrations_of_event ON registrations USING btree (event_id, status, received_at, arrival);
+CREATE INDEX registrations_of_organizer ON registrations USING btree (organizer_id, received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
+CREATE INDEX registrations_of_user ON registrations USING btree (user_id);
+CREATE INDEX registrations_to_settle ON registrations USING btree (received_at, arrival) WHERE (status = 'pending'::registration_status);
+CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
+CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
+CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
+CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status))) EXECUTE FUNCTION forget_amount();
+CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
+CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
+CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
+CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
+CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
+CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
+CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
+
+-- searched_events -----------------------------------------------------------------------------------------------------
+
+CREATE TABLE searched_events (
+    event_id bigint NOT NULL,
+    received_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    arrival bigint DEFAULT 0 NOT NULL,
+    places bigint DEFAULT 0 NOT NULL,
+    touched_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY searched_events
+    ADD CONSTRAINT searched_events_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY searched_events
+    ADD CONSTRAINT searched_events_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
+
+-- searched_registrations ----------------------------------------------------------------------------------------------
+
+CREATE TABLE searched_registrations (
+    event_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    words text NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    arrival bigint NOT NULL
+);
+ALTER TABLE ONLY searched_registrations
+    ADD CONSTRAINT searched_registrations_pkey PRIMARY KEY (event_id, user_id);
+ALTER TABLE ONLY searched_registrations
+    ADD CONSTRAINT searched_registrations_event_id_user_id_fkey FOREIGN KEY (event_id, user_id) REFERENCES registrations(event_id, user_id) ON DELETE CASCADE;
+CREATE INDEX searched_by_parts ON searched_registrations USING gin (parts(event_id, words)) WITH (gin_pending_list_limit='512');
+
+-- sessions ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE sessions (
+    id bigint NOT NULL,
+    hash bytea NOT NULL,
+    account_id bigint NOT NULL,
+    way text NOT NULL,
+    browser text NOT NULL,
+    began_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT sessions_browser_check CHECK ((length(browser) <= 300)),
+    CONSTRAINT sessions_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT sessions_way_check CHECK ((way = ANY (ARRAY['link'::text, 'password'::text, 'platform'::text])))
+);
+ALTER TABLE sessions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME sessions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT sessions_hash_key UNIQUE (hash);
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+CREATE INDEX sessions_by_age ON sessions USING btree (seen_at);
+CREATE INDEX sessions_of_account ON sessions USING btree (account_id, id);
+
+-- sign_in_links -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE sign_in_links (
+    id bigint NOT NULL,
+    email text NOT NULL,
+    browser bytea,
+    return_to text NOT NULL,
+    language text,
+    asked_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT sign_in_links_browser_check CHECK ((length(browser) = 32)),
+    CONSTRAINT sign_in_links_email_check CHECK ((length(email) <= 254)),
+    CONSTRAINT sign_in_links_return_to_check CHECK ((length(return_to) <= 8000))
+);
+ALTER TABLE sign_in_links ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME sign_in_links_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY sign_in_links
+    ADD CONSTRAINT sign_in_links_pkey PRIMARY KEY (id);
+CREATE INDEX sign_in_links_by_age ON sign_in_links USING btree (asked_at);
+
+-- stopped_mails -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE stopped_mails (
+    mailbox bytea NOT NULL,
+    stopped_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT stopped_mails_mailbox_check CHECK ((length(mailbox) = 32))
+);
+ALTER TABLE ONLY stopped_mails
+    ADD CONSTRAINT stopped_mails_pkey PRIMARY KEY (mailbox);
+
+-- trusted_auth_keys ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE trusted_auth_keys (
+    kid text NOT NULL,
+    sealed bytea NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY trusted_auth_keys
+    ADD CONSTRAINT trusted_auth_keys_pkey PRIMARY KEY (kid);
+
+-- users ---------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE users (
+    id bigint NOT NULL,
+    public_id text NOT NULL,
+    email text,
+    name text,
+    role user_role DEFAULT 'user'::user_role NOT NULL,
+    slug text,
+    password_hash text,
+    payouts_ready boolean DEFAULT false NOT NULL,
+    inserted_at timestamp with time zone DEFAULT now() NOT NULL,
+    proved_at timestamp with time zone,
+    erased_at timestamp with time zone,
+    data_link_at timestamp with time zone,
+    data_link_holder bytea,
+    CONSTRAINT nothing_of_the_erased_is_kept CHECK (((erased_at IS NULL) OR ((role = 'user'::user_role) AND (COALESCE(name, password_hash) IS NULL) AND ((slug IS NULL) OR (slug ~ '^ended-[a-z2-7]{8}$'::text)) AND (COALESCE(proved_at, data_link_at) IS NULL) AND (data_link_holder IS NULL)))),
+    CONSTRAINT only_the_erased_have_no_address CHECK (((email IS NULL) = (erased_at IS NOT NULL))),
+    CONSTRAINT users_check CHECK (((role <> 'organizer'::user_role) OR ((slug IS NOT NULL) AND (name IS NOT NULL)))),
+    CONSTRAINT users_data_link_holder_check CHECK ((length(data_link_holder) = 32)),
+    CONSTRAINT users_email_check CHECK ((email = lower((email COLLATE "C")))),
+    CONSTRAINT users_public_id_check CHECK ((public_id ~ '^[a-z2-7]{8}$'::text)),
+    CONSTRAINT users_slug_check CHECK ((slug ~ '^[a-z0-9-]{3,100}$'::text))
+);
+ALTER TABLE users ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME users_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY users
+    ADD CONSTRAINT users_public_id_key UNIQUE (public_id);
+CREATE INDEX organizers ON users USING btree (id) WHERE (role = 'organizer'::user_role);
+CREATE UNIQUE INDEX users_email_of_organizer ON users USING btree (email) WHERE (role <> 'user'::user_role);
+CREATE UNIQUE INDEX users_email_of_owner ON users USING btree (email) WHERE ((role <> 'organizer'::user_role) OR (proved_at IS NOT NULL));
+CREATE UNIQUE INDEX users_slug ON users USING btree (slug) WHERE (slug IS NOT NULL);
+CREATE TRIGGER release_mails AFTER UPDATE OF proved_at ON users FOR EACH ROW WHEN (((old.proved_at IS NULL) AND (new.proved_at IS NOT NULL) AND (new.role = 'organizer'::user_role))) EXECUTE FUNCTION release_mails_of_organizer();
+CREATE TRIGGER search_person_anew AFTER UPDATE OF email, name ON users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.name IS DISTINCT FROM new.name))) EXECUTE FUNCTION search_person_anew();
+CREATE TRIGGER tell_of_any_event AFTER UPDATE OF name, slug, proved_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (((old.name IS DISTINCT FROM new.name) OR (old.slug IS DISTINCT FROM new.slug)) OR ((old.proved_at IS NULL) IS DISTINCT FROM (new.proved_at IS NULL))))) EXECUTE FUNCTION tell_of_any_event();
+CREATE TRIGGER tell_of_ready_organizers AFTER UPDATE OF payouts_ready ON users FOR EACH ROW WHEN ((old.payouts_ready <> new.payouts_ready)) EXECUTE FUNCTION tell_of_any_event();

@@ -1,0 +1,43 @@
+-- Daily sums for each pool, source and variant ('' = no variant). A reverted entry is added to `returned` on its
+-- original day.
+create or replace function count_drawn() returns trigger language plpgsql security definer
+    set search_path = pg_catalog, public, pg_temp as $$
+begin
+    if exists (select from new_entries where by_variant is not null
+                  and delta <> (select -coalesce(sum(value::bigint), 0) from jsonb_each_text(by_variant))) then
+        raise exception 'variants took another number than these entries'
+            using errcode = 'integrity_constraint_violation';
+    end if;
+    insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
+    select shop_id, pool_id, (created_at at time zone 'UTC')::date, source, variant_gid,
+           count(*) filter (where units > 0), coalesce(sum(units) filter (where units > 0), 0),
+           coalesce(-sum(units) filter (where units < 0), 0)
+      from (select shop_id, pool_id, created_at, source, each.key as variant_gid, each.value::bigint as units
+              from new_entries cross join lateral jsonb_each_text(by_variant) as each
+             union all
+            select shop_id, pool_id, created_at, source, '', -delta from new_entries
+             where by_variant is null and delta < 0 and reverts_id is null) as draw
+     where units <> 0
+     group by 1, 2, 3, 4, 5
+     order by 2, 3, 4, 5
+        on conflict (pool_id, day, source, variant_gid) do update
+       set times = drawn.times + excluded.times, taken = drawn.taken + excluded.taken,
+           returned = drawn.returned + excluded.returned;
+    if exists (select from new_entries where reverts_id is not null) then
+        insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
+        select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source, '',
+               0, 0, -sum(original.delta)
+          from new_entries
+         cross join lateral (select * from ledger
+                              where shop_id = new_entries.shop_id and id = new_entries.reverts_id limit 1) as original
+         where original.by_variant is null and original.delta < 0
+         group by 1, 2, 3, 4
+         order by 2, 3, 4
+            on conflict (pool_id, day, source, variant_gid) do update
+           set returned = drawn.returned + excluded.returned;
+    end if;
+    return null;
+end $$;
+
+create or replace trigger count_drawn after insert on ledger
+    referencing new table as new_entries for each statement execute function count_drawn();
