@@ -1,31 +1,32 @@
-"""Announcements: what everybody who is registered for an event is told becomes mails, a portion at a time.
+"""Announcements: turns each message to all registered people of an event into mails, one batch at a time.
 
-Any number of processes may do it: each portion is a transaction that has locked its announcement.
+In the same way it releases the mails of an organizer that were held until it proved its address. Any number of
+processes may do this: each batch is a transaction that has locked its announcement, or its organizer.
 """
 
 import asyncio
 
 from holdfast.events.mails import sql
 from holdfast.events.resources import Database
-from holdfast.kit.notifications import notified
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
 CHANNEL = "mail_announcements"
-PORTION = 1_000
-PATROL_SECONDS = 5
-"""Seconds between checks without a notification, in case one was lost with a connection."""
+BATCH_SIZE = 1_000
 
 
 async def run(database: Database) -> None:
-    """Turn announcements into mails whenever there are some, until cancelled."""
+    """Turn announcements into mails and release held mails, whenever some are due, until cancelled."""
     waiting = asyncio.Event()
     with database.listen(CHANNEL, lambda _: waiting.set()):
         while True:
             waiting.clear()
-            await tell(database)
-            await notified(waiting, PATROL_SECONDS)
+            await process_due(database)
+            await wait_for_notification(waiting, POLL_SECONDS)
 
 
-async def tell(database: Database) -> None:
-    """Turn all announcements that others have not locked into mails."""
-    while await database.transact(lambda tx: sql.tell_a_portion(tx, PORTION)):
+async def process_due(database: Database) -> None:
+    """Turn all due announcements into mails, and release mails that are no longer held. Skips locked rows."""
+    while await database.transact(lambda tx: sql.announce_batch(tx, BATCH_SIZE)):
+        pass
+    while await database.transact(lambda tx: sql.release_batch(tx, BATCH_SIZE)):
         pass

@@ -1,66 +1,23 @@
-"""Mails about registrations: their kinds, what is stored of each, and whether it is still true when it is written."""
+"""Mails about registrations: their stored arguments, the facts they need, and the check whether they are still true."""
 
 import datetime as dt
-from typing import Literal
+from typing import ClassVar
 
 from msgspec import Struct
 
 from holdfast.accounts.signin.mail import SignInMail
-from holdfast.events.registrations.cancellation import cancels_until
+from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.kit.pages.link_mail import LinkMail
 
-Kind = Literal[
-    "seat",
-    "waitlisted",
-    "promoted",
-    "refused",
-    "removed",
-    "seat_again",
-    "waitlisted_again",
-    "event_changed",
-    "event_cancelled",
-    "payment_due",
-    "refund",
-]
-"""Those that begin with `event` tell of a change of the event; those that end in `again` were asked for by the form."""
 
-ParagraphKind = Literal[
-    "seat",
-    "waitlisted",
-    "promoted",
-    "payment_due",
-    "refused",
-    "removed",
-    "refund",
-    "event_changed",
-    "event_cancelled",
-]
-"""The kinds of mails to which an organizer can add a paragraph."""
-
-OF_PAID: frozenset[Kind] = frozenset({"payment_due", "refund"})
-"""They are sent only about events with a price."""
-
-STANDING: dict[Kind, tuple[str, ...]] = {
-    "seat": ("registered",),
-    "promoted": ("registered",),
-    "waitlisted": ("waitlisted",),
-    "refused": ("rejected",),
-    "seat_again": ("registered",),
-    "waitlisted_again": ("waitlisted",),
-    "event_changed": ("registered", "waitlisted"),
-    "event_cancelled": ("registered", "waitlisted", "held"),
-    "payment_due": ("held",),
-}
-"""How a registration must stand for a mail about it to be true."""
-
-
-class Arguments(Struct):
-    """What a mail was caused with.
+class MailArguments(Struct):
+    """The arguments that are stored with a mail when it is caused.
 
     user_id    the public id of the person
-    arrival    of the registration: who registers anew has another one
-    amount     what goes back of what was paid, in minor units
-    currency   of that; None: that of the event
+    arrival    the arrival number of the registration: a new registration has another one
+    amount     the amount of the refund, in minor units
+    currency   the currency of the refund; None: that of the event
     """
 
     event_id: int
@@ -73,13 +30,16 @@ class Arguments(Struct):
     currency: str | None = None
 
 
-class Known(Struct):
-    """What a mail says of its event and registration, as they are when it is written.
+class MailFacts(Struct):
+    """The facts about the event and the registration of a mail, read when it is written.
 
-    standing    how the registration stands; None: there is none
+    standing    the status of the registration; None: there is no registration
     is_newest   whether no later mail of its kind waits in its thread
     now         the time of the database
-    paragraph   what the organizer adds, as it was typed
+    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at
+                all; None: nothing is paid by card
+    paragraph   the paragraph of the organizer, as it was typed
+    proved_at   when the organizer proved its address, or ended because a stranger had made it; None: neither
     """
 
     id: int
@@ -94,79 +54,75 @@ class Known(Struct):
     cancellation_hours: int
     calendar_sequence: int
     cancelled_at: dt.datetime | None
-    organizer_name: str
+    organizer_name: str | None
     organizer_slug: str
     standing: str | None
     arrival: int | None
     notify: bool | None
     amount_paid: int | None
     amount_due: int | None
+    refund_days: int | None
     held_until: dt.datetime | None
     promoted_at: dt.datetime | None
     is_newest: bool
     now: dt.datetime
     paragraph: str | None
+    organizer_id: int
+    proved_at: dt.datetime | None
 
     @property
     def until(self) -> dt.datetime:
-        """Until when the person can cancel."""
-        return cancels_until(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
+        """The time until which the person can cancel."""
+        return cancellation_deadline(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
 
 
-class Order(Struct, tag="registration"):
-    """A mail that is to be written, with all that it says.
+class RegistrationMail(Struct, tag="registration"):
+    """A mail about a registration to be written, with all of its data.
 
-    recipient     as mail servers are told it
-    message_id    its name
-    caused_at     when the transaction that caused it began
-    own, page     the addresses of the person's own page, and of the page of the event
+    recipient     the address in the envelope
+    message_id    the header `Message-ID`
+    caused_at     when the transaction that caused the mail began
+    own, page     the addresses of the page of the registration, and of the page of the event
+    stop          the address that stops all mails to the recipient, without a language
     """
+
+    is_asked_for: ClassVar[bool] = False
 
     recipient: str
     message_id: str
     caused_at: dt.datetime
     kind: Kind
-    caused: Arguments
-    known: Known
-    own: str
+    caused: MailArguments
+    known: MailFacts
+    registration_url: str
     page: str
+    stop: str = ""
 
 
 class DataMail(LinkMail, tag="own_data"):
-    """The mail with a link to one's own data."""
+    """The mail with the link to a person's own data."""
 
 
-class Portion(Struct):
-    """Mails that are written together, and what they say of the service.
+class MailBatch(Struct):
+    """A batch of mails to be written, with the data of the service in them.
 
-    sender       from whom they come
-    mail_from    the same, if it was set; empty: mails only become files
+    sender       the sender of the mails
+    mail_from    the sender in the settings; empty: mails are only written to files
     """
 
     base_url: str
     sender: str
     mail_from: str
-    orders: list[Order | SignInMail | DataMail]
+    mails: list[RegistrationMail | SignInMail | DataMail]
 
 
-def paragraph_of(kind: Kind) -> ParagraphKind:
-    """The kind whose paragraph a mail has: a mail that tells something again has the same one."""
-    match kind:
-        case "seat_again":
-            return "seat"
-        case "waitlisted_again":
-            return "waitlisted"
-        case _:
-            return kind
-
-
-def is_true(kind: Kind, caused: Arguments, known: Known) -> bool:
-    """Whether a mail is still true, and wanted."""
+def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:
+    """Whether a mail is still true, and the person still gets mails."""
     if kind == "refund":
         return True
     if kind == "removed":
         return known.standing is None and known.cancelled_at is None
-    if (known.arrival, known.notify) != (caused.arrival, True) or known.standing not in STANDING[kind]:
+    if (known.arrival, known.notify) != (caused.arrival, True) or known.standing not in KINDS[kind].true_with:
         return False
     if kind == "event_cancelled":
         return known.cancelled_at is not None

@@ -1,16 +1,16 @@
-"""The mail with a link to one's own data."""
+"""The mail with the link to a person's own data."""
 
 from holdfast.events.mails.model import DataMail
-from holdfast.kit.mail import Message
-from holdfast.kit.pages.frame import Frame
-from holdfast.kit.pages.language import named
-from holdfast.kit.pages.link_mail import written
+from holdfast.kit.mail.message import MailMessage
+from holdfast.kit.pages.language import language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import link_message
 
 
-def message(mail: DataMail, frame: Frame) -> Message:
-    """The mail, written."""
-    _ = frame.texts(named(mail.language)).gettext
-    return written(
+def message(mail: DataMail, frame: Frame) -> MailMessage:
+    """The written mail."""
+    _ = frame.texts(language_with_code(mail.language)).gettext
+    return link_message(
         mail,
         frame,
         subject=_("Your data at %(site)s") % {"site": frame.title},

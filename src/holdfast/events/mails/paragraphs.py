@@ -1,6 +1,6 @@
-"""Paragraphs: what an organizer adds, in words of its own, to each kind of mail about an event.
+"""Paragraphs: texts that an organizer adds to each kind of mail about an event.
 
-They are read when a mail is written. So a mail that waits already says what was stored last.
+A paragraph is read when a mail is written. So a mail that waits already gets the paragraph that was stored last.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,17 @@ from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
 from holdfast.events.mails import sql
-from holdfast.events.mails.model import OF_PAID, Known, ParagraphKind
+from holdfast.events.mails.kinds import KINDS, ParagraphKind
+from holdfast.events.mails.model import MailFacts
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
-KINDS: tuple[ParagraphKind, ...] = get_args(ParagraphKind)
+PARAGRAPH_KINDS: tuple[ParagraphKind, ...] = get_args(ParagraphKind)
 
 Paragraph = Annotated[str, Meta(max_length=1_000, description="Plain text with line breaks. Empty: there is none.")]
 
@@ -33,9 +34,9 @@ class GetMailParagraphs(Command):
 
 
 class UpdateMailParagraphs(Command):
-    """Asks that these are the paragraphs of an event.
+    """Asks to replace the paragraphs of an event.
 
-    version    that of the paragraphs that somebody saw who asks for it
+    version    the version of the paragraphs that the organizer saw
     """
 
     event_id: EventId
@@ -52,25 +53,25 @@ class UpdateMailParagraphs(Command):
 
 
 class MailParagraphs(Struct):
-    """The paragraphs of an event, by kind of mail; and what mails say of the event.
+    """The paragraphs of an event by kind of mail, with the facts about the event for previews.
 
     base_url    the address of the service in mails
     """
 
     event: EventRow
-    known: Known
+    known: MailFacts
     texts: dict[str, str]
     base_url: str
 
     @property
     def kinds(self) -> list[ParagraphKind]:
-        """The kinds of mails that are sent about the event."""
+        """The kinds of mails that can be sent about the event."""
         is_free = self.event.pricing_mode == "free"
-        return [kind for kind in KINDS if not (is_free and kind in OF_PAID)]
+        return [kind for kind in PARAGRAPH_KINDS if not (is_free and KINDS[kind].paid_only)]
 
     @property
     def version(self) -> str:
-        """Changes whenever a paragraph changes."""
+        """A digest of the paragraphs. It changes whenever one of them changes."""
         return _version(self.texts)
 
 
@@ -78,33 +79,33 @@ class MailParagraphs(Struct):
 async def get(reader: Reader, caller: Caller, command: GetMailParagraphs) -> MailParagraphs:
     """Read the paragraphs in the mails about an event."""
     event = await events.find(reader, caller, command.event_id)
-    nobody = sql.Asked(0, 0, "seat", "", event.id, "", "seat")
-    known = await sql.find(reader, [nobody])
-    texts = await sql.paragraphs(reader, event.id)
+    no_registration = sql.MailFactsRequest(0, 0, "seat", "", event.id, "", "seat")
+    known = await sql.find_facts(reader, [no_registration])
+    texts = await sql.find_paragraphs(reader, event.id)
     return MailParagraphs(event, known[0], texts, reader.resources.settings.base_url)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUOTA_EXCEEDED)
 async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
-    """Change the paragraphs in the mails about an event, unless somebody else has changed them since they were seen.
+    """Change the paragraphs in the mails about an event, unless their version is no longer the one of the command.
 
-    Returns whether they are what was asked for. A text that is blank is no paragraph.
+    Returns whether the stored paragraphs are those of the command. A blank text is no paragraph.
     """
     event = await events.lock(tx, caller, command.event_id)
-    before = await sql.paragraphs(tx, event.id)
-    texts = {kind: text for kind in KINDS if (text := getattr(command, kind)).strip()}
+    before = await sql.find_paragraphs(tx, event.id)
+    texts = {kind: text for kind in PARAGRAPH_KINDS if (text := getattr(command, kind)).strip()}
     if _version(before) != command.version:
         return before == texts
     if _characters(texts) > _characters(before):
         most = tx.resources.settings.text_per_organizer
-        await require_room(tx, event.organizer_id, said("bytes of text in all its events"), most, sql.TEXT)
+        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), most, sql.TEXT_BYTES)
     await sql.store_paragraphs(tx, event.id, texts)
     return True
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def copy(tx: Tx, caller: Caller, event_id: int, to: int) -> None:
-    """Give the paragraphs of an event to a new one of the same caller."""
+    """Copy the paragraphs of an event to a new event of the same caller."""
     await events.find(tx, caller, event_id)
     await sql.copy_paragraphs(tx, event_id, to)
 

@@ -1,4 +1,4 @@
-"""What a mail will look like: made by the code that writes the mails that are sent, for a person who is made up."""
+"""Previews of mails, made by the code that writes real mails, for an invented person."""
 
 import re
 from base64 import b64encode
@@ -8,28 +8,34 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.mails.model import STANDING, Arguments, Known, Order, ParagraphKind, Portion
+from holdfast.events.mails.kinds import KINDS, ParagraphKind
+from holdfast.events.mails.model import (
+    MailArguments,
+    MailBatch,
+    MailFacts,
+    RegistrationMail,
+)
 from holdfast.events.mails.paragraphs import MailParagraphs
 from holdfast.events.mails.writing import message
 from holdfast.events.paths import event_path
-from holdfast.events.registrations.links import DIGITS, PATH
-from holdfast.kit.mail import Message, plain
+from holdfast.events.registrations.links import PATH, SIGNATURE_DIGITS
+from holdfast.kit.mail.message import MailMessage, header_text
 from holdfast.kit.pages.language import LANGUAGES, Language
 
 NAME = "Kim"
-"""The person who is made up."""
+"""The name of the invented person."""
 
 PAID_WITHIN = timedelta(hours=12)
-"""How long that person has to pay."""
+"""The time that the invented person has to pay."""
 
 _STYLE = re.compile("<style>(.*?)</style>", re.DOTALL)
 
 
-class Preview(Struct):
-    """A mail in one language.
+class MailPreview(Struct):
+    """The preview of a mail in one language.
 
-    html     a document by itself: its picture is inside, and its links lead nowhere
-    style    its style, as `style-src` of a policy allows it
+    html     a complete document: its picture is embedded, and its links do nothing
+    style    the source expression that allows its style in `style-src`
     """
 
     language: Language
@@ -39,49 +45,54 @@ class Preview(Struct):
     style: str
 
 
-def preview(kind: ParagraphKind, text: str, of: MailParagraphs) -> list[Preview]:
-    """The mail of a kind with a paragraph, in each language."""
-    known = _imagined(kind, text, of)
-    orders = [(language, _order(kind, language, known, of)) for language in LANGUAGES.values()]
-    portion = Portion(of.base_url, "preview@example.com", "", [order for _, order in orders])
-    return [_shown(message(order, portion), language) for language, order in orders]
+def preview_mails(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -> list[MailPreview]:
+    """The previews of a kind of mail with a paragraph, in each language."""
+    known = _example_facts(kind, text, paragraphs)
+    mails = [(language, _example_mail(kind, language, known, paragraphs)) for language in LANGUAGES.values()]
+    portion = MailBatch(paragraphs.base_url, "preview@example.com", "", [mail for _, mail in mails])
+    return [_preview_of(message(mail, portion), language) for language, mail in mails]
 
 
-def _imagined(kind: ParagraphKind, text: str, of: MailParagraphs) -> Known:
-    """What would be known of the event and of a registration about which such a mail is written."""
+def _example_facts(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -> MailFacts:
+    """The facts about the event, with those of an invented registration that causes such a mail."""
     return msgspec.structs.replace(
-        of.known,
-        standing=STANDING[kind][0] if kind in STANDING else None,
-        amount_paid=of.event.current_price,
-        amount_due=of.event.current_price,
-        held_until=of.known.now + PAID_WITHIN if kind == "payment_due" else None,
-        promoted_at=of.known.now if kind == "promoted" else None,
+        paragraphs.known,
+        standing=next(iter(KINDS[kind].true_with), None),
+        amount_paid=paragraphs.event.current_price,
+        amount_due=paragraphs.event.current_price,
+        held_until=paragraphs.known.now + PAID_WITHIN if kind == "payment_due" else None,
+        promoted_at=paragraphs.known.now if kind == "promoted" else None,
         paragraph=text,
     )
 
 
-def _order(kind: ParagraphKind, language: Language, known: Known, of: MailParagraphs) -> Order:
-    return Order(
+def _example_mail(
+    kind: ParagraphKind, language: Language, known: MailFacts, paragraphs: MailParagraphs
+) -> RegistrationMail:
+    return RegistrationMail(
         recipient="kim@example.com",
         message_id="preview@example.com",
         caused_at=known.now,
         kind=kind,
-        caused=Arguments(known.id, "somebody", 1, name=NAME, language=language.code, amount=of.event.current_price),
+        caused=MailArguments(
+            known.id, "somebody", 1, name=NAME, language=language.code, amount=paragraphs.event.current_price
+        ),
         known=known,
-        # Shaped like a real link, which this is not: its signature is wrong.
-        own=f"{of.base_url}{PATH}/{known.id}-somebody-1-{'0' * DIGITS}",
-        page=of.base_url + event_path(of.event.organizer_slug, known.id),
+        # It has the form of a real link, but its signature is wrong.
+        registration_url=f"{paragraphs.base_url}{PATH}/{known.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
+        page=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, known.id),
+        stop=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",
     )
 
 
-def _shown(mail: Message, language: Language) -> Preview:
-    """What a mail program shows of a mail."""
+def _preview_of(mail: MailMessage, language: Language) -> MailPreview:
+    """The preview of a written mail."""
     [style] = _STYLE.findall(mail.html)
-    # In a frame that may open no windows, links to a new one do nothing.
+    # The frame of the preview may not open windows, so links to a new window do nothing.
     html = mail.html.replace("<head>", '<head>\n  <base target="_blank">', 1)
-    for each in mail.attachments:
-        if each.cid:
-            inside = f"data:{each.type};base64,{b64encode(each.content).decode()}"
-            html = html.replace(f'src="cid:{each.cid}"', f'src="{inside}"')
+    for attachment in mail.attachments:
+        if attachment.cid:
+            inside = f"data:{attachment.type};base64,{b64encode(attachment.content).decode()}"
+            html = html.replace(f'src="cid:{attachment.cid}"', f'src="{inside}"')
     allowed = f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'"
-    return Preview(language, plain(mail.subject), mail.text, html, allowed)
+    return MailPreview(language, header_text(mail.subject), mail.text, html, allowed)

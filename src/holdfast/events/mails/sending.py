@@ -1,85 +1,96 @@
-"""Sends the mails that are due: looks whether each is still true, and has it written and sent."""
+"""Sends the mails that are due: checks whether each is still true, and has it written and sent."""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from holdfast.accounts.signin import links
-from holdfast.events.mails import sql
-from holdfast.events.mails.model import Arguments, DataMail, Kind, Order, Portion, is_true, paragraph_of
+from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.events.mails import limits, sql
+from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.mails.model import (
+    DataMail,
+    MailArguments,
+    MailBatch,
+    RegistrationMail,
+    is_true,
+)
 from holdfast.events.mails.writing import write
 from holdfast.events.paths import event_path
 from holdfast.events.people import proof
 from holdfast.events.people.links import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Resources
-from holdfast.kit import rendering
-from holdfast.kit.outbox import Mail
-from holdfast.kit.rendering import Rendered, Writer
+from holdfast.kit.mail import rendering
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 
 
 async def run(database: Database) -> None:
-    """Send mails until cancelled. A process that does not know the public address of the service sends none."""
-    await rendering.run(database, write, render)
+    """Send mails until cancelled. A process without the public address of the service sends none."""
+    await rendering.run_sender(database, write, render)
 
 
-async def render(writer: Writer[Portion], database: Database, mails: Sequence[Mail]) -> Rendered:
-    """The mails as they are sent."""
+async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
+    """Write the mails. Returns the result for each, in their order."""
     resources: Resources = database.resources
     settings = resources.settings
     of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "": []}
-    for each in mails:
-        of_kind[each.kind if each.kind in of_kind else ""].append(each)
+    for mail in mails:
+        of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
+    about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
+    held = await limits.hold(database, about_registrations)
     return await rendering.render(
         mails,
         {
-            **await _about_registrations(database, of_kind[""]),
-            **await links.orders(database, of_kind["sign_in"]),
-            **await _with_data_links(database, of_kind["own_data"]),
+            **about_registrations,
+            **await mailboxes.without_stopped(database, await links.mail_contents(database, of_kind["sign_in"])),
+            **await mailboxes.without_stopped(database, await _with_data_links(database, of_kind["own_data"])),
         },
-        lambda orders: writer(Portion(settings.base_url, resources.mailer.sender, settings.mail_from, orders)),
+        lambda contents: renderer(MailBatch(settings.base_url, resources.mailer.sender, settings.mail_from, contents)),
+        held=held,
     )
 
 
-async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dict[int, Order]:
-    """What is to be written about registrations, by the ids of the mails; without those that are no longer true.
+async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dict[int, RegistrationMail]:
+    """The mails about registrations to be written, by id, without mails that are no longer true.
 
-    No secret is among it.
+    They contain no secret.
     """
-    caused = [msgspec.convert(each.arguments, Arguments) for each in mails]
-    kinds = [msgspec.convert(each.kind, Kind) for each in mails]
-    asked = [
-        sql.Asked(place, mail.id, kind, mail.thread, each.event_id, each.user_id, paragraph_of(kind))
-        for place, (mail, kind, each) in enumerate(zip(mails, kinds, caused, strict=True))
+    caused = [msgspec.convert(mail.arguments, MailArguments) for mail in mails]
+    kinds = [msgspec.convert(mail.kind, Kind) for mail in mails]
+    requests = [
+        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.user_id, KINDS[kind].paragraph)
+        for index, (mail, kind, cause) in enumerate(zip(mails, kinds, caused, strict=True))
     ]
-    known = await database.read(lambda reader: sql.find(reader, asked)) if asked else {}
+    known = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
     resources: Resources = database.resources
     settings = resources.settings
-    orders: dict[int, Order] = {}
-    for place, each in known.items():
-        mail, cause, kind = mails[place], caused[place], kinds[place]
-        if is_true(kind, cause, each):
-            orders[mail.id] = Order(
+    contents: dict[int, RegistrationMail] = {}
+    for index, facts in known.items():
+        mail, cause, kind = mails[index], caused[index], kinds[index]
+        if is_true(kind, cause, facts):
+            contents[mail.id] = RegistrationMail(
                 mail.recipient,
                 mail.message_id(resources.mailer.domain),
                 caused_at=mail.inserted_at,
                 kind=kind,
                 caused=cause,
-                known=each,
-                own=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
-                page=settings.base_url + event_path(each.organizer_slug, each.id),
+                known=facts,
+                registration_url=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
+                page=settings.base_url + event_path(facts.organizer_slug, facts.id),
             )
-    return orders
+    return contents
 
 
 async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[int, DataMail]:
-    """What is to be written with links to people's own data, by the ids of the mails; without those whose links
-    somebody has used, or which work no more.
+    """The mails with links to people's own data to be written, by id, without mails whose links were used or no longer
+    work.
     """
     if not mails:
         return {}
-    sent = {each.id: DataLink(each.arguments["user_id"], each.arguments["issued"]) for each in mails}
-    working = await database.read(lambda reader: proof.unused(reader, [*sent.values()]))
+    links = {mail.id: DataLink(mail.arguments["user_id"], mail.arguments["issued"]) for mail in mails}
+    working = await database.read(lambda reader: proof.find_unused_links(reader, [*links.values()]))
     resources: Resources = database.resources
     return {
         mail.id: DataMail(
@@ -87,8 +98,8 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
             mail.message_id(resources.mailer.domain),
             mail.inserted_at,
             mail.arguments["language"],
-            url(resources.settings, resources.secret, sent[mail.id]),
+            url(resources.settings, resources.secret, links[mail.id]),
         )
         for mail in mails
-        if sent[mail.id] in working
+        if links[mail.id] in working
     }

@@ -1,4 +1,4 @@
-"""Statements for mails."""
+"""SQL statements for mails."""
 
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
@@ -6,15 +6,19 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.mails.model import Known
-from holdfast.events.people.operations import TELLING
+from holdfast.events.hand_overs import GIVEN_AWAY
+from holdfast.events.mails.kinds import KINDS, Kind
+from holdfast.events.mails.model import MailFacts
+from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.kit.mail import outbox
 
 
-class Asked(Struct):
-    """A mail, as the statement reads it. `paragraph`: the kind of the organizer's paragraph in it."""
+class MailFactsRequest(Struct):
+    """The key of a mail whose facts are read. `paragraph`: the kind of the organizer's paragraph in it."""
 
-    place: int
+    index: int
     mail_id: int
     kind: str
     thread: str
@@ -23,53 +27,69 @@ class Asked(Struct):
     paragraph: str | None
 
 
-async def find(reader: Reader, asked: Sequence[Asked]) -> dict[int, Known]:
-    """What is known now of the event and the registration of each mail, by its place."""
+async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> dict[int, MailFacts]:
+    """The present facts about the event and the registration of each mail, by the index of the request."""
     rows = await reader.tuples(
-        """
-        select asked.place, events.id, events.title, events.datetime, events.timezone, events.location_name,
+        f"""
+        select request.index, events.id, events.title, events.datetime, events.timezone, events.location_name,
                events.address, events.latitude, events.longitude, events.currency, events.cancellation_hours,
-               events.calendar_sequence, events.cancelled_at, organizer.name, organizer.slug,
-               registration.status::text, registration.arrival, registration.notify, registration.amount_paid,
-               registration.amount_due, registration.held_until, registration.promoted_at,
-               newer.id is null, now(), paragraph.text
-          from json_to_recordset(%(asked)s::json)
-               as asked (place integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
+               events.calendar_sequence, events.cancelled_at, {PUBLIC_NAME}, organizers.slug,
+               registration.status::text, registration.arrival, registration.notify,
+               coalesce(payment.amount, registration.amount_paid),
+               registration.amount_due,
+               case when payment.is_over then null else coalesce(payment.refund_days, rule.refund_days, 0) end,
+               registration.held_until, registration.promoted_at,
+               newer.id is null, now(), paragraph.text, organizers.id,
+               coalesce(organizers.proved_at, organizers.erased_at)
+          from json_to_recordset(%(requests)s::json)
+               as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
                          paragraph text)
-         cross join lateral (select * from events where id = asked.event_id limit 1) as events
-         cross join lateral (select name, slug from users where id = events.organizer_id limit 1) as organizer
-          left join lateral (select id from users where public_id = asked.user_id limit 1) as person on true
+         cross join lateral (select * from events where id = request.event_id limit 1) as events
+         cross join lateral (select id, name, slug, proved_at, erased_at from users
+                              where id = events.organizer_id limit 1) as organizers
+          left join lateral (select id from users where public_id = request.user_id limit 1) as person on true
           left join lateral (select * from registrations
                               where event_id = events.id and user_id = person.id limit 1) as registration on true
+          left join lateral (select case when state = 'paid' then amount end as amount, refund_days,
+                                    state in ('ended', 'refused')
+                                        or state = 'paid' and blocked_by_dispute(intent_id) = 'lost' as is_over
+                               from payments
+                              where registration.amount_due is not null and event_id = events.id
+                                and user_id = person.id and arrival = registration.arrival
+                              order by id desc limit 1) as payment on true
+          left join lateral (select refund_days from payout_accounts
+                              where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
           left join lateral (select id from mails
-                              where thread = asked.thread and ended_at is null and kind = asked.kind
-                                and id > asked.mail_id
+                              where thread = request.thread and ended_at is null and kind = request.kind
+                                and id > request.mail_id
                               limit 1) as newer on true
           left join lateral (select text from mail_paragraphs
-                              where event_id = events.id and kind = asked.paragraph limit 1) as paragraph on true
+                              where event_id = events.id and kind = request.paragraph limit 1) as paragraph on true
         """,
-        {"asked": msgspec.json.encode(asked).decode()},
+        {"requests": msgspec.json.encode(requests).decode()},
     )
-    return {place: Known(*known) for place, *known in rows}
+    return {index: MailFacts(*known) for index, *known in rows}
 
 
-async def tell_a_portion(tx: Tx, limit: int) -> bool:
-    """Turn the next registrations of the oldest announcement into mails. Returns whether there was an announcement.
+async def announce_batch(tx: Tx, limit: int) -> bool:
+    """Write one batch of mails of a due announcement. Returns whether there was one.
 
-    A later announcement of the same event takes the place of an earlier one.
+    If a later announcement of the same event is due too, it replaces the earlier one.
     """
     announcement = await tx.tuples(
         """
         select id, event_id, kind, announced_at, last_user_id, exists (
                    select from mail_announcements as later
-                    where later.event_id = mail_announcements.event_id and later.id > mail_announcements.id)
-          from mail_announcements order by id limit 1 for update skip locked
+                    where later.event_id = mail_announcements.event_id and later.id > mail_announcements.id
+                      and later.due_at <= clock_timestamp())
+          from mail_announcements where due_at <= clock_timestamp()
+         order by due_at, id limit 1 for update skip locked
         """
     )
     if not announcement:
         return False
     [(id, event_id, kind, announced_at, last_user_id, is_outdated)] = announcement
-    last = None if is_outdated else await _tell(tx, event_id, kind, announced_at, last_user_id, limit)
+    last = None if is_outdated else await _mail_people(tx, event_id, kind, announced_at, last_user_id, limit)
     if last is None:
         await tx.run("delete from mail_announcements where id = %(id)s", {"id": id})
     else:
@@ -79,44 +99,90 @@ async def tell_a_portion(tx: Tx, limit: int) -> bool:
     return True
 
 
-async def _tell(tx: Tx, event_id: int, kind: str, announced_at: object, after: int, limit: int) -> int | None:
-    """Mail the next people. Returns the last of them, None when there was nobody left."""
-    # A statement of its own, so that the next one sees who was erased by those that held it.
-    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": TELLING})
+async def _mail_people(tx: Tx, event_id: int, kind: Kind, announced_at: object, after: int, limit: int) -> int | None:
+    """Insert mails for the next people. Returns the user id of the last; None if no people were left."""
+    # A separate statement, so that the next one sees the erasures of the transactions that held the lock.
+    await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": ANNOUNCEMENT_LOCK})
     return await tx.value(
         """
         with portion as (
-            select event_id, organizer_id, user_id, arrival, name, language, status, settled_at, notify
+            select event_id, user_id, arrival, name, language, status, settled_at, notify
               from registrations
              where event_id = %(event_id)s and user_id > %(after)s order by user_id limit %(limit)s),
-        told as (
+        inserted_mails as (
             insert into mails (kind, thread, bulk, recipient, arguments)
             select %(kind)s, 'registration ' || event_id || ' ' || person.public_id, true, person.email,
-                   jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', person.public_id,
-                                      'arrival', arrival, 'name', name, 'language', language)
+                   jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
+                                      'event_id', event_id, 'user_id', person.public_id, 'arrival', arrival,
+                                      'name', name, 'language', language)
               from portion
              cross join lateral (select public_id, email from users where users.id = portion.user_id limit 1) as person
-             where status in ('registered', 'waitlisted') and settled_at <= %(announced_at)s and notify
+             where status = any(%(recipients)s::registration_status[]) and settled_at <= %(announced_at)s and notify
              order by user_id)
         select max(user_id) from portion
         """,
-        {"event_id": event_id, "kind": kind, "announced_at": announced_at, "after": after, "limit": limit},
+        {
+            "event_id": event_id,
+            "kind": kind,
+            "recipients": [*KINDS[kind].recipients],
+            "announced_at": announced_at,
+            "after": after,
+            "limit": limit,
+        },
     )
 
 
-# For each fate the newest mails are read from an index, and of these the newest of all are taken.
-FATES: LiteralString = """
+async def release_batch(tx: Tx, limit: int) -> bool:
+    """Release a batch of mails that were held until an organizer proved its address. Returns whether there was work."""
+    organizer_id = await tx.value("select organizer_id from mail_releases limit 1 for update skip locked")
+    if organizer_id is None:
+        return False
+    released: int = await tx.value(
+        """
+        with portion as (
+            select id from mails
+             where ended_at is null and hold = 'organizer'
+               and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
+             order by id limit %(limit)s for update),
+        released as (
+            update mails set hold = null, due_at = now(), released_at = now() from portion where mails.id = portion.id
+         returning 1)
+        select count(*) from released
+        """,
+        {"organizer_id": organizer_id, "limit": limit},
+    )
+    if released:
+        await tx.notify(outbox.CHANNEL)
+    else:
+        await tx.run("delete from mail_releases where organizer_id = %(organizer_id)s", {"organizer_id": organizer_id})
+    return True
+
+
+# For each status the newest mails are read from an index; then the newest of these are taken. Mails of an event that
+# was handed over are read from where they are still filed.
+LIST_MAILS: LiteralString = f"""
     select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at, outcome,
-           attempts, error
+           attempts, error, hold
       from unnest(%(fates)s::text[]) as fate
      cross join lateral (
-        select * from mails
-         where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
-           and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
-         order by id desc limit %(limit)s) as mail
+        (select * from mails
+          where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(seen_by)s
+            and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
+            and (arguments ->> 'event_id')::bigint <> all({GIVEN_AWAY})
+          order by id desc limit %(limit)s)
+        union all
+        (select filed.* from event_hand_overs
+          cross join lateral (
+            select * from mails
+             where arguments ? 'organizer_id'
+               and (arguments ->> 'organizer_id')::bigint = event_hand_overs.organizer_id
+               and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
+               and (arguments ->> 'event_id')::bigint = event_hand_overs.event_id
+             order by id desc limit %(limit)s) as filed
+          where handed_to = %(seen_by)s)) as mail
      cross join lateral (
         select id, title from events
-         where id = (mail.arguments ->> 'event_id')::bigint and organizer_id = %(organizer_id)s limit 1) as events
+         where id = (mail.arguments ->> 'event_id')::bigint and organizer_id = %(seen_by)s limit 1) as events
      order by mail.id desc limit %(limit)s
 """
 
@@ -127,20 +193,20 @@ IS_ABOUT_OWN_EVENT: LiteralString = """
 """
 
 
-async def paragraphs(reader: Reader, event_id: int) -> dict[str, str]:
+async def find_paragraphs(reader: Reader, event_id: int) -> dict[str, str]:
     """The paragraphs of an event, by kind."""
     return dict(await reader.tuples("select kind, text from mail_paragraphs where event_id = %(id)s", {"id": event_id}))
 
 
 async def store_paragraphs(tx: Tx, event_id: int, texts: Mapping[str, str]) -> None:
-    """Let these be all paragraphs of an event."""
+    """Replace all paragraphs of an event."""
     await tx.run(
         """
-        with given as (select key as kind, value as text from json_each_text(%(texts)s::json)),
+        with new_paragraphs as (select key as kind, value as text from json_each_text(%(texts)s::json)),
         deleted as (
             delete from mail_paragraphs
-             where event_id = %(event_id)s and kind <> all(array(select kind from given)))
-        insert into mail_paragraphs (event_id, kind, text) select %(event_id)s, kind, text from given
+             where event_id = %(event_id)s and kind <> all(array(select kind from new_paragraphs)))
+        insert into mail_paragraphs (event_id, kind, text) select %(event_id)s, kind, text from new_paragraphs
             on conflict (event_id, kind) do update set text = excluded.text
         """,
         {"event_id": event_id, "texts": msgspec.json.encode(texts).decode()},
@@ -148,7 +214,7 @@ async def store_paragraphs(tx: Tx, event_id: int, texts: Mapping[str, str]) -> N
 
 
 async def copy_paragraphs(tx: Tx, event_id: int, to: int) -> None:
-    """Give the paragraphs of one event to another that has none."""
+    """Copy the paragraphs of an event to another that has none."""
     await tx.run(
         """
         insert into mail_paragraphs (event_id, kind, text)
@@ -158,7 +224,7 @@ async def copy_paragraphs(tx: Tx, event_id: int, to: int) -> None:
     )
 
 
-TEXT: LiteralString = """
+TEXT_BYTES: LiteralString = """
     select coalesce(sum(octet_length(title) + octet_length(body) + coalesce(octet_length(address), 0)
                         + coalesce(octet_length(location_name), 0)
                         + (select coalesce(sum(octet_length(text)), 0) from mail_paragraphs

@@ -1,7 +1,7 @@
-"""Writes mails: the text, the HTML, and the files that come with it.
+"""Writes mails: the text, the HTML and the attachments.
 
-That takes milliseconds each, so it is done in another process (`sending.py`). This file imports little, because that
-process starts when somebody waits for a mail already.
+A mail takes milliseconds, so a subprocess writes it (`sending.py`). This file imports little, since the subprocess
+starts when a mail is already due.
 """
 
 from io import BytesIO
@@ -9,39 +9,31 @@ from pathlib import Path
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast import accounts
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
-from holdfast.events.events.calendar import calendar
+from holdfast.events.events.calendar import calendar_file
 from holdfast.events.mails import own_data
-from holdfast.events.mails.model import Arguments, DataMail, Kind, Known, Order, Portion
-from holdfast.events.mails.texts import said
+from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
+from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.code import code, spoken
-from holdfast.kit.mail import Attachment, Message, lines, plain
-from holdfast.kit.pages.frame import Frame
-from holdfast.kit.pages.language import Language, named
+from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.web_addresses import replace_links
+from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text
+from holdfast.kit.pages.language import Language, language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import stop_text, url_in_language
 
 FRAME = Frame("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
 
 CODE = "code"
-"""The name of the picture with the code, inside the mail."""
-
-WITH_CODE = {"seat", "promoted", "seat_again"}
-WITH_CALENDAR = {"seat", "promoted", "seat_again", "event_changed"}
-"""These mails put the event into the calendar of whoever has a seat."""
-
-TAKES_OUT = {"removed", "event_cancelled"}
-STANDS = {"seat", "promoted", "waitlisted", "seat_again", "waitlisted_again", "event_changed", "payment_due"}
-"""After these mails there is a registration, which can be looked at and cancelled."""
-
-UNASKED = {"waitlisted", "seat_again", "waitlisted_again", "event_changed"}
-"""Whoever does not want such mails can stop them with one click in the mail program (RFC 8058)."""
+"""The content id of the picture with the QR code."""
 
 
 class Fact(Struct):
-    """A line such as `Date: November 21, 2026`. `is_foreign`: a stranger wrote the value."""
+    """A line such as `Date: November 21, 2026`. `is_foreign`: the value was written by a stranger."""
 
     label: str
     value: str
@@ -49,13 +41,13 @@ class Fact(Struct):
 
 
 class Letter(Struct):
-    """A mail as its text and its HTML say it.
+    """The content of a mail, for its text and its HTML.
 
-    Texts of strangers are in `title`, `greeting`, `organizer`, `paragraph`, and in facts that say so.
+    Strangers wrote `title`, `greeting`, `organizer`, `paragraph` and facts with `is_foreign`.
 
-    paragraph    what the organizer adds, line by line
+    paragraph    the lines of the organizer's paragraph
     typed        the short code for the entrance
-    action       what to do on the person's own page
+    action       the label of the link to the page of the registration
     """
 
     language: Language
@@ -66,78 +58,126 @@ class Letter(Struct):
     greeting: str
     facts: list[Fact]
     typed: str
-    own: str
+    registration_url: str
     action: str
     page: str
     until: str
     organizer: str
+    stop: str
 
 
-def write(portion: Portion) -> list[bytes]:
-    """The content of each mail, as it is sent."""
-    return [message(order, portion).encoded(portion.sender) for order in portion.orders]
+def write(portion: MailBatch) -> list[bytes]:
+    """The bytes of each mail."""
+    return [message(mail, portion).encoded(portion.sender) for mail in portion.mails]
 
 
-def message(order: Order | SignInMail | DataMail, portion: Portion) -> Message:
-    """A mail of the portion, as it is before it becomes bytes."""
-    if isinstance(order, SignInMail):
-        return sign_in.message(order, FRAME)
-    if isinstance(order, DataMail):
-        return own_data.message(order, FRAME)
-    kind, caused, known = order.kind, order.caused, order.known
-    language = named(caused.language)
-    sentences = said(kind, caused.reason, FRAME.texts(language))
-    title = plain(known.title)
+def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) -> MailMessage:
+    """A mail of the batch before it is encoded."""
+    if isinstance(mail, SignInMail):
+        return sign_in.message(mail, FRAME)
+    if isinstance(mail, DataMail):
+        return own_data.message(mail, FRAME)
+    language = language_with_code(mail.caused.language)
+    mail = _without_links(mail, language)
+    kind, caused, known = mail.kind, mail.caused, mail.known
+    has_registration, has_code = KINDS[kind].registration, KINDS[kind].code
+    sentences = sentences_of(kind, caused.reason, FRAME.texts(language))
+    title = header_text(known.title)
     zone = known.timezone or "UTC"
-    has_code = kind in WITH_CODE
     letter = Letter(
         language=language,
         first=sentences.first,
-        rest=sentences.rest,
-        paragraph=lines(known.paragraph or ""),
+        rest=" ".join(sentences.rest),
+        paragraph=content_lines(known.paragraph or ""),
         title=title,
-        greeting=plain(caused.name or ""),
+        greeting=header_text(caused.name or ""),
         facts=_facts(kind, caused, known, language),
-        typed=str(spoken(order.own.rpartition("/")[2])) if has_code else "",
-        own=_in_language(order.own, language) if kind in STANDS else "",
+        typed=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
+        registration_url=url_in_language(mail.registration_url, language) if has_registration else "",
         action=_action(kind, language),
-        page=_in_language(order.page, language),
-        until=language.moment(known.until, zone) if kind in STANDS and known.now < known.until else "",
-        organizer=plain(known.organizer_name),
+        page=url_in_language(mail.page, language),
+        until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
+        organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
+        stop=url_in_language(mail.stop, language),
     )
-    return Message(
-        recipient=order.recipient,
+    return MailMessage(
+        recipient=mail.recipient,
         subject=sentences.subject % {"title": title},
-        text=_text(letter),
+        text=_text(letter) + stop_text(FRAME, language, mail.stop),
         html=FRAME.render(
             "mail.html",
             language=language,
             letter=letter,
             first=_marked(letter.first, letter.title),
             code=CODE if has_code else "",
+            stop=letter.stop,
         ),
-        message_id=order.message_id,
-        date=order.caused_at,
-        attachments=(*_code(order.own, has_code), *_calendar(order, portion, order.own if has_code else order.page)),
-        unsubscribe=f"{order.own}/unsubscribe" if kind in UNASKED else "",
+        message_id=mail.message_id,
+        date=mail.caused_at,
+        attachments=(
+            *_code(mail.registration_url, has_code),
+            *_calendar(mail, portion, mail.registration_url if has_code else mail.page),
+        ),
+        unsubscribe=mail.stop,
     )
 
 
-def _facts(kind: Kind, caused: Arguments, known: Known, language: Language) -> list[Fact]:
+def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMail:
+    """The mail without web addresses in the texts of strangers.
+
+    The organizer's paragraph keeps its addresses, since it is marked as the words of the organizer.
+    """
+    _ = FRAME.texts(language).gettext
+    replacement = _("(see the event's page)")
+
+    def cleaned(text: str | None) -> str | None:
+        return text and replace_links(header_text(text), replacement)
+
+    known = mail.known
+    return replace(
+        mail,
+        caused=replace(mail.caused, name=cleaned(mail.caused.name)),
+        known=replace(
+            known,
+            title=cleaned(known.title),
+            location_name=cleaned(known.location_name),
+            address=cleaned(known.address),
+            organizer_name=cleaned(known.organizer_name),
+        ),
+    )
+
+
+def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
-    if place := ", ".join(plain(each) for each in (known.location_name, known.address) if each):
+    if place := ", ".join(header_text(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), place, is_foreign=True))
     in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
-    if (kind in STANDS or kind == "refund") and in_minor_units:
+    has_registration = KINDS[kind].registration
+    if (has_registration or kind == "refund") and in_minor_units:
         name = _("Amount") if kind == "refund" else _("Price")
         currency = caused.currency or known.currency
         facts.append(Fact(name, language.money(in_minor_units, currency, digits(currency))))
+    if has_registration and known.amount_due and in_minor_units and known.refund_days is not None:
+        facts.append(Fact(_("Money back"), _money_back(known.refund_days, language)))
     if kind == "payment_due" and known.held_until:
         facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
     return facts
+
+
+def _money_back(days: int, language: Language) -> str:
+    """The sentence about the refund after a cancellation."""
+    texts = FRAME.texts(language)
+    if not days:
+        return texts.gettext("everything, as long as you can cancel")
+    sentence = texts.ngettext(
+        "everything, if you cancel until %(days)s day before the event; later nothing",
+        "everything, if you cancel until %(days)s days before the event; later nothing",
+        days,
+    )
+    return sentence % {"days": language.number(days)}
 
 
 def _action(kind: Kind, language: Language) -> str:
@@ -146,20 +186,20 @@ def _action(kind: Kind, language: Language) -> str:
 
 
 def _text(letter: Letter) -> str:
-    """The mail for those who read no HTML."""
+    """The plain text of a mail, for mail programs that show no HTML."""
     _ = FRAME.texts(letter.language).gettext
     parts = [letter.first % {"title": letter.title}, letter.rest]
     if letter.greeting:
         parts.insert(0, _("Hello %(name)s,") % {"name": letter.greeting})
     if letter.paragraph:
-        # Marked like a quotation, no line of it can pass for one of ours.
-        quoted = "\n".join(f"> {each}".rstrip() for each in letter.paragraph)
+        # The paragraph is marked like a quotation, so that no line of it looks like ours.
+        quoted = "\n".join(f"> {line}".rstrip() for line in letter.paragraph)
         parts.append(_("%(organizer)s writes:") % {"organizer": letter.organizer} + f"\n{quoted}")
-    parts.append("\n".join(f"{each.label}: {each.value}" for each in letter.facts))
+    parts.append("\n".join(f"{fact.label}: {fact.value}" for fact in letter.facts))
     if letter.typed:
         parts.append(_("Your code for the entrance:") + f"\n{letter.typed}")
-    if letter.own:
-        parts.append(f"{letter.action}:\n{letter.own}")
+    if letter.registration_url:
+        parts.append(f"{letter.action}:\n{letter.registration_url}")
     if letter.until:
         parts.append(_("To cancel, open this link. You can do so until %(until)s.") % {"until": letter.until})
     parts.append(_("About the event:") + f"\n{letter.page}")
@@ -171,34 +211,29 @@ def _text(letter: Letter) -> str:
 
 
 def _marked(sentence: str, title: str) -> Markup:
-    """A sentence of ours with the title of a stranger in it, for HTML."""
+    """A sentence of the service as HTML, with the title that a stranger wrote in it."""
     return Markup.escape(sentence) % {"title": Markup("<bdi>{}</bdi>").format(title)}
 
 
-def _in_language(url: str, language: Language) -> str:
-    return f"{url}?lang={language.code}"
-
-
-def _code(own: str, wanted: bool) -> list[Attachment]:
-    """The address of the person's own page as a picture, for the entrance."""
-    if not wanted:
+def _code(address: str, has_code: bool) -> list[Attachment]:
+    """The address of the registration's page as a QR code, for the entrance."""
+    if not has_code:
         return []
     picture = BytesIO()
-    code(own).save(picture, kind="png", scale=5, border=4)
+    qr_code(address).save(picture, kind="png", scale=5, border=4)
     return [Attachment(picture.getvalue(), "image/png", "code.png", cid=CODE)]
 
 
-def _calendar(order: Order, portion: Portion, url: str) -> list[Attachment]:
-    kind, caused, known = order.kind, order.caused, order.known
-    has_entry = kind in WITH_CALENDAR and known.standing == "registered"
-    if not has_entry and kind not in TAKES_OUT:
+def _calendar(mail: RegistrationMail, portion: MailBatch, url: str) -> list[Attachment]:
+    caused, known = mail.caused, mail.known
+    method = KINDS[mail.kind].calendar
+    if not method or (method == "PUBLISH" and known.standing != "registered"):
         return []
-    method = "PUBLISH" if has_entry else "CANCEL"
-    content = calendar(
+    content = calendar_file(
         known,
         portion,
         url=url,
-        stamp=order.caused_at,
+        stamp=mail.caused_at,
         of=f"{caused.event_id}-{caused.user_id}",
         method=method,
         organizer=known.organizer_name,

@@ -1,13 +1,17 @@
-"""The mail that says that a pool has become low. It is written in a process that starts often: it imports little."""
+"""The mail about a pool that runs low. It is written in a process that starts often, so it imports little."""
 
-from holdfast.kit.mail import Message, plain
-from holdfast.kit.pages.frame import Frame
-from holdfast.kit.pages.language import named
-from holdfast.kit.pages.link_mail import LinkMail, written
+from typing import ClassVar
+
+from holdfast.kit.mail.message import MailMessage, header_text
+from holdfast.kit.pages.language import language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import LinkMail, link_message
 
 
-class LowStockMail(LinkMail, tag="low_stock"):
-    """A mail about a pool that has fallen to its limit. Strangers wrote the name and the unit."""
+class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
+    """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
+
+    is_asked_for: ClassVar[bool] = False
 
     pool: str
     unit: str
@@ -15,16 +19,16 @@ class LowStockMail(LinkMail, tag="low_stock"):
     low_stock_at: int
 
 
-def message(mail: LowStockMail, frame: Frame) -> Message:
-    """The mail, written."""
-    language = named(mail.language)
+def message(mail: LowStockMail, frame: Frame) -> MailMessage:
+    """Return the text of the mail."""
+    language = language_with_code(mail.language)
     _ = frame.texts(language).gettext
     # Marks keep a name in another direction of writing from changing the order of the words around it.
-    pool, unit = f"\u2068{plain(mail.pool)}\u2069", f"\u2068{plain(mail.unit)}\u2069"
-    return written(
+    pool, unit = f"\u2068{header_text(mail.pool)}\u2069", f"\u2068{header_text(mail.unit)}\u2069"
+    return link_message(
         mail,
         frame,
-        subject=_("Low stock: %(pool)s") % {"pool": plain(mail.pool)},
+        subject=_("Low stock: %(pool)s") % {"pool": header_text(mail.pool)},
         first=_("%(pool)s has %(available)s %(unit)s left that can be sold. You wanted to know at %(limit)s.")
         % {
             "pool": pool,

@@ -1,38 +1,43 @@
-"""Sends the mails that are due: looks whether each is still true, and has it written and sent."""
+"""Sends the mails that are due: drops the outdated ones, and renders and sends the others."""
 
 from collections.abc import Sequence
 
 from holdfast.accounts.signin import links
+from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.inventory.mails import sql
 from holdfast.inventory.mails.low_stock import LowStockMail
-from holdfast.inventory.mails.writing import Portion, write
+from holdfast.inventory.mails.writing import MailBatch, MailOrder, write
 from holdfast.inventory.resources import Database
-from holdfast.kit import rendering
-from holdfast.kit.outbox import Mail
-from holdfast.kit.rendering import Rendered, Writer
+from holdfast.kit.mail import rendering
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 
 
 async def run(database: Database) -> None:
     """Send mails until cancelled. A process that does not know the public address of the service sends none."""
-    await rendering.run(database, write, render)
+    await rendering.run_sender(database, write, render)
 
 
-async def render(writer: Writer[Portion], database: Database, mails: Sequence[Mail]) -> Rendered:
-    """The mails as they are sent."""
-    signing_in = [each for each in mails if each.kind == "sign_in"]
-    low = [each for each in mails if each.kind == "low_stock"]
+async def render(renderer: ContentRenderer[MailBatch], database: Database, mails: Sequence[Mail]) -> RenderedMails:
+    """Return the mails as they are sent."""
+    signing_in = [mail for mail in mails if mail.kind == "sign_in"]
+    low = [mail for mail in mails if mail.kind == "low_stock"]
+    orders: dict[int, MailOrder] = {
+        **await links.mail_contents(database, signing_in),
+        **await _about_low_stock(database, low),
+    }
     return await rendering.render(
         mails,
-        {**await links.orders(database, signing_in), **await _about_low_stock(database, low)},
-        lambda orders: writer(Portion(database.resources.mailer.sender, orders)),
+        await mailboxes.without_stopped(database, orders),
+        lambda orders: renderer(MailBatch(database.resources.mailer.sender, orders)),
     )
 
 
 async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[int, LowStockMail]:
-    """What is to be written about pools, by the ids of the mails; without those that are not low any more."""
+    """Return the texts to write about pools, by the ids of the mails, without pools that are no longer low."""
     if not mails:
         return {}
-    pools = await database.read(lambda reader: sql.find(reader, mails))
+    pools = await database.read(lambda reader: sql.find_low_pools(reader, mails))
     resources = database.resources
     return {
         mail.id: LowStockMail(
@@ -41,10 +46,10 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
             mail.inserted_at,
             pool.language,
             f"{resources.settings.base_url}/console",
-            pool.name,
-            pool.unit,
-            pool.available,
-            pool.low_stock_at,
+            pool=pool.name,
+            unit=pool.unit,
+            available=pool.available,
+            low_stock_at=pool.low_stock_at,
         )
         for mail in mails
         if (pool := pools.get(mail.id))

@@ -1,5 +1,5 @@
-"""Writes mails. That takes milliseconds each, so it is done in another process (`sending.py`), which starts when
-somebody waits for a mail already: this file imports little.
+"""Writes mails. That takes milliseconds each, so a subprocess does it (`sending.py`). It starts while a mail is waited
+for, so this file imports little.
 """
 
 from pathlib import Path
@@ -11,28 +11,28 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.inventory.mails import low_stock
 from holdfast.inventory.mails.low_stock import LowStockMail
-from holdfast.kit.mail import Message
-from holdfast.kit.pages.frame import Frame
+from holdfast.kit.mail.message import MailMessage
+from holdfast.kit.pages.layout import Frame
 
 FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
-Order = SignInMail | LowStockMail
-"""A mail to be written, with all that is needed for it. No secret is among it."""
+MailOrder = SignInMail | LowStockMail
+"""A mail to be written, with all data for it. It has no secret."""
 
 
-class Portion(Struct):
+class MailBatch(Struct):
     """Mails that are written together."""
 
     sender: str
-    orders: list[Order]
+    orders: list[MailOrder]
 
 
-def write(portion: Portion) -> list[bytes]:
+def write(portion: MailBatch) -> list[bytes]:
     """The content of each mail, as it is sent."""
     return [_message(order).encoded(portion.sender) for order in portion.orders]
 
 
-def _message(order: Order) -> Message:
+def _message(order: MailOrder) -> MailMessage:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
     return low_stock.message(order, FRAME)

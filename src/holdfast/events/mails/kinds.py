@@ -1,0 +1,293 @@
+"""The kinds of mails about registrations: what causes each one, with which statuses it is true, and what it says.
+
+`functions/mail_kind.sql` is made from the causes here (`python -m tests.schema`), for the triggers of registrations.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from babel.support import Translations
+from msgspec import Struct
+
+from holdfast.kit.contract.messages import translatable
+
+Kind = Literal[
+    "seat",
+    "waitlisted",
+    "promoted",
+    "refused",
+    "removed",
+    "seat_again",
+    "waitlisted_again",
+    "event_changed",
+    "event_cancelled",
+    "payment_due",
+    "refund",
+]
+
+ParagraphKind = Literal[
+    "seat",
+    "waitlisted",
+    "promoted",
+    "payment_due",
+    "refused",
+    "removed",
+    "refund",
+    "event_changed",
+    "event_cancelled",
+]
+"""The kinds that can have a paragraph of the organizer."""
+
+CalendarMethod = Literal["PUBLISH", "CANCEL"]
+
+
+class MailSentences(Struct, frozen=True):
+    """The sentences of a mail. They may contain `%(title)s`, the title of the event.
+
+    subject    the subject: what has happened, then the event
+    first      the first sentence: what has happened
+    rest       the sentences after it: the consequences
+    """
+
+    subject: str
+    first: str
+    rest: tuple[str, ...] = ()
+
+
+class MailKind(Struct, frozen=True, kw_only=True):
+    """A kind of mails. The person of the registration gets it, unless the mails about the registration are turned off.
+
+    causes          the changes of a registration that cause it: the statuses before and after. `removed` is no status:
+                    the registration was deleted. `repeated`: the form was sent again for it.
+    recipients      if a change of the event causes it: the statuses of the people who get it
+    true_with       it is sent if the registration has one of these statuses at that time; empty: with any, or none
+    paragraph       the kind whose paragraph of the organizer it has
+    paid_only       whether it is sent only about events with a price
+    registration    whether the person has a registration, to be opened and cancelled
+    code            whether it has the code for the entrance
+    calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
+    sentences       by reason, in English; None: for all other reasons, and for none
+    """
+
+    causes: tuple[tuple[str, str], ...] = ()
+    recipients: tuple[str, ...] = ()
+    true_with: tuple[str, ...] = ()
+    paragraph: ParagraphKind
+    paid_only: bool = False
+    registration: bool = False
+    code: bool = False
+    calendar: CalendarMethod | None = None
+    sentences: Mapping[str | None, MailSentences]
+
+
+_SEAT = translatable("You have a seat: %(title)s"), translatable("You have a seat at “%(title)s”.")
+_WAITLISTED = (
+    translatable("You are on the waiting list: %(title)s"),
+    translatable("You are on the waiting list of “%(title)s”."),
+)
+_NO_SEAT = translatable("No seat: %(title)s")
+_MONEY_BACK = translatable("You get money back: %(title)s")
+_SOON = translatable("Your bank may need some days.")
+_NOTHING_CHANGED = (translatable("Nothing has changed. Somebody has typed your address into the form again."),)
+_BY_ORGANIZER = MailSentences(
+    *_WAITLISTED, (translatable("The organizer has put you there. You get a seat when the organizer gives you one."),)
+)
+
+KINDS: Mapping[Kind, MailKind] = {
+    "seat": MailKind(
+        causes=(("pending", "registered"), ("held", "registered"), ("rejected", "registered")),
+        true_with=("registered",),
+        paragraph="seat",
+        registration=True,
+        code=True,
+        calendar="PUBLISH",
+        sentences={None: MailSentences(*_SEAT)},
+    ),
+    "seat_again": MailKind(
+        causes=(("registered", "repeated"),),
+        true_with=("registered",),
+        paragraph="seat",
+        registration=True,
+        code=True,
+        calendar="PUBLISH",
+        sentences={None: MailSentences(*_SEAT, _NOTHING_CHANGED)},
+    ),
+    "promoted": MailKind(
+        causes=(("waitlisted", "registered"),),
+        true_with=("registered",),
+        paragraph="promoted",
+        registration=True,
+        code=True,
+        calendar="PUBLISH",
+        sentences={
+            None: MailSentences(
+                translatable("You have a seat now: %(title)s"),
+                translatable("A seat has become free for you: you have moved up from the waiting list of “%(title)s”."),
+            )
+        },
+    ),
+    "waitlisted": MailKind(
+        causes=(("pending", "waitlisted"), ("registered", "waitlisted")),
+        true_with=("waitlisted",),
+        paragraph="waitlisted",
+        registration=True,
+        sentences={
+            None: MailSentences(
+                *_WAITLISTED,
+                (translatable("All seats are taken. When one becomes free for you, we tell you at once."),),
+            ),
+            "by_organizer": _BY_ORGANIZER,
+        },
+    ),
+    "waitlisted_again": MailKind(
+        causes=(("waitlisted", "repeated"),),
+        true_with=("waitlisted",),
+        paragraph="waitlisted",
+        registration=True,
+        sentences={None: MailSentences(*_WAITLISTED, _NOTHING_CHANGED), "by_organizer": _BY_ORGANIZER},
+    ),
+    "payment_due": MailKind(
+        causes=(("waitlisted", "held"),),
+        true_with=("held",),
+        paragraph="payment_due",
+        paid_only=True,
+        registration=True,
+        sentences={
+            None: MailSentences(
+                translatable("Please pay for your seat: %(title)s"),
+                translatable("A seat has become free for you at “%(title)s”, and is held for you for a while."),
+                (
+                    translatable(
+                        "It is yours as soon as it is paid. If it is not paid in time, it goes to the next person."
+                    ),
+                ),
+            )
+        },
+    ),
+    "refused": MailKind(
+        causes=(("pending", "rejected"), ("held", "rejected")),
+        true_with=("rejected",),
+        paragraph="refused",
+        sentences={
+            None: MailSentences(
+                _NO_SEAT,
+                translatable("You have no seat at “%(title)s”."),
+                (translatable("All seats were taken when your turn came, and the waiting list was full."),),
+            ),
+            "event_cancelled": MailSentences(
+                _NO_SEAT,
+                translatable("You have no seat at “%(title)s”: it was cancelled before your turn came."),
+            ),
+            "payment_expired": MailSentences(
+                _NO_SEAT,
+                translatable("You have no seat at “%(title)s”: it was not paid in time."),
+                (translatable("Others can have it now. You can register again."),),
+            ),
+            "payment_refused": MailSentences(
+                _NO_SEAT,
+                translatable("You have no seat at “%(title)s”: the payment could not be taken."),
+                (translatable("Please ask the organizer."),),
+            ),
+        },
+    ),
+    "removed": MailKind(
+        causes=(("registered", "removed"), ("held", "removed"), ("waitlisted", "removed")),
+        paragraph="removed",
+        calendar="CANCEL",
+        sentences={
+            None: MailSentences(
+                translatable("Your registration was cancelled: %(title)s"),
+                translatable("Your registration for “%(title)s” was cancelled."),
+                (translatable("If you did not want that, register again, or ask the organizer."),),
+            )
+        },
+    ),
+    # Caused by `functions/announce.sql`.
+    "event_changed": MailKind(
+        recipients=("registered", "waitlisted"),
+        true_with=("registered", "waitlisted"),
+        paragraph="event_changed",
+        registration=True,
+        calendar="PUBLISH",
+        sentences={
+            None: MailSentences(
+                translatable("Another date or place: %(title)s"),
+                translatable("The date or the place of “%(title)s” has changed."),
+                (translatable("Your registration is still valid. If you cannot come any more, please cancel it."),),
+            )
+        },
+    ),
+    "event_cancelled": MailKind(
+        recipients=("registered", "waitlisted"),
+        true_with=("registered", "waitlisted", "held"),
+        paragraph="event_cancelled",
+        calendar="CANCEL",
+        sentences={
+            None: MailSentences(
+                translatable("Cancelled: %(title)s"),
+                translatable("“%(title)s” is cancelled: it does not take place."),
+                (translatable("Your registration has ended with it."),),
+            )
+        },
+    ),
+    # Caused by `functions/mail_refund.sql`.
+    "refund": MailKind(
+        paragraph="refund",
+        paid_only=True,
+        sentences={
+            None: MailSentences(
+                _MONEY_BACK, translatable("Money that you paid for “%(title)s” goes back to you."), (_SOON,)
+            ),
+            "by_organizer": MailSentences(
+                _MONEY_BACK,
+                translatable("The organizer of “%(title)s” gives you money back."),
+                (translatable("Your registration stays as it is."), _SOON),
+            ),
+            "no_seat": MailSentences(
+                _MONEY_BACK,
+                translatable("When your payment for “%(title)s” arrived, there was no seat for you any more."),
+                (translatable("So everything goes back to you."), _SOON),
+            ),
+            "event_cancelled": MailSentences(
+                _MONEY_BACK, translatable("“%(title)s” is cancelled, and your money goes back to you."), (_SOON,)
+            ),
+            "seat_lost": MailSentences(
+                _MONEY_BACK,
+                translatable("You have no seat at “%(title)s” any more, and your money goes back to you."),
+                (_SOON,),
+            ),
+            "dispute_open": MailSentences(
+                translatable("Your money waits for the bank: %(title)s"),
+                translatable("Money that you paid for “%(title)s” is to go back to you, but it waits."),
+                (
+                    translatable(
+                        "The payment is disputed at the bank of the card, which has to decide first. Then we write"
+                        " again."
+                    ),
+                ),
+            ),
+            "dispute_won": MailSentences(
+                _MONEY_BACK,
+                translatable(
+                    "The dispute about the payment for “%(title)s” has ended, and the money goes back to you."
+                ),
+                (_SOON,),
+            ),
+            "dispute_lost": MailSentences(
+                translatable("The bank has given the money back: %(title)s"),
+                translatable("The bank of the card has decided the dispute about the payment for “%(title)s”."),
+                (translatable("It has given the money back itself. So we give nothing back."),),
+            ),
+        },
+    ),
+}
+
+
+def sentences_of(kind: Kind, reason: str | None, texts: Translations) -> MailSentences:
+    """The sentences of a mail in a language."""
+    sentences = KINDS[kind].sentences
+    english = sentences.get(reason, sentences[None])
+    translate = texts.gettext
+    return MailSentences(
+        translate(english.subject), translate(english.first), tuple(translate(sentence) for sentence in english.rest)
+    )
