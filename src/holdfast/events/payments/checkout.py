@@ -1,7 +1,7 @@
 """Checkout: opening the processor's page for a held seat, and following it until it is paid or has ended.
 
-The messages of the processor only say where to look. What happened is read from the processor itself, so they may come
-late, twice or in any order, and nobody needs to trust them.
+The processor's messages only name the payment. Its status is read from the processor itself, so messages may come late,
+twice or in any order, and need not be trusted.
 """
 
 import datetime as dt
@@ -11,36 +11,35 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.payments.due import Line, Taken
-from holdfast.events.processor.processor import Checkout, Processor, Refused
+from holdfast.events.payments.due import DueTable, LeasedRow
+from holdfast.events.processor.processor import Checkout, Processor, ProcessorRefusal
 from holdfast.events.registrations import holds, links
-from holdfast.events.registrations.holds import Paid
+from holdfast.events.registrations.holds import SessionPayment
 from holdfast.events.resources import Reader, Steps, Tx
 
 SPARE_MINUTES = 45
-"""How much longer the processor's page is open than the time to pay, from when the processor is told of it first."""
+"""The processor's page is open for so much longer than the time to pay, from the first call about it."""
 
-LONGEST_MINUTES = 23.9 * 60
+MAX_OPEN_MINUTES = 23.9 * 60
 """The processor keeps no page open for more than 24 hours."""
 
-SHORTEST_MINUTES = 31
+MIN_OPEN_MINUTES = 31
 """The processor opens no page that ends in less than 30 minutes. Calls take a while, and clocks differ."""
 
-TRIED_HOURS = 24
-"""For how long pages are tried to be opened for one seat if the processor is told of them and never answers."""
+OPENING_RETRY_HOURS = 24
+"""Opening pages for one seat is retried for so long if the processor never answers."""
 
-ASKED_SECONDS = 10
-"""How often the processor is asked about a payment of which it sends no messages."""
-
+POLL_SECONDS = 10
+"""Seconds between polls of a payment if the processor sends no messages."""
 
 GRACE_MINUTES = 5
-"""How long after its end a page is not relied on to have ended: clocks differ, and payments take a while."""
+"""For so long after its end, a page counts as possibly open: clocks differ, and payments take a while."""
 
 
-class Payment(Struct):
-    """A payment, as it is attended to.
+class PaymentRow(Struct):
+    """A payment, as background work reads it.
 
-    checkout    what the processor is told, as JSON, if it was told before
+    checkout    the stored request to the processor, as JSON; None: none was sent
     is_held     whether the seat is held for it
     is_over     whether it must not be paid any more
     """
@@ -66,10 +65,10 @@ class Payment(Struct):
     now: dt.datetime
 
 
-async def attend(steps: Steps, taken: Taken) -> dt.datetime | None:
-    """Do what a payment needs now. Returns when it is due again; None if it is not."""
+async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
+    """Do the work that a payment needs now. Returns when it is due again; None if it is not."""
     processor = steps.resources.require_processor()
-    id = taken.key
+    id = row.key
     payment = await steps.read(partial(_find, id=id))
     if payment.state == "opening":
         return await _open(steps, processor, payment)
@@ -79,71 +78,75 @@ async def attend(steps: Steps, taken: Taken) -> dt.datetime | None:
     if session.state == "open" and payment.is_over:
         session = await processor.end_session(payment.session_id)
     if session.state == "paid":
-        paid = Paid(session.intent_id or "", session.amount, session.currency)
+        paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
         await steps.transact(lambda tx: holds.confirm(tx, id, paid))
         return None
     if session.state == "ended":
         await steps.transact(lambda tx: holds.release(tx, id, "payment_expired"))
         return None
-    return _next(steps, payment, payment.ends_at)
+    return _next_poll_at(steps, payment, payment.ends_at)
 
 
-# Two lines, so that a payment that was made does not wait behind thousands of pages that are to be opened.
-OPENING = Line("payments", "id", attend, at_once=24, rows="state = 'opening'", order="id")
-FOLLOWING = Line("payments", "id", attend, at_once=12, rows="state <> 'opening'")
+# Handled separately, so that a payment that was made does not wait behind thousands of pages that are to be opened.
+OPENING = DueTable(
+    "payments", "id", handle_row, at_once=24, condition="state = 'opening'", order="id", name="checkouts"
+)
+FOLLOWING = DueTable("payments", "id", handle_row, at_once=12, condition="state <> 'opening'", name="payments")
 
 
-def _next(steps: Steps, payment: Payment, ends_at: dt.datetime) -> dt.datetime:
-    """When to ask the processor next, unless it says itself that something has happened."""
-    soon = payment.now + dt.timedelta(seconds=ASKED_SECONDS)
+def _next_poll_at(steps: Steps, payment: PaymentRow, ends_at: dt.datetime) -> dt.datetime:
+    """The time of the next poll, unless a message of the processor comes first."""
+    soon = payment.now + dt.timedelta(seconds=POLL_SECONDS)
     if ends_at <= payment.now:
         return soon
-    return ends_at if steps.resources.settings.stripe_webhook_secret else min(ends_at, soon)
+    return ends_at if steps.resources.settings.stripe_webhook_secrets else min(ends_at, soon)
 
 
-async def _open(steps: Steps, processor: Processor, payment: Payment) -> dt.datetime | None:
-    """Have the page opened. A held seat is not given up because that takes long: nobody could pay for it yet."""
+async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.datetime | None:
+    """Have the page opened. A slow opening does not release the held seat: the person could not pay for it yet."""
     checkout = msgspec.json.decode(payment.checkout, type=Checkout) if payment.checkout else None
     if checkout is None or payment.now > checkout.ends_at + dt.timedelta(minutes=GRACE_MINUTES):
         # The processor was told nothing, or may have opened a page without telling us, which has ended by itself.
-        is_vain = checkout is not None and payment.now > payment.inserted_at + dt.timedelta(hours=TRIED_HOURS)
-        if payment.account_id is None or not payment.is_held or is_vain:
-            why = "payment_refused" if payment.account_id is None else "payment_expired"
-            await steps.transact(lambda tx: holds.release(tx, payment.id, why))
+        is_abandoned = checkout is not None and payment.now > payment.inserted_at + dt.timedelta(
+            hours=OPENING_RETRY_HOURS
+        )
+        if payment.account_id is None or not payment.is_held or is_abandoned:
+            reason = "payment_refused" if payment.account_id is None else "payment_expired"
+            await steps.transact(lambda tx: holds.release(tx, payment.id, reason))
             return None
-        checkout = await _prepared(steps, payment, payment.account_id)
+        checkout = await _prepare_checkout(steps, payment, payment.account_id)
         if checkout is None:
             return payment.now
     try:
         session = await processor.open_session(checkout)
-    except Refused as refused:
-        if payment.now > checkout.ends_at - dt.timedelta(minutes=SHORTEST_MINUTES) and payment.is_held:
-            # It ends too soon, and no page was opened with this key: the processor would have told of it again.
-            await _prepared(steps, payment, checkout.account_id)
+    except ProcessorRefusal as refusal:
+        if payment.now > checkout.ends_at - dt.timedelta(minutes=MIN_OPEN_MINUTES) and payment.is_held:
+            # It ends too soon, and no page was opened with this key: the processor would have returned it again.
+            await _prepare_checkout(steps, payment, checkout.account_id)
             return payment.now
-        error = str(refused)
+        error = str(refusal)
         await steps.transact(lambda tx: holds.release(tx, payment.id, "payment_refused", error))
         return None
-    page = holds.Page(session.id, session.url, checkout.ends_at)
+    page = holds.CheckoutPage(session.id, session.url, checkout.ends_at)
     ends_at = await steps.transact(lambda tx: holds.begin(tx, payment.id, page))
-    is_news = session.state != "open" or ends_at <= payment.now
-    return payment.now if is_news else _next(steps, payment, ends_at)
+    has_ended = session.state != "open" or ends_at <= payment.now
+    return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 
 
-async def _prepared(steps: Steps, payment: Payment, account_id: str) -> Checkout | None:
-    """What the processor is to be told, stored before the first call: each call with its key must say the same.
+async def _prepare_checkout(steps: Steps, payment: PaymentRow, account_id: str) -> Checkout | None:
+    """The request to the processor, stored before the first call: all calls with one key must be the same.
 
     None if the page was opened meanwhile.
     """
-    wanted = _checkout(payment, account_id, steps)
-    stored = await steps.transact(partial(_prepare, wanted=wanted, before=payment.checkout))
+    checkout = _checkout(payment, account_id, steps)
+    stored = await steps.transact(partial(_store_checkout, new=checkout, old=payment.checkout))
     return msgspec.json.decode(stored, type=Checkout) if stored else None
 
 
-def _checkout(payment: Payment, account_id: str, steps: Steps) -> Checkout:
-    open = payment.ends_at - payment.inserted_at + dt.timedelta(minutes=SPARE_MINUTES)
+def _checkout(payment: PaymentRow, account_id: str, steps: Steps) -> Checkout:
+    open_time = payment.ends_at - payment.inserted_at + dt.timedelta(minutes=SPARE_MINUTES)
     link = links.Link(payment.event_id, payment.user_id, payment.arrival)
-    # Not the person's own page: whoever pays may not own the address.
+    # Not the person's own page: the payer may not own the address.
     page = steps.resources.settings.base_url + links.outcome_path(steps.resources.secret, link)
     return Checkout(
         payment_id=payment.id,
@@ -155,15 +158,15 @@ def _checkout(payment: Payment, account_id: str, steps: Steps) -> Checkout:
         title=payment.title,
         email=payment.email,
         language=payment.language or "en",
-        ends_at=payment.now + min(open, dt.timedelta(minutes=LONGEST_MINUTES)),
+        ends_at=payment.now + min(open_time, dt.timedelta(minutes=MAX_OPEN_MINUTES)),
         done_url=f"{page}?paid=1",
         back_url=page,
     )
 
 
-async def _find(reader: Reader, id: int) -> Payment:
+async def _find(reader: Reader, id: int) -> PaymentRow:
     payment = await reader.row(
-        Payment,
+        PaymentRow,
         """
         select payments.id, payments.state::text, payments.event_id, users.public_id as user_id, payments.arrival,
                payments.amount, payments.fee, payments.currency, payments.account_id, payments.session_id,
@@ -184,13 +187,13 @@ async def _find(reader: Reader, id: int) -> Payment:
     return payment
 
 
-async def _prepare(tx: Tx, wanted: Checkout, before: str | None) -> str | None:
-    """Store what is wanted, unless another process has stored something since `before`. Returns what is stored."""
+async def _store_checkout(tx: Tx, new: Checkout, old: str | None) -> str | None:
+    """Store the new checkout, unless another process has replaced the old one. Returns the stored checkout."""
     await tx.run(
         """
         update payments set checkout = %(wanted)s::jsonb
          where id = %(id)s and state = 'opening' and checkout is not distinct from %(before)s::jsonb
         """,
-        {"id": wanted.payment_id, "wanted": msgspec.json.encode(wanted).decode(), "before": before},
+        {"id": new.payment_id, "wanted": msgspec.json.encode(new).decode(), "before": old},
     )
-    return await tx.value("select checkout::text from payments where id = %(id)s", {"id": wanted.payment_id})
+    return await tx.value("select checkout::text from payments where id = %(id)s", {"id": new.payment_id})

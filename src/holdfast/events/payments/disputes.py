@@ -1,4 +1,4 @@
-"""Disputes: the holder of a card has the bank take a payment back. The processor is asked how each stands."""
+"""Disputes: the holder of a card has the bank take a payment back. The status is read from the processor."""
 
 import datetime as dt
 from functools import partial
@@ -6,35 +6,35 @@ from typing import Literal
 
 import structlog
 
-from holdfast.events.payments.due import Line, Taken
+from holdfast.events.payments.due import DueTable, LeasedRow
 from holdfast.events.processor.processor import Dispute
 from holdfast.events.resources import Reader, Steps, Tx
 
-ASKED_DAYS = 1
-"""How often the processor is asked about a dispute that is not decided, in case its message was lost."""
+POLL_DAYS = 1
+"""Days between polls of a dispute that is not decided, in case its message was lost."""
 
-State = Literal["unknown", "inquiry", "open", "won", "lost", "closed"]
-"""`inquiry`: the bank only asks; `closed`: it has ended, and no money was taken."""
+DisputeState = Literal["unknown", "inquiry", "open", "won", "lost", "closed"]
+"""`inquiry`: the bank only asks; `closed`: the inquiry has ended, and no money was taken."""
 
-Blocked = Literal["open", "lost"]
-"""Why no money can be given back: the dispute is not decided, or the bank has taken the money back for good."""
+RefundBlock = Literal["open", "lost"]
+"""Why no refund can be made: the dispute is not decided, or the bank has taken the money back for good."""
 
 log = structlog.get_logger()
 
 
-async def attend(steps: Steps, taken: Taken) -> dt.datetime | None:
-    """Ask how a dispute stands, and store it."""
+async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
+    """Read a dispute from the processor, and store its status. Returns when it is due again."""
     processor = steps.resources.require_processor()
-    dispute_id = await steps.read(partial(_find, id=taken.key))
-    found = await processor.find_dispute(dispute_id)
-    return await steps.transact(partial(_store, id=taken.key, found=found))
+    dispute_id = await steps.read(partial(_find, id=row.key))
+    dispute = await processor.find_dispute(dispute_id)
+    return await steps.transact(partial(_store, id=row.key, dispute=dispute))
 
 
-LINE = Line("disputes", "id", attend, at_once=2)
+DUE_TABLE = DueTable("disputes", "id", handle_row, at_once=2, name="disputes")
 
 
-async def hear(tx: Tx, dispute_id: str, intent_id: str) -> None:
-    """Store that there is a dispute about a payment, or that something has happened with it."""
+async def record(tx: Tx, dispute_id: str, intent_id: str) -> None:
+    """Store a new dispute about a payment, or make a known one due."""
     await tx.run(
         """
         insert into disputes (dispute_id, intent_id) values (%(dispute_id)s, %(intent_id)s)
@@ -48,10 +48,10 @@ async def _find(reader: Reader, id: int) -> str:
     return await reader.value("select dispute_id from disputes where id = %(id)s", {"id": id})
 
 
-async def _store(tx: Tx, id: int, found: Dispute) -> dt.datetime | None:
-    """Store how a dispute stands. Returns when to ask again."""
-    if found.state == "lost":
-        log.warning("a dispute about a payment is lost", dispute=found.id, intent=found.intent_id)
+async def _store(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | None:
+    """Store the status of a dispute. Returns the time of the next poll."""
+    if dispute.state == "lost":
+        log.warning("a dispute about a payment is lost", dispute=dispute.id, intent=dispute.intent_id)
     return await tx.value(
         """
         update disputes set state = %(state)s::dispute_state, amount = %(amount)s, refundable = %(refundable)s
@@ -60,9 +60,9 @@ async def _store(tx: Tx, id: int, found: Dispute) -> dt.datetime | None:
         """,
         {
             "id": id,
-            "state": found.state,
-            "amount": found.amount,
-            "refundable": found.refundable,
-            "days": ASKED_DAYS,
+            "state": dispute.state,
+            "amount": dispute.amount,
+            "refundable": dispute.refundable,
+            "days": POLL_DAYS,
         },
     )

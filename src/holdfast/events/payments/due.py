@@ -1,8 +1,8 @@
-"""Work with the payment processor that is due: rows of a table whose `due_at` has come.
+"""Due work with the payment processor: rows of a table whose `due_at` has come.
 
-A process takes rows by moving `due_at` some minutes ahead, and commits that. Then it makes the calls, without a
-transaction. If it is killed, the rows are due again after these minutes, and another process makes the same calls with
-the same keys. Whoever wants a row to be looked at, such as a message of the processor, sets `due_at` to now.
+The calls are made without a transaction. If a process is killed or stalls, another process makes the same calls with
+the same keys (`kit/background/due_work.py`). Code that has news about a row, such as a message of the processor, sets
+`due_at` to now.
 """
 
 import asyncio
@@ -11,180 +11,182 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import LiteralString, NamedTuple
+from uuid import UUID, uuid4
 
 import structlog
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.events.processor.processor import Unreachable
-from holdfast.events.registrations.opening import CHANNEL
+from holdfast.events.processor.processor import ProcessorUnreachable
+from holdfast.events.registrations.payment_opening import PAYMENTS_CHANNEL
 from holdfast.events.resources import Database, Reader, Steps, Tx
-from holdfast.kit import steps
-from holdfast.kit.ending import end
-from holdfast.kit.limits import Slots
-from holdfast.kit.notifications import notified
+from holdfast.kit.background import due_work, leases
+from holdfast.kit.background.due_work import DueWork, RetryBackoff
+from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.running.rate_limits import Slots
 
-LEASE_SECONDS = 120
-"""How long a process has for a row: longer than its calls may take."""
+RETRY_BACKOFF = RetryBackoff(1.0, 300.0)
 
-PATROL_SECONDS = 5
-PAUSES = (1.0, 300.0)
-"""Seconds until a row is tried again after a failure, at first and at most; they double."""
+MAX_CONCURRENT_TRANSACTIONS = 3
+"""The most transactions of this work that run at the same time in one process. They may wait for events that others
+have locked, and must leave connections for requests."""
 
-TRANSACTIONS = 3
-"""How many transactions of this work one process runs at once: they may wait for events that others have locked, and
-must leave connections for requests."""
-
-ATTENDED = Counter("holdfast_payment_calls", "Work with the payment processor that was done or put off.", ["of", "how"])
+HANDLED_COUNT = Counter(
+    "holdfast_payment_calls",
+    "Handled rows of each table of payment work: done, put off (the processor could not be reached) or failed.",
+    ["of", "how"],
+)
 
 log = structlog.get_logger()
 
 
-class Taken(Struct):
-    """A row that this process attends to.
+class LeasedRow(Struct):
+    """A row that this process has leased.
 
-    attempts    how often that was tried without success, with this time
-    until       until when nobody else attends to it
+    attempts    the number of attempts without success, this one included
+    lease_id    the id of the lease
     """
 
     key: int
     attempts: int
-    until: dt.datetime
+    lease_id: UUID
 
 
-class Line(NamedTuple):
-    """Rows of a table that are attended to when they are due.
+class DueTable(NamedTuple):
+    """Rows of a table that are handled when they are due.
 
-    key       its primary key
-    attend    `(steps, taken)`; returns when the row is due next, None for never. It may be called twice for one row.
-    at_once   the most rows that one process attends to at the same time
-    rows      which rows of the table, as a condition
-    order     in which order they are taken
+    key_column    the primary key of the table
+    handle_row    the handler, `(steps, row)`; returns when the row is due next, None: never. It may run twice for a row
+    at_once       the most rows that one process handles at the same time
+    condition     which rows of the table are meant
+    order         the order in which rows are leased
+    name          the name in metrics
     """
 
     table: LiteralString
-    key: LiteralString
-    attend: Callable[[Steps, Taken], Awaitable[dt.datetime | None]]
+    key_column: LiteralString
+    handle_row: Callable[[Steps, LeasedRow], Awaitable[dt.datetime | None]]
     at_once: int
-    rows: LiteralString = "true"
+    condition: LiteralString = "true"
     order: LiteralString = "due_at"
+    name: LiteralString = ""
 
 
-async def run(database: Database, lines: Sequence[Line]) -> None:
-    """Attend to what is due, until cancelled."""
-    office = _Office(database)
+class ProcessorAccess:
+    """What all payment work of a process shares. When the processor wants no calls for a while, all of it pauses."""
+
+    def __init__(self) -> None:
+        self.slots = Slots(MAX_CONCURRENT_TRANSACTIONS)
+        self._paused_until = 0.0
+
+    def pause(self, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    def pause_seconds(self) -> float:
+        return self._paused_until - time.monotonic()
+
+
+async def run(database: Database, due_tables: Sequence[DueTable]) -> None:
+    """Handle due rows, until cancelled."""
+    access = ProcessorAccess()
     async with asyncio.TaskGroup() as group:
-        for each in lines:
-            group.create_task(office.run(each), name=f"payments: {each.table}")
+        for due_table in due_tables:
+            work = PaymentWork(database, due_table, access)
+            group.create_task(due_work.run(database, work), name=f"payments: {due_table.table}")
 
 
-async def attend_all(database: Database, line: Line) -> int:
-    """Attend to everything that is due now. Returns how many rows that were."""
-    office = _Office(database)
-    attended = 0
-    while taken := await office.take(line, line.at_once):
-        await asyncio.gather(*(office.attend(line, row) for row in taken))
-        attended += len(taken)
-    return attended
+async def handle_all(database: Database, due_table: DueTable) -> int:
+    """Handle every row that is due now. Returns the number of rows."""
+    return await due_work.handle_all(PaymentWork(database, due_table, ProcessorAccess()))
 
 
-class _Office:
-    """The work of one process with the processor. When the processor wants no calls for a while, all lines rest."""
+class PaymentWork(DueWork[LeasedRow]):
+    """Handles the due rows of a table."""
 
-    def __init__(self, database: Database) -> None:
+    channels = (PAYMENTS_CHANNEL,)
+
+    def __init__(self, database: Database, due_table: DueTable, access: ProcessorAccess) -> None:
+        super().__init__()
+        self.name = due_table.name
+        self.max_concurrent = due_table.at_once
         self._database = database
-        self._steps = steps.Steps(database, turns=Slots(TRANSACTIONS))
-        self._rests_until = 0.0
+        self._due_table = due_table
+        self._access = access
 
-    async def run(self, line: Line) -> None:
-        """Attend to what is due in a line, until cancelled."""
-        changed = asyncio.Event()
-        tasks: set[asyncio.Task[None]] = set()
+    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[LeasedRow]:
+        return await self._database.transact(partial(_lease, due_table=self._due_table, limit=limit))
 
-        def ended(task: asyncio.Task[None]) -> None:
-            tasks.discard(task)
-            changed.set()
-            if not task.cancelled() and (error := task.exception()):
-                log.warning("what came of work with the payment processor is not stored", exc_info=error)
+    async def renew(self, row: LeasedRow) -> bool:
+        return await self._database.transact(self._fence(row).renew)
 
-        with self._database.listen(CHANNEL, lambda _: changed.set()):
-            try:
-                while True:
-                    changed.clear()
-                    if (rest := self._rests_until - time.monotonic()) > 0:
-                        await asyncio.sleep(rest)
-                    free = line.at_once - len(tasks)
-                    for row in await self.take(line, free) if free else []:
-                        task = asyncio.create_task(self.attend(line, row), name=f"{line.table} {row.key}")
-                        tasks.add(task)
-                        task.add_done_callback(ended)
-                    if len(tasks) < line.at_once:
-                        soon = await self._database.read(partial(_next_due, line=line))
-                        await notified(
-                            changed, PATROL_SECONDS if soon is None else min(max(soon, 0.01), PATROL_SECONDS)
-                        )
-                    else:
-                        await changed.wait()
-            finally:
-                await end(tasks)
+    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
+        return await reader.value(
+            f"select extract(epoch from min(due_at) - clock_timestamp())::float8 from {self._due_table.table}"
+            f" where due_at is not null and {self._due_table.condition}"
+        )
 
-    async def take(self, line: Line, limit: int) -> list[Taken]:
-        return await self._database.transact(partial(_take, line=line, limit=limit))
+    def pause_seconds(self) -> float:
+        return self._access.pause_seconds()
 
-    async def attend(self, line: Line, row: Taken) -> None:
-        """Attend to a row, and store what came of it."""
-        error, due_at = None, None
-        first, longest = PAUSES
-        pause = min(first * 2 ** min(row.attempts - 1, 20), longest)
+    async def handle(self, row: LeasedRow) -> int:
+        due_table, error, due_at = self._due_table, None, None
+        pause = RETRY_BACKOFF.pause(row.attempts)
+        steps = Steps(self._database, slots=self._access.slots, fence=self._fence(row).check)
         try:
-            due_at = await line.attend(self._steps, row)
-            how = "done"
-        except Unreachable as unreachable:
-            error, how = str(unreachable), "put off"
+            due_at = await due_table.handle_row(steps, row)
+            status = "done"
+        except LeaseLost:
+            raise
+        except ProcessorUnreachable as unreachable:
+            error, status = str(unreachable), "put off"
             pause = max(pause, unreachable.pause)
-            self._rests_until = max(self._rests_until, time.monotonic() + unreachable.pause)
-            log.warning("the payment processor cannot be reached", table=line.table, key=row.key, error=error)
+            self._access.pause(unreachable.pause)
+            log.warning("the payment processor cannot be reached", table=due_table.table, key=row.key, error=error)
         except Exception as fault:
-            error, how = repr(fault), "failed"
-            log.error("work with the payment processor failed", table=line.table, key=row.key, exc_info=fault)
-        ATTENDED.labels(line.table, how).inc()
-        await self._steps.transact(partial(_settle, line=line, row=row, due_at=due_at, error=error, pause=pause))
+            error, status = repr(fault), "failed"
+            log.error("work with the payment processor failed", table=due_table.table, key=row.key, exc_info=fault)
+        HANDLED_COUNT.labels(due_table.table, status).inc()
+        store = partial(_store_result, due_table=due_table, row=row, due_at=due_at, error=error, pause=pause)
+        await Steps(self._database, slots=self._access.slots).transact(store)
+        return 1
+
+    def _fence(self, row: LeasedRow) -> LeaseFence:
+        return LeaseFence(self._due_table.table, self._due_table.key_column, [row.key], row.lease_id)
 
 
-async def _take(tx: Tx, *, line: Line, limit: int) -> list[Taken]:
+async def _lease(tx: Tx, *, due_table: DueTable, limit: int) -> list[LeasedRow]:
     return await tx.rows(
-        Taken,
+        LeasedRow,
         f"""
-        update {line.table}
-           set due_at = clock_timestamp() + %(lease)s * interval '1 second', attempts = attempts + 1
-         where {line.key} = any(array(select {line.key} from {line.table} where due_at <= now() and {line.rows}
-                                       order by {line.order} limit %(limit)s for update skip locked))
-        returning {line.key} as key, attempts, due_at as until
+        update {due_table.table}
+           set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1,
+               lease_id = %(lease_id)s
+         where {due_table.key_column} = any(array(
+                select {due_table.key_column} from {due_table.table} where due_at <= now() and {due_table.condition}
+                 order by {due_table.order} limit %(limit)s for update skip locked))
+        returning {due_table.key_column} as key, attempts, lease_id
         """,
-        {"lease": LEASE_SECONDS, "limit": limit},
+        {"seconds": leases.LEASE_SECONDS, "lease_id": uuid4(), "limit": limit},
     )
 
 
-async def _settle(
-    tx: Tx, *, line: Line, row: Taken, due_at: dt.datetime | None, error: str | None, pause: float
+async def _store_result(
+    tx: Tx, *, due_table: DueTable, row: LeasedRow, due_at: dt.datetime | None, error: str | None, pause: float
 ) -> None:
-    """Store what came of it. Whoever has set `due_at` meanwhile wants the row to be looked at again."""
+    """Store the result of handling a row.
+
+    Leasing set `due_at` to the end of the lease. If somebody changed it meanwhile (to an earlier time, or to null:
+    never), that is kept. After a success `error` still has the text of the last failure.
+    """
     await tx.run(
         f"""
-        update {line.table}
-           set due_at = case when %(error)s::text is null then %(due_at)s::timestamptz
+        update {due_table.table}
+           set due_at = case when due_at is null or due_at <= clock_timestamp() then due_at
+                             when %(error)s::text is null then %(due_at)s::timestamptz
                              else now() + %(pause)s * interval '1 second' end,
-               attempts = case when %(error)s::text is null then 0 else attempts end,
+               lease_id = null, attempts = case when %(error)s::text is null then 0 else attempts end,
                error = coalesce(left(%(error)s, 1000), error)
-         where {line.key} = %(key)s and due_at = %(until)s
+         where {due_table.key_column} = %(key)s and lease_id = %(lease_id)s
         """,
-        {"key": row.key, "until": row.until, "due_at": due_at, "error": error, "pause": pause},
-    )
-
-
-async def _next_due(reader: Reader, *, line: Line) -> float | None:
-    """Seconds until the next row is due; None if none is."""
-    return await reader.value(
-        f"select extract(epoch from min(due_at) - clock_timestamp())::float8 from {line.table}"
-        f" where due_at is not null and {line.rows}"
+        {"key": row.key, "lease_id": row.lease_id, "due_at": due_at, "error": error, "pause": pause},
     )

@@ -1,4 +1,4 @@
-"""What an organizer may do with the payments of one event: look at them, and give money back by hand."""
+"""The operations of an organizer on the payments of one event: reading them, and refunding them by hand."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -8,26 +8,25 @@ from msgspec import Meta, Struct
 
 from holdfast.events.events import operations as events
 from holdfast.events.ids import EventId
-from holdfast.events.payments.disputes import Blocked
-from holdfast.events.payments.disputes import State as DisputeState
+from holdfast.events.payments.disputes import DisputeState, RefundBlock
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import PublicId
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
-State = Literal["opening", "open", "paid", "ended", "refused"]
+PaymentState = Literal["opening", "open", "paid", "ended", "refused"]
 
-BLOCKED: Mapping[Blocked, str] = {
-    "open": said("must wait: the holder of the card disputes the payment, and the bank has not decided yet"),
-    "lost": said("cannot go back: the bank of the card has taken the money back already"),
+BLOCK_MESSAGES: Mapping[RefundBlock, str] = {
+    "open": message("must wait: the holder of the card disputes the payment, and the bank has not decided yet"),
+    "lost": message("cannot go back: the bank of the card has taken the money back already"),
 }
-"""Why no money is given back: whoever disputes a payment would have it twice."""
+"""Messages why no refund is made: a person who disputes a payment would get the money twice."""
 
 
-class LookAtPayments(Command):
+class ListPersonPayments(Command):
     """Asks for the payments of one person for one event."""
 
     event_id: EventId
@@ -35,7 +34,7 @@ class LookAtPayments(Command):
 
 
 class RefundPayment(Command):
-    """Asks to give money back that a person paid for an event, in minor units."""
+    """Asks to refund money that a person paid for an event, in minor units."""
 
     event_id: EventId
     user_id: PublicId
@@ -43,8 +42,8 @@ class RefundPayment(Command):
     amount: Annotated[int, Meta(ge=1, le=2**53 - 1)]
 
 
-class Refunded(Struct):
-    """Money that goes back, or has gone back."""
+class RefundView(Struct):
+    """A refund that was made or is to be made."""
 
     amount: int
     reason: Literal["no_seat", "seat_lost", "event_cancelled", "by_organizer"]
@@ -53,28 +52,28 @@ class Refunded(Struct):
     inserted_at: dt.datetime
 
 
-class Disputed(Struct):
-    """A dispute about a payment. The amount is None until the processor was asked."""
+class DisputeView(Struct):
+    """A dispute about a payment. The amount is None until it is read from the processor."""
 
     state: DisputeState
     amount: int | None
     inserted_at: dt.datetime
 
 
-class Made(Struct):
+class PaymentView(Struct):
     """A payment as its organizer sees it.
 
-    fee         what the platform keeps of it
+    fee         the share of the platform
     refunded    the sum of its refunds, also of those that are still to be made
-    kept        what stays by the rule for cancellations
-    blocked     why nothing can be given back: a dispute is not decided, or was lost
+    kept        the amount that stays with the organizer by the rule for cancellations
+    blocked     why nothing can be refunded: a dispute is not decided, or was lost
     """
 
     id: int
     amount: int
     fee: int
     currency: str
-    state: State
+    state: PaymentState
     error: str | None
     intent_id: str | None
     inserted_at: dt.datetime
@@ -82,24 +81,24 @@ class Made(Struct):
     paid_at: dt.datetime | None
     refunded: int
     kept: int
-    blocked: Blocked | None
-    refunds: list[Refunded]
-    disputes: list[Disputed]
+    blocked: RefundBlock | None
+    refunds: list[RefundView]
+    disputes: list[DisputeView]
 
     @property
     def refundable(self) -> int:
-        """What can still be given back."""
+        """The amount that can still be refunded."""
         return self.amount - self.refunded if self.state == "paid" and self.blocked is None else 0
 
 
-class GivenBack(Struct):
-    """A refund is on its way. `left`: what can still be given back."""
+class RefundResult(Struct):
+    """A refund is on its way. `left`: the amount that can still be refunded."""
 
     left: int
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def look(reader: Reader, caller: Caller, command: LookAtPayments) -> list[Made]:
+async def list_payments(reader: Reader, caller: Caller, command: ListPersonPayments) -> list[PaymentView]:
     """Read the payments of one person for one event, the newest first."""
     await events.find(reader, caller, command.event_id)
     rows = await reader.tuples(
@@ -126,20 +125,20 @@ async def look(reader: Reader, caller: Caller, command: LookAtPayments) -> list[
         {"ids": [row[6] for row in rows if row[6]]},
     )
     return [
-        Made(
+        PaymentView(
             *row,
-            refunds=[Refunded(*each) for id, *each in refunds if id == row[0]],
-            disputes=[Disputed(*each) for id, *each in disputes if id == row[6]],
+            refunds=[RefundView(*refund) for id, *refund in refunds if id == row[0]],
+            disputes=[DisputeView(*dispute) for id, *dispute in disputes if id == row[6]],
         )
         for row in rows
     ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
-async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> GivenBack:
-    """Give back a part of a payment, or all that is left of it. The person keeps the seat."""
+async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> RefundResult:
+    """Refund a part of a payment, or all that is left of it. The person keeps the seat."""
     await events.lock(tx, caller, command.event_id)
-    found = await tx.tuples(
+    rows = await tx.tuples(
         """
         select amount - refunded, currency, blocked_by_dispute(intent_id) from payments
          where id = %(payment_id)s and state = 'paid' and event_id = %(event_id)s
@@ -148,11 +147,11 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> GivenBack:
         """,
         {"payment_id": command.payment_id, "event_id": command.event_id, "user_id": command.user_id},
     )
-    if not found:
+    if not rows:
         raise NOT_FOUND("This person has made no such payment for this event.")
-    [(left, currency, blocked)] = found
+    [(left, currency, blocked)] = rows
     if blocked:
-        raise invalid({"amount": [BLOCKED[blocked]]})
+        raise invalid({"amount": [BLOCK_MESSAGES[blocked]]})
     if command.amount > left:
         raise invalid({"amount": [f"must be at most what is left of the payment, {left}"]})
     unit = rules_of(currency).unit
@@ -160,9 +159,9 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> GivenBack:
         raise invalid({"amount": [f"must be a multiple of {unit}, as every amount in {currency}"]})
     await tx.run(
         """
-        with given as (update payments set kept = least(kept, amount - refunded - %(amount)s) where id = %(id)s)
+        with payment as (update payments set kept = least(kept, amount - refunded - %(amount)s) where id = %(id)s)
         insert into refunds (payment_id, amount, reason) values (%(id)s, %(amount)s, 'by_organizer')
         """,
         {"id": command.payment_id, "amount": command.amount},
     )
-    return GivenBack(left - command.amount)
+    return RefundResult(left - command.amount)

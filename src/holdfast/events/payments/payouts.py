@@ -1,4 +1,4 @@
-"""What an organizer sees and decides of payouts: whether they are ready, and the rule for cancellations."""
+"""The payouts of an organizer: whether they are ready, and the rule for cancellations."""
 
 from typing import Annotated, Literal
 
@@ -6,17 +6,17 @@ from msgspec import Meta, Struct
 
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.problems import NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
 
-class LookAtPayouts(Command):
-    """Asks how the payouts of the organizer stand."""
+class GetPayouts(Command):
+    """Asks for the status of the organizer's payouts."""
 
 
 class SetRefundRule(Command):
-    """Asks that who cancels until so many days before an event gets everything back, and later nothing."""
+    """Asks that cancellations until so many days before an event are refunded in full, and later ones not at all."""
 
     refund_days: Annotated[int, Meta(ge=0, le=3650)]
 
@@ -24,37 +24,45 @@ class SetRefundRule(Command):
 class Payouts(Struct):
     """The payouts of an organizer.
 
-    state          `unavailable`: this service takes no payments; `none`: there is no account; `unfinished`; `ready`
-    fee_percent    what the platform keeps of each payment
+    name, slug     the organizer
+    state          `unavailable`: this service takes no payments; `none`: there is no account; `unconfirmed`: there
+                   is one, and the owner has not confirmed it; `unfinished`; `ready`
+    fee_percent    the share of the platform in each payment
     refund_days    see `SetRefundRule`
     """
 
-    state: Literal["unavailable", "none", "unfinished", "ready"]
+    name: str
+    slug: str
+    state: Literal["unavailable", "none", "unconfirmed", "unfinished", "ready"]
     account_id: str | None
     fee_percent: int
     refund_days: int
 
 
-async def look(reader: Reader, caller: Caller, command: LookAtPayouts) -> Payouts:
-    """Read how the payouts of the organizer stand."""
+async def get(reader: Reader, caller: Caller, command: GetPayouts) -> Payouts:
+    """Read the status of the organizer's payouts."""
     settings = reader.resources.settings
-    found = await reader.tuples(
+    [(name, slug, account_id, refund_days, is_ready, is_confirmed)] = await reader.tuples(
         """
-        select account_id, refund_days, payouts_ready
-          from payout_accounts join users on users.id = organizer_id where organizer_id = %(id)s
+        select name, slug, account_id, coalesce(refund_days, 0), payouts_ready, is_confirmed
+          from users left join payout_accounts on organizer_id = users.id where users.id = %(id)s
         """,
         {"id": caller.tenant},
     )
-    account_id, refund_days, is_ready = found[0] if found else (None, 0, False)
-    state = "ready" if is_ready else "unfinished" if account_id else "none"
+    state = "none" if not account_id else "unconfirmed" if not is_confirmed else "ready" if is_ready else "unfinished"
     return Payouts(
-        state if settings.takes_payments else "unavailable", account_id, settings.platform_fee_percent, refund_days
+        name,
+        slug,
+        state if settings.takes_payments else "unavailable",
+        account_id,
+        settings.platform_fee_percent,
+        refund_days,
     )
 
 
 @refuses(NOT_FOUND, PAYMENTS_NOT_CONFIGURED)
 async def set_rule(tx: Tx, caller: Caller, command: SetRefundRule) -> None:
-    """Change the rule for cancellations. It applies to seats that are held from now on."""
+    """Change the rule for cancellations. It applies to seats held from now on."""
     tx.resources.require_processor()
     changed = await tx.value(
         "update payout_accounts set refund_days = %(days)s where organizer_id = %(id)s returning true",

@@ -1,7 +1,7 @@
-"""Reconciliation: our payments beside those in the books of the processor, of some days.
+"""Reconciliation: compares our payments of some days with the books of the processor.
 
-Nothing is stored of what the books say. What differs is looked at again in the usual way, so that whoever paid has a
-seat or the money; what cannot be mended so is reported, for people.
+The books are not stored. Payments that differ are marked as due, so that a person who paid gets a seat or a refund;
+differences that this cannot repair are reported to operators.
 """
 
 import datetime as dt
@@ -15,14 +15,14 @@ from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.events.payments import disputes
-from holdfast.events.payments.messages import look_at
-from holdfast.events.processor.processor import Taken
+from holdfast.events.payments.processor_webhooks import mark_due
+from holdfast.events.processor.processor import ProcessorPayment
 from holdfast.events.resources import Reader, Steps, Tx
-from holdfast.kit.metrics import begin
+from holdfast.kit.environment.metrics import start_at_zero
 
-DAYS = 2
+DEFAULT_DAYS = 2
 
-PORTION = 100
+BATCH_SIZE = 100
 
 DIFFERENCES = Counter("holdfast_payment_differences", "Payments in which the processor's books differ.", ["kind"])
 
@@ -38,10 +38,10 @@ MEANINGS: dict[Kind, str] = {
     "dispute_not_noted": "Its holder disputes it, and this service did not know. It is asked about now.",
     "not_taken": "This service has it as paid, and the processor has not. Look at it there.",
 }
-"""What each difference means, and what was or is to be done."""
+"""The meaning of each difference, and the action that was taken or is needed."""
 
 for _kind in MEANINGS:
-    begin(DIFFERENCES, _kind)
+    start_at_zero(DIFFERENCES, _kind)
 
 
 class Difference(Struct):
@@ -59,16 +59,16 @@ class Difference(Struct):
         return MEANINGS[self.kind]
 
 
-class Report(Struct):
-    """What was compared, and what differed. `compared`: how many payments the processor has."""
+class ReconciliationReport(Struct):
+    """The result of a reconciliation. `compared`: the number of payments in the processor's books."""
 
     since: dt.datetime
     compared: int
     differences: list[Difference]
 
 
-class Ours(Struct):
-    """A payment of ours. `made`: what the refunds sum up to that were made."""
+class StoredPayment(Struct):
+    """A payment in our database. `made`: the sum of the refunds that were made."""
 
     id: int
     session_id: str
@@ -81,97 +81,100 @@ class Ours(Struct):
     paid_at: dt.datetime | None
 
 
-async def reconcile(steps: Steps, days: float = DAYS) -> Report:
-    """Compare the payments of so many days, and have those looked at again of which we did not know."""
+async def reconcile(steps: Steps, days: float = DEFAULT_DAYS) -> ReconciliationReport:
+    """Compare the payments of so many days, and mark payments and disputes unknown to us as due."""
     processor = steps.resources.require_processor()
     since = await steps.read(lambda reader: reader.value("select now() - %(days)s * interval '1 day'", {"days": days}))
-    found: list[Difference] = []
-    seen: set[str] = set()
-    portion: list[Taken] = []
+    all_differences: list[Difference] = []
+    checked_ids: set[str] = set()
+    batch: list[ProcessorPayment] = []
     compared = 0
 
     async def compare() -> None:
         nonlocal compared
-        differences = await _compare(steps, portion)
-        compared += len(portion)
-        seen.update(each.intent_id for each in portion)
-        found.extend(differences)
-        portion.clear()
+        differences = await _compare(steps, batch)
+        compared += len(batch)
+        checked_ids.update(payment.intent_id for payment in batch)
+        all_differences.extend(differences)
+        batch.clear()
 
-    async for each in processor.taken_since(since):
-        portion.append(each)
-        if len(portion) == PORTION:
+    async for payment in processor.taken_since(since):
+        batch.append(payment)
+        if len(batch) == BATCH_SIZE:
             await compare()
-    if portion:
+    if batch:
         await compare()
-    # Sessions are listed by when they were opened. What was paid before the last minutes must be among them.
+    # Sessions are listed by the time they were opened. Payments made before the last minutes must be among them.
     ours = await steps.read(partial(_paid_since, since=since))
-    found += [
-        Difference("not_taken", each.intent_id or "", each.id, each.amount, None, each.currency)
-        for each in ours
-        if each.intent_id not in seen
+    all_differences += [
+        Difference("not_taken", payment.intent_id or "", payment.id, payment.amount, None, payment.currency)
+        for payment in ours
+        if payment.intent_id not in checked_ids
     ]
-    return Report(since, compared, found)
+    return ReconciliationReport(since, compared, all_differences)
 
 
 async def report(steps: Steps) -> int:
-    """The daily reconciliation: what differs is logged, and counted. Returns how many payments differ."""
+    """Log and count the differences of the daily reconciliation. Returns the number of payments that differ."""
     if steps.resources.processor is None:
         return 0
-    found = await reconcile(steps)
-    for each in found.differences:
-        DIFFERENCES.labels(each.kind).inc()
-        log.error("the payment processor's books differ", **msgspec.structs.asdict(each), meaning=each.meaning)
-    return len(found.differences)
+    report = await reconcile(steps)
+    for difference in report.differences:
+        DIFFERENCES.labels(difference.kind).inc()
+        log.error(
+            "the payment processor's books differ", **msgspec.structs.asdict(difference), meaning=difference.meaning
+        )
+    return len(report.differences)
 
 
-async def _compare(steps: Steps, theirs: Sequence[Taken]) -> list[Difference]:
+async def _compare(steps: Steps, theirs: Sequence[ProcessorPayment]) -> list[Difference]:
     ours = {
-        each.session_id: each for each in await steps.read(partial(_find, ids=[each.session_id for each in theirs]))
+        payment.session_id: payment
+        for payment in await steps.read(partial(_find, ids=[payment.session_id for payment in theirs]))
     }
     differences: list[Difference] = []
     late: list[str] = []
     disputed: list[str] = []
-    for taken in theirs:
-        mine = ours.get(taken.session_id)
-        currency = taken.currency.upper()
+    for payment in theirs:
+        mine = ours.get(payment.session_id)
+        currency = payment.currency.upper()
         if mine is None:
-            differences.append(Difference("unknown", taken.intent_id, None, None, taken.amount, currency))
+            differences.append(Difference("unknown", payment.intent_id, None, None, payment.amount, currency))
         elif mine.state != "paid":
-            late.append(taken.session_id)
-            differences.append(Difference("not_noted", taken.intent_id, mine.id, None, taken.amount, currency))
-        elif (mine.amount, mine.currency) != (taken.amount, currency):
+            late.append(payment.session_id)
+            differences.append(Difference("not_noted", payment.intent_id, mine.id, None, payment.amount, currency))
+        elif (mine.amount, mine.currency) != (payment.amount, currency):
             differences.append(
-                Difference("other_amount", taken.intent_id, mine.id, mine.amount, taken.amount, currency)
+                Difference("other_amount", payment.intent_id, mine.id, mine.amount, payment.amount, currency)
             )
-        elif mine.made != taken.refunded:
+        elif mine.made != payment.refunded:
             differences.append(
-                Difference("other_refunds", taken.intent_id, mine.id, mine.made, taken.refunded, currency)
+                Difference("other_refunds", payment.intent_id, mine.id, mine.made, payment.refunded, currency)
             )
-        elif taken.disputed and not mine.is_disputed:
-            disputed.append(taken.intent_id)
+        elif payment.disputed and not mine.is_disputed:
+            disputed.append(payment.intent_id)
             differences.append(
-                Difference("dispute_not_noted", taken.intent_id, mine.id, mine.amount, taken.amount, currency)
+                Difference("dispute_not_noted", payment.intent_id, mine.id, mine.amount, payment.amount, currency)
             )
     for intent_id in disputed:
-        await _know_disputes(steps, intent_id)
+        await _record_disputes(steps, intent_id)
     if late:
-        await steps.transact(lambda tx: look_at(tx, late))
+        await steps.transact(lambda tx: mark_due(tx, late))
     return differences
 
 
-async def _know_disputes(steps: Steps, intent_id: str) -> None:
-    """Have the disputes about a payment looked at, of which no message came."""
+async def _record_disputes(steps: Steps, intent_id: str) -> None:
+    """Store the disputes about a payment for which no message came."""
 
     async def hear(tx: Tx) -> None:
-        for each in found:
-            await disputes.hear(tx, each.id, intent_id)
+        for dispute in found_disputes:
+            await disputes.record(tx, dispute.id, intent_id)
 
-    found = await steps.resources.require_processor().disputes_of(intent_id)
+    found_disputes = await steps.resources.require_processor().disputes_of(intent_id)
     await steps.transact(hear)
 
 
-OURS: LiteralString = """
+SELECT_PAYMENTS: LiteralString = """
     select payments.id, session_id, intent_id, payments.state::text, payments.amount, currency,
            coalesce((select sum(amount) from refunds
                       where payment_id = payments.id and state = 'made'), 0)::bigint as made,
@@ -180,15 +183,15 @@ OURS: LiteralString = """
 """
 
 
-async def _find(reader: Reader, ids: Sequence[str]) -> list[Ours]:
-    return await reader.rows(Ours, f"{OURS} where session_id = any(%(ids)s)", {"ids": [*ids]})
+async def _find(reader: Reader, ids: Sequence[str]) -> list[StoredPayment]:
+    return await reader.rows(StoredPayment, f"{SELECT_PAYMENTS} where session_id = any(%(ids)s)", {"ids": [*ids]})
 
 
-async def _paid_since(reader: Reader, since: dt.datetime) -> list[Ours]:
+async def _paid_since(reader: Reader, since: dt.datetime) -> list[StoredPayment]:
     return await reader.rows(
-        Ours,
+        StoredPayment,
         f"""
-        {OURS} where payments.state = 'paid' and payments.inserted_at > %(since)s
+        {SELECT_PAYMENTS} where payments.state = 'paid' and payments.inserted_at > %(since)s
                  and paid_at < now() - interval '5 minutes'
         """,
         {"since": since},

@@ -1,6 +1,6 @@
-"""Currencies: how they are counted, and which amounts of them the payment processor charges.
+"""Currencies: their minor units, and the amounts of them that the payment processor charges.
 
-They are listed in `currencies.csv`, with where that is known from.
+They are listed in `currencies.csv`, with the sources.
 """
 
 import csv
@@ -9,25 +9,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, LiteralString, NamedTuple, cast
 
-MOST = 999_999_999_999
+MAX_AMOUNT = 999_999_999_999
 """The largest amount of a charge, as the processor counts: twelve digits. The network of a card may take less."""
 
 
 class Currency(NamedTuple):
     """How a currency is counted.
 
-    digits    how many digits its minor unit has; amounts are in minor units
-    unit      an amount that is charged is a multiple of it
-    times     what the processor counts one minor unit as
-    least     the least amount that is charged
-    most      the largest amount that is charged
+    digits    the digits of its minor unit; amounts are in minor units
+    unit      every charged amount is a multiple of it
+    times     the number of units that the processor counts for one minor unit
+    least     the smallest amount that the processor charges
+    most      the largest amount that the processor charges
     """
 
     digits: int = 2
     unit: int = 1
     times: int = 1
     least: int = 1
-    most: int = MOST
+    most: int = MAX_AMOUNT
 
 
 def _read(path: Path) -> dict[str, Currency]:
@@ -39,7 +39,7 @@ def _read(path: Path) -> dict[str, Currency]:
             unit := int(row["unit"]),
             times := int(row["times"]),
             int(row["least"] or unit),
-            MOST // times // unit * unit,
+            MAX_AMOUNT // times // unit * unit,
         )
         for row in rows
     }
@@ -52,17 +52,17 @@ _UNKNOWN = Currency()
 
 
 def rules_of(currency: str) -> Currency:
-    """How a currency is counted: with two digits if the processor does not charge in it any more."""
+    """The rules of a currency: two digits if the processor does not charge in it any more."""
     return CURRENCIES.get(currency, _UNKNOWN)
 
 
 def digits(currency: str) -> int:
-    """How many digits the minor unit of a currency has: 2 for most."""
+    """The digits of the minor unit of a currency: 2 for most."""
     return rules_of(currency).digits
 
 
 def is_payable(amount: int, currency: str) -> bool:
-    """Whether the processor charges an amount. It may refuse it even so, as where it has to convert the currency."""
+    """Whether the processor charges an amount. It may still refuse it, as when it has to convert currencies."""
     rules = CURRENCIES.get(currency)
     return rules is not None and rules.least <= amount <= rules.most and amount % rules.unit == 0
 
@@ -73,16 +73,16 @@ def to_processor(amount: int, currency: str) -> int:
 
 
 def from_processor(amount: int, currency: str) -> int:
-    """An amount that the processor names, as we count it."""
+    """An amount of the processor in minor units."""
     return amount // rules_of(currency.upper()).times
 
 
 def by_currency(member: Literal["unit", "least", "most"]) -> LiteralString:
-    """SQL for what the list says about the currency of a row of `events`. The SQL is made of the list only."""
-    usual: int = getattr(_UNKNOWN, member)
+    """SQL for a member of the rules of the currency of a row of `events`. The SQL is made of the list only."""
+    default: int = getattr(_UNKNOWN, member)
     codes: defaultdict[int, list[str]] = defaultdict(list)
     for code, rules in CURRENCIES.items():
-        if (value := int(getattr(rules, member))) != usual:
+        if (value := int(getattr(rules, member))) != default:
             codes[value].append(f"'{code}'")
     cases = " ".join(f"when events.currency in ({', '.join(of)}) then {value}" for value, of in codes.items())
-    return cast(LiteralString, f"(case {cases} else {usual} end)::bigint")
+    return cast(LiteralString, f"(case {cases} else {default} end)::bigint")

@@ -1,7 +1,7 @@
-"""What the service needs from a payment processor. `stripe_api.py` is the one there is.
+"""The interface to a payment processor. `stripe_api.py` implements it.
 
-Every call that makes or moves something names its own key, so that it can be made again when nobody knows whether it
-arrived. No call is made inside a transaction. All amounts are in minor units as `currencies.py` counts them.
+Every call that creates or moves something has its own idempotency key, so that it can be repeated when it is unknown
+whether it arrived. No call is made inside a transaction. All amounts are in minor units as in `currencies.py`.
 """
 
 import datetime as dt
@@ -11,10 +11,10 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 
-class Unreachable(Exception):
-    """The processor did not answer, or not with an answer to this call. It may have acted; call again with the key.
+class ProcessorUnreachable(Exception):
+    """The processor did not answer this call. It may have acted; call again with the same key.
 
-    pause    seconds for which it wants no calls at all, since it had too many; 0: it did not say so
+    pause    seconds for which it wants no calls at all, because it had too many; 0: it did not ask for a pause
     """
 
     def __init__(self, message: str, pause: float = 0) -> None:
@@ -22,22 +22,26 @@ class Unreachable(Exception):
         self.pause = pause
 
 
-class Refused(Exception):
-    """The processor will not do this. The message says why, in its own words."""
+class ProcessorRefusal(Exception):
+    """The processor refuses a call. The message is the processor's reason."""
 
 
 class NewAccount(Struct):
-    """An organizer who wants to be paid out."""
+    """An organizer who wants to be paid out.
+
+    ended_count    the number of ended accounts of the organizer
+    """
 
     organizer_id: int
     email: str
     name: str
+    ended_count: int = 0
 
 
 class Checkout(Struct):
-    """What a person is to pay, and where the person goes afterwards.
+    """The request for a payment page: the amount, and the pages to which the person returns.
 
-    ends_at    until when it may be paid; the processor may keep the page open for longer
+    ends_at    the time until which it may be paid; the processor may keep the page open for longer
     """
 
     payment_id: int
@@ -54,12 +58,12 @@ class Checkout(Struct):
     back_url: str
 
 
-class Session(Struct):
+class CheckoutSession(Struct):
     """A page of the processor on which one payment can be made.
 
-    state     `open`: it can be paid; `paid`; `ended`: it can never be paid
-    url       where the page is, while it is open
-    intent    what was paid has this id
+    state        `open`: it can be paid; `paid`; `ended`: it can never be paid
+    url          the address of the page, while it is open
+    intent_id    the id of the payment, if one was made
     """
 
     id: str
@@ -70,11 +74,12 @@ class Session(Struct):
     currency: str
 
 
-class Refund(Struct):
-    """Money that is to go back.
+class RefundRequest(Struct):
+    """A request to refund money.
 
-    has_fee    whether the payment had a fee, of which a share goes back too
-    won        how many disputes about the payment were won: the processor may have refused the refund before
+    has_fee              whether the payment had a fee, of which a share is refunded too
+    won_dispute_count    the number of disputes about the payment that were won. If there are some, the processor may
+                         have refused the refund before
     """
 
     id: int
@@ -82,15 +87,15 @@ class Refund(Struct):
     amount: int
     currency: str
     has_fee: bool
-    won: int = 0
+    won_dispute_count: int = 0
 
 
 class Dispute(Struct):
-    """What became of a payment that the holder of the card disputes at the bank.
+    """A dispute: the holder of the card disputes a payment at the bank.
 
-    state         `inquiry`: the bank asks, and no money has gone; `open`: the money has gone until it is decided;
+    state         `inquiry`: the bank asks, and has taken no money; `open`: the bank holds the money until it decides;
                   `closed`: an inquiry that has ended, or a dispute that was prevented
-    refundable    whether the payment can be given back nevertheless
+    refundable    whether the payment can be refunded nevertheless
     """
 
     id: str
@@ -100,11 +105,11 @@ class Dispute(Struct):
     refundable: bool
 
 
-class Taken(Struct):
-    """A payment as it is in the processor's books.
+class ProcessorPayment(Struct):
+    """A payment in the processor's books.
 
-    refunded    the sum of what went back
-    disputed    whether there is a dispute about it, or was one
+    refunded    the sum of the refunds
+    disputed    whether it has or had a dispute
     """
 
     session_id: str
@@ -116,40 +121,40 @@ class Taken(Struct):
 
 
 class Processor(Protocol):
-    """Raises `Unreachable` and `Refused` everywhere."""
+    """A payment processor. Every method can raise `ProcessorUnreachable` and `ProcessorRefusal`."""
 
     async def create_account(self, account: NewAccount) -> str:
-        """The id of a new account."""
+        """Create an account. Returns its id."""
         ...
 
     async def is_ready(self, account_id: str) -> bool:
-        """Whether the person has finished everything, so that money can be paid out."""
+        """Whether the onboarding is finished, so that money can be paid out."""
         ...
 
     async def onboarding_url(self, account_id: str, *, again_url: str, done_url: str) -> str:
-        """A page on which a person gives what the processor must know. It works once, for some minutes.
+        """The address of a page on which a person enters the data for the processor. It works once, for some minutes.
 
-        again_url    where the page sends people when it does not work any more
+        again_url    the address to which the page redirects when it does not work any more
         """
         ...
 
-    async def open_session(self, checkout: Checkout) -> Session: ...
+    async def open_session(self, checkout: Checkout) -> CheckoutSession: ...
 
-    async def find_session(self, session_id: str) -> Session: ...
+    async def find_session(self, session_id: str) -> CheckoutSession: ...
 
-    async def end_session(self, session_id: str) -> Session:
-        """End a session that nobody has paid. Returns how it stands then: also `paid`, if somebody was faster."""
+    async def end_session(self, session_id: str) -> CheckoutSession:
+        """End an unpaid session. Returns the session afterwards: it is `paid` if the payment was faster."""
         ...
 
-    async def refund(self, refund: Refund, attempt: int) -> str:
-        """Give money back, with the same share of the transfer and of the fee. Returns the id of the refund.
+    async def refund(self, refund: RefundRequest, attempt: int) -> str:
+        """Refund money, with the same share of the transfer and of the fee. Returns the id of the refund.
 
-        attempt    1 for the first. A later one finds out first whether an earlier one has made the refund
+        attempt    1 for the first. A later attempt first checks whether an earlier one has made the refund
         """
         ...
 
-    async def has_failed(self, refund_id: str) -> str | None:
-        """Why a refund that was made did not arrive, in the processor's words; None if it did, or still may."""
+    async def refund_failure(self, refund_id: str) -> str | None:
+        """The processor's reason why a refund that was made did not arrive; None if it did, or still may."""
         ...
 
     async def find_dispute(self, dispute_id: str) -> Dispute: ...
@@ -158,6 +163,6 @@ class Processor(Protocol):
         """The disputes about a payment."""
         ...
 
-    def taken_since(self, since: dt.datetime) -> AsyncIterator[Taken]:
-        """All payments since a time."""
+    def taken_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
+        """All payments in sessions that were opened since a time."""
         ...

@@ -14,31 +14,31 @@ from stripe.params.checkout import SessionCreateParams
 from stripe.params.v2.core import AccountCreateParams
 
 from holdfast.events.processor.currencies import from_processor, to_processor
-from holdfast.events.processor.disputed import disputed
+from holdfast.events.processor.dispute import dispute_of
 from holdfast.events.processor.processor import (
     Checkout,
+    CheckoutSession,
     Dispute,
     NewAccount,
-    Refund,
-    Refused,
-    Session,
-    Taken,
-    Unreachable,
+    ProcessorPayment,
+    ProcessorRefusal,
+    ProcessorUnreachable,
+    RefundRequest,
 )
 
 T = TypeVar("T")
 
-AT_ONCE = 48
-"""The most calls at the same time. Those that people wait for find a thread: the background work takes fewer."""
+MAX_CONCURRENT_CALLS = 48
+"""The most calls at the same time. Background work uses fewer, so that calls for waiting people find a thread."""
 
-SECONDS = 30
-"""How long a call may take."""
+CALL_TIMEOUT_SECONDS = 30
+"""The longest time of one call."""
 
 ATTEMPTS_WITH_A_KEY = 6
-"""Attempts of one call with the same key: they take more than a minute together, and no call takes as long."""
+"""Attempts of one call with the same key: together they take more than a minute, longer than any single call."""
 
-PAUSES = (2.0, 300.0)
-"""Seconds without calls after too many of them, if Stripe does not say how many; and at most."""
+RATE_LIMIT_PAUSE_SECONDS = (2.0, 300.0)
+"""Seconds without calls after too many calls: the default if Stripe does not say how many, and the maximum."""
 
 log = structlog.get_logger()
 logging.getLogger("stripe").setLevel(logging.WARNING)  # it would log each call
@@ -48,12 +48,14 @@ class Stripe:
     """One platform account of Stripe.
 
     key          its secret key
-    namespace    what idempotency keys begin with: several installations may use one platform account
-    api          another address of the API; empty: that of Stripe
-    country      the country of new accounts, as two letters; empty: that of the platform
+    namespace    the prefix of idempotency keys: several installations may use one platform account
+    api          another address of the API; empty: the address of Stripe
+    country      the country of new accounts, as two letters; empty: the country of the platform
     """
 
-    def __init__(self, key: str, namespace: str, api: str = "", country: str = "", *, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, key: str, namespace: str, api: str = "", country: str = "", *, seconds: float = CALL_TIMEOUT_SECONDS
+    ) -> None:
         self._namespace = namespace
         self._client = stripe.StripeClient(
             key,
@@ -62,27 +64,29 @@ class Stripe:
             http_client=stripe.RequestsClient(timeout=seconds),
         )
         self._country = country
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="stripe")
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CALLS, thread_name_prefix="stripe")
 
     async def create_account(self, account: NewAccount) -> str:
-        key = self._key("account", account.organizer_id)
+        # The processor answers the same key with the same account, also with one that was ended.
+        parts = (account.organizer_id, account.ended_count) if account.ended_count else (account.organizer_id,)
+        key = self._key("account", *parts)
         try:
-            made = await self._do(self._client.v2.core.accounts.create, self._recipient(account), key)
-        except Refused as refused:
-            # A platform that began with the older interface may not have the newer one.
-            log.info("the payment processor makes no account by its interface v2", reason=str(refused))
-            made = await self._do(
+            account_object = await self._do(self._client.v2.core.accounts.create, self._recipient(account), key)
+        except ProcessorRefusal as refusal:
+            # A platform that began with the older API may not have the newer one.
+            log.info("the payment processor makes no account by its interface v2", reason=str(refusal))
+            account_object = await self._do(
                 self._client.v1.accounts.create,
-                _express(account, self._country),
-                self._key("account v1", account.organizer_id),
+                _express_params(account, self._country),
+                self._key("account v1", *parts),
             )
-        return made.id
+        return account_object.id
 
     async def is_ready(self, account_id: str) -> bool:
         include = {"include": ["configuration.recipient"]}
         try:
             account: Any = await self._do(self._client.v2.core.accounts.retrieve, account_id, include)
-        except Refused:
+        except ProcessorRefusal:
             older: Any = await self._do(self._client.v1.accounts.retrieve, account_id)
             return bool(older.details_submitted and older.payouts_enabled)
         recipient = account.configuration and account.configuration.recipient
@@ -101,7 +105,7 @@ class Stripe:
                     },
                 },
             )
-        except Refused:
+        except ProcessorRefusal:
             link = await self._do(
                 self._client.v1.account_links.create,
                 {
@@ -113,29 +117,29 @@ class Stripe:
             )
         return link.url
 
-    async def open_session(self, checkout: Checkout) -> Session:
-        made = await self._do(
+    async def open_session(self, checkout: Checkout) -> CheckoutSession:
+        session_object = await self._do(
             self._client.v1.checkout.sessions.create,
-            _session(checkout),
+            _session_params(checkout),
             self._key("checkout", checkout.payment_id, int(checkout.ends_at.timestamp())),
         )
-        return _seen(made)
+        return _session_of(session_object)
 
-    async def find_session(self, session_id: str) -> Session:
-        return _seen(await self._do(self._client.v1.checkout.sessions.retrieve, session_id))
+    async def find_session(self, session_id: str) -> CheckoutSession:
+        return _session_of(await self._do(self._client.v1.checkout.sessions.retrieve, session_id))
 
-    async def end_session(self, session_id: str) -> Session:
+    async def end_session(self, session_id: str) -> CheckoutSession:
         try:
-            return _seen(await self._do(self._client.v1.checkout.sessions.expire, session_id))
-        except Refused:
-            # It was paid, or has ended, a moment ago.
+            return _session_of(await self._do(self._client.v1.checkout.sessions.expire, session_id))
+        except ProcessorRefusal:
+            # It was paid or has ended a moment ago.
             return await self.find_session(session_id)
 
-    async def refund(self, refund: Refund, attempt: int) -> str:
-        if (attempt > 1 or refund.won) and (known := await self._find_refund(refund)):
+    async def refund(self, refund: RefundRequest, attempt: int) -> str:
+        if (attempt > 1 or refund.won_dispute_count) and (known := await self._find_refund(refund)):
             return known
-        won = f" won {refund.won}" if refund.won else ""
-        made = await self._do(
+        won = f" won {refund.won_dispute_count}" if refund.won_dispute_count else ""
+        refund_object = await self._do(
             self._client.v1.refunds.create,
             {
                 "payment_intent": refund.intent_id,
@@ -144,32 +148,33 @@ class Stripe:
                 "refund_application_fee": refund.has_fee,
                 "metadata": {"refund": str(refund.id)},
             },
-            # Stripe answers a key that met an error of its own with that error for a day. By then it is known that
-            # the call made no refund, so another key is safe. So is one after a dispute: the refusal was an answer.
+            # For a day, Stripe repeats an internal error for the same key. By then it is known that the call made no
+            # refund, so another key is safe. A new key after a dispute is safe too: the refusal was an answer.
             self._key("refund", refund.id, refund.intent_id, f"{attempt // ATTEMPTS_WITH_A_KEY}{won}"),
         )
-        return made.id
+        return refund_object.id
 
-    async def has_failed(self, refund_id: str) -> str | None:
+    async def refund_failure(self, refund_id: str) -> str | None:
         refund: Any = await self._do(self._client.v1.refunds.retrieve, refund_id)
         if refund.status in ("failed", "canceled"):
             return refund.to_dict().get("failure_reason") or refund.status
         return None
 
-    async def _find_refund(self, refund: Refund) -> str | None:
-        made: Any = await self._do(self._client.v1.refunds.list, {"payment_intent": refund.intent_id, "limit": 100})
+    async def _find_refund(self, refund: RefundRequest) -> str | None:
+        refunds: Any = await self._do(self._client.v1.refunds.list, {"payment_intent": refund.intent_id, "limit": 100})
         return next(
-            (each["id"] for each in made.to_dict()["data"] if each["metadata"].get("refund") == str(refund.id)), None
+            (known["id"] for known in refunds.to_dict()["data"] if known["metadata"].get("refund") == str(refund.id)),
+            None,
         )
 
     async def find_dispute(self, dispute_id: str) -> Dispute:
-        return disputed(await self._do(self._client.v1.disputes.retrieve, dispute_id))
+        return dispute_of(await self._do(self._client.v1.disputes.retrieve, dispute_id))
 
     async def disputes_of(self, intent_id: str) -> list[Dispute]:
-        found: Any = await self._do(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
-        return [disputed(each) for each in found.data]
+        disputes: Any = await self._do(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
+        return [dispute_of(dispute) for dispute in disputes.data]
 
-    async def taken_since(self, since: dt.datetime) -> AsyncIterator[Taken]:
+    async def taken_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
         last: str | None = None
         while True:
             page: Any = await self._do(
@@ -182,13 +187,16 @@ class Stripe:
                     **({"starting_after": last} if last else {}),
                 },
             )
-            for each in page.data:
-                if each.payment_status == "paid":
-                    charge = each.payment_intent.latest_charge
-                    taken, refunded = (
-                        from_processor(amount, each.currency) for amount in (each.amount_total, charge.amount_refunded)
+            for session in page.data:
+                if session.payment_status == "paid":
+                    charge = session.payment_intent.latest_charge
+                    paid, refunded = (
+                        from_processor(amount, session.currency)
+                        for amount in (session.amount_total, charge.amount_refunded)
                     )
-                    yield Taken(each.id, each.payment_intent.id, taken, each.currency, refunded, charge.disputed)
+                    yield ProcessorPayment(
+                        session.id, session.payment_intent.id, paid, session.currency, refunded, charge.disputed
+                    )
             if not page.has_more:
                 return
             last = page.data[-1].id
@@ -215,24 +223,24 @@ class Stripe:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args))
         except (stripe.InvalidRequestError, stripe.CardError) as error:
-            raise Refused(error.user_message or str(error)) from error
+            raise ProcessorRefusal(error.user_message or str(error)) from error
         except stripe.StripeError as error:
             status = getattr(error, "http_status", None)
             if status in (400, 402, 403, 404) and not isinstance(error, stripe.IdempotencyError):
-                raise Refused(error.user_message or str(error)) from error
-            raise Unreachable(str(error), _pause(error)) from error
+                raise ProcessorRefusal(error.user_message or str(error)) from error
+            raise ProcessorUnreachable(str(error), _pause_seconds(error)) from error
 
 
-def _pause(error: stripe.StripeError) -> float:
-    """Seconds for which Stripe wants no calls. Its other use of 429 is about one object that is being changed."""
+def _pause_seconds(error: stripe.StripeError) -> float:
+    """Seconds for which Stripe wants no calls. A 429 with `lock_timeout` only concerns one object, so it needs none."""
     if not isinstance(error, stripe.RateLimitError) or error.code == "lock_timeout":
         return 0
-    usual, longest = PAUSES
-    wanted = (error.headers or {}).get("retry-after", "")
-    return min(float(wanted), longest) if wanted.isascii() and wanted.isdigit() else usual
+    default, maximum = RATE_LIMIT_PAUSE_SECONDS
+    retry_after = (error.headers or {}).get("retry-after", "")
+    return min(float(retry_after), maximum) if retry_after.isascii() and retry_after.isdigit() else default
 
 
-def _express(account: NewAccount, country: str) -> Any:
+def _express_params(account: NewAccount, country: str) -> Any:
     params = {
         "email": account.email,
         "controller": {
@@ -246,8 +254,8 @@ def _express(account: NewAccount, country: str) -> Any:
     return {**params, "country": country} if country else params
 
 
-def _session(checkout: Checkout) -> SessionCreateParams:
-    named = {"payment": str(checkout.payment_id), "event": str(checkout.event_id)}
+def _session_params(checkout: Checkout) -> SessionCreateParams:
+    metadata = {"payment": str(checkout.payment_id), "event": str(checkout.event_id)}
     params: SessionCreateParams = {
         "mode": "payment",
         "client_reference_id": str(checkout.payment_id),
@@ -264,10 +272,10 @@ def _session(checkout: Checkout) -> SessionCreateParams:
         "payment_intent_data": {
             "application_fee_amount": to_processor(checkout.fee, checkout.currency),
             "transfer_data": {"destination": checkout.account_id},
-            "metadata": named,
+            "metadata": metadata,
         },
-        "metadata": named,
-        # Others settle days later, and the seat would have to be held for as long.
+        "metadata": metadata,
+        # Other methods settle days later, and the seat would have to be held for as long.
         "allowed_payment_method_types": ["card"],
         "locale": cast(Any, checkout.language),
         "expires_at": int(checkout.ends_at.timestamp()),
@@ -279,14 +287,14 @@ def _session(checkout: Checkout) -> SessionCreateParams:
     return params
 
 
-def _seen(session: Any) -> Session:
+def _session_of(session: Any) -> CheckoutSession:
     state: Literal["open", "paid", "ended"] = "open"
     if session.payment_status == "paid":
         state = "paid"
     elif session.status == "expired":
         state = "ended"
     intent = session.payment_intent
-    return Session(
+    return CheckoutSession(
         session.id,
         state,
         session.url,

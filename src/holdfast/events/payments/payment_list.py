@@ -1,4 +1,4 @@
-"""The payments for one event as its organizer sees them: all of them, and who has made one."""
+"""The payments for one event as its organizer sees them: the list, and the payer of one."""
 
 import datetime as dt
 from typing import Annotated
@@ -8,18 +8,18 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
-from holdfast.events.payments.disputes import State as DisputeState
-from holdfast.events.payments.operations import LookAtPayments, State
+from holdfast.events.payments.disputes import DisputeState
+from holdfast.events.payments.operations import ListPersonPayments, PaymentState
 from holdfast.events.resources import Reader
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command, Id
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
 
 class ListPayments(Command):
     """Asks for the payments for an event, the newest first.
 
-    before    only payments that were begun before the one with this id
+    before    only payments that were opened before the payment with this id
     """
 
     event_id: EventId
@@ -27,8 +27,8 @@ class ListPayments(Command):
     before: Id | None = None
 
 
-class Total(Struct):
-    """What was paid in one currency, what the platform keeps of it, and what goes back or went back."""
+class CurrencyTotal(Struct):
+    """The sums of one currency: paid, the share of the platform, and refunded or to be refunded."""
 
     currency: str
     payments: int
@@ -37,11 +37,11 @@ class Total(Struct):
     refunded: int
 
 
-class Listed(Struct):
+class ListedPayment(Struct):
     """A payment in the list.
 
-    is_refused    whether the processor refuses to give money back of it
-    dispute       how the newest dispute about it stands
+    is_refused    whether the processor refuses a refund of it
+    dispute       the status of the newest dispute about it
     """
 
     id: int
@@ -49,7 +49,7 @@ class Listed(Struct):
     email: str | None
     amount: int
     currency: str
-    state: State
+    state: PaymentState
     refunded: int
     is_refused: bool
     dispute: DisputeState | None
@@ -58,12 +58,12 @@ class Listed(Struct):
 
 class EventPayments(Struct):
     event: EventRow
-    totals: list[Total]
-    payments: list[Listed]
+    totals: list[CurrencyTotal]
+    payments: list[ListedPayment]
 
 
 class Payer(Struct):
-    """Who has paid for an event. `is_registered`: whether there is a registration still."""
+    """A person who has paid for an event. `is_registered`: whether the registration still exists."""
 
     event: EventRow
     email: str | None
@@ -71,11 +71,11 @@ class Payer(Struct):
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> EventPayments:
-    """Read the payments for an event, and what they sum up to."""
+async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) -> EventPayments:
+    """Read the payments for an event, and their sums."""
     event = await events.find(reader, caller, command.event_id)
     totals = await reader.rows(
-        Total,
+        CurrencyTotal,
         """
         select currency, count(*) as payments, sum(amount)::bigint as amount, sum(fee)::bigint as fee,
                sum(refunded)::bigint as refunded
@@ -84,7 +84,7 @@ async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> Eve
         {"event_id": command.event_id},
     )
     payments = await reader.rows(
-        Listed,
+        ListedPayment,
         """
         select payments.id, public_id as user_id, email, amount, currency, state::text, refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
@@ -102,8 +102,8 @@ async def of_event(reader: Reader, caller: Caller, command: ListPayments) -> Eve
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def payer(reader: Reader, caller: Caller, command: LookAtPayments) -> Payer:
-    """Read who has paid for an event. The registration may be gone."""
+async def payer(reader: Reader, caller: Caller, command: ListPersonPayments) -> Payer:
+    """Read the payer of an event. The registration may be gone."""
     event = await events.find(reader, caller, command.event_id)
     rows = await reader.tuples(
         """

@@ -1,4 +1,4 @@
-"""A dispute as Stripe has it, read for the service."""
+"""Converts a dispute of Stripe to the dispute of this service."""
 
 from typing import Any, Literal
 
@@ -6,8 +6,8 @@ from holdfast.events.processor.currencies import from_processor
 from holdfast.events.processor.processor import Dispute
 
 
-def disputed(dispute: Any) -> Dispute:
-    """What the service needs of a dispute. A status that is not known here is one that is not decided."""
+def dispute_of(dispute: Any) -> Dispute:
+    """The fields of a dispute that the service needs. An unknown status counts as not decided."""
     status: str = dispute.status
     state: Literal["inquiry", "open", "won", "lost", "closed"] = "open"
     if status == "won":

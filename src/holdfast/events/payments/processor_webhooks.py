@@ -1,0 +1,148 @@
+"""Messages of the payment processor (webhooks). A message only names a payment, refund, dispute or account to read.
+
+A message is stored once, in the transaction that marks the rows it names as due. So it is answered quickly, and a
+message that comes again, late, or in another order does no harm.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.payments import disputes, signature
+from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
+from holdfast.events.registrations.payment_opening import PAYMENTS_CHANNEL
+from holdfast.events.resources import Tx
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import BAD_REQUEST, refuses
+
+
+class ReceiveMessage(Command):
+    """A received message: its body, and its header `Stripe-Signature`."""
+
+    body: bytes
+    signature: str
+
+
+class _Object(Struct):
+    id: str = ""
+    object: str = ""
+    payment_intent: str | None = None
+    client_reference_id: str | None = None
+    success_url: str | None = None
+
+
+class _Data(Struct):
+    object: _Object = msgspec.field(default_factory=_Object)
+
+
+class _Related(Struct):
+    id: str = ""
+    type: str = ""
+
+
+class _Message(Struct):
+    """The fields of a message that are read. Messages of the newer API have `related_object` instead of `data`."""
+
+    id: str
+    type: str
+    data: _Data = msgspec.field(default_factory=_Data)
+    related_object: _Related | None = None
+
+
+PAYMENT_ID = re.compile(r"[1-9][0-9]{0,17}")
+"""The ids of our payments, as the processor's books have them."""
+
+REASONS = {
+    "missing": "The header Stripe-Signature is missing.",
+    "malformed": "The header Stripe-Signature cannot be read.",
+    "forged": "The signature is not that of this endpoint.",
+    "stale": "The message was signed more than five minutes ago, or the clock of this machine is wrong.",
+}
+
+
+@refuses(SIGNATURE_REFUSED, PAYMENTS_NOT_CONFIGURED, BAD_REQUEST)
+async def receive(tx: Tx, caller: Caller, command: ReceiveMessage) -> None:
+    """Store a message if the processor signed it, and mark the rows it names as due."""
+    secrets = tx.resources.settings.stripe_webhook_secrets
+    if not secrets:
+        raise PAYMENTS_NOT_CONFIGURED("STRIPE_WEBHOOK_SECRET is not set.")
+    status = signature.check(command.signature, command.body, secrets, time.time())
+    if status != "good":
+        raise SIGNATURE_REFUSED(REASONS[status])
+    try:
+        message = msgspec.json.decode(command.body, type=_Message)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise BAD_REQUEST("The message is no event of the payment processor.") from error
+    object_ids = _object_ids(message)
+    is_new = await tx.value(
+        """
+        insert into processor_events (id, kind, object_id) values (%(id)s, %(kind)s, %(object)s)
+            on conflict do nothing returning true
+        """,
+        {"id": message.id[:255], "kind": message.type[:255], "object": object_ids[0][:255] if object_ids else None},
+    )
+    if is_new and object_ids:
+        await _record_session(tx, message.data.object)
+        await mark_due(tx, object_ids)
+        object = message.data.object
+        if object.object == "dispute" and object.payment_intent:
+            await disputes.record(tx, object.id[:255], object.payment_intent[:255])
+
+
+async def mark_due(tx: Tx, ids: Sequence[str]) -> None:
+    """Mark payments, refunds and accounts of organizers that have one of these ids at the processor as due."""
+    await tx.run(
+        """
+        with payment as (
+            update payments set due_at = now()
+             where session_id = any(%(ids)s) or intent_id = any(%(ids)s)),
+        refund as (update refunds set due_at = now() where refund_id = any(%(ids)s)),
+        account as (
+            update payout_accounts set due_at = now() where account_id = any(%(ids)s))
+        select
+        """,
+        {"ids": [*ids]},
+    )
+    await tx.notify(PAYMENTS_CHANNEL)
+
+
+async def _record_session(tx: Tx, session: _Object) -> None:
+    """Store the session of a payment whose opening call got no answer.
+
+    The payment id in it is no proof: other users of the same account, and visitors of a payment link there, can choose
+    it too. The address to which payers return has a link that we signed, and is the one we sent with this payment.
+    """
+    if session.object == "checkout.session" and PAYMENT_ID.fullmatch(session.client_reference_id or ""):
+        await tx.run(
+            """
+            update payments set state = 'open', session_id = %(session_id)s, checkout = null
+             where id = %(id)s::bigint and state = 'opening' and session_id is null
+               and checkout ->> 'done_url' = %(done_url)s
+            """,
+            {"id": session.client_reference_id, "session_id": session.id, "done_url": session.success_url},
+        )
+
+
+def _object_ids(message: _Message) -> list[str]:
+    """The ids that a message names."""
+    if message.related_object:
+        return [message.related_object.id]
+    object = message.data.object
+    return [id for id in (object.id, object.payment_intent) if id]
+
+
+async def forget(tx: Tx) -> int:
+    """Delete a batch of messages older than 40 days: the processor resends none after 30. Returns their number."""
+    return await tx.value(
+        """
+        with old as (
+            select id from processor_events where received_at < now() - interval '40 days'
+             order by received_at limit 5000 for update skip locked),
+        deleted as (delete from processor_events using old where processor_events.id = old.id returning 1)
+        select count(*) from deleted
+        """
+    )

@@ -1,0 +1,140 @@
+"""Refunds: has the processor make the refunds that are stored in the table `refunds`.
+
+They are inserted where the reason for a refund arises: in `functions/give_back.sql` and `functions/give_back_all.sql`,
+in `registrations/holds.py`, and in `payments/operations.py`.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+import structlog
+from msgspec import Struct
+
+from holdfast.events.payments import disputes
+from holdfast.events.payments.disputes import RefundBlock
+from holdfast.events.payments.due import DueTable, LeasedRow
+from holdfast.events.processor.processor import Dispute, ProcessorRefusal, RefundRequest
+from holdfast.events.resources import Reader, Steps, Tx
+
+log = structlog.get_logger()
+
+
+class DueRefund(Struct):
+    """A refund, as background work reads it.
+
+    id                     the id of the row
+    state                  `wanted`: not made yet; `made`; `refused`: the processor refused it, or it failed later
+    processor_refund_id    the id of the refund at the processor; None: it was not made yet
+    refund_block           why it cannot be made now
+    won_dispute_count      the number of disputes about the payment that were won
+    """
+
+    id: int
+    state: Literal["wanted", "made", "refused"]
+    intent_id: str
+    amount: int
+    currency: str
+    fee: int
+    processor_refund_id: str | None
+    refund_block: RefundBlock | None
+    won_dispute_count: int
+
+
+BLOCK_REASONS: Mapping[RefundBlock, str] = {
+    "open": "The holder of the card disputes the payment at the bank. The refund waits until that is decided.",
+    "lost": "The bank of the card has taken the money back already, because its holder disputed the payment.",
+}
+"""Why no refund is made: a person who disputes a payment would get the money twice."""
+
+
+async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
+    """Make a refund, or check whether one that was made has failed."""
+    processor = steps.resources.require_processor()
+    refund = await steps.read(partial(_find, id=row.key))
+    if refund.processor_refund_id is not None:
+        if error := await processor.refund_failure(refund.processor_refund_id):
+            await steps.transact(partial(_mark_refused, id=refund.id, error=error))
+        return None
+    if refund.state == "wanted" and refund.refund_block == "open":
+        await steps.transact(partial(_mark_waiting, id=refund.id, why=BLOCK_REASONS["open"]))
+        return None  # it is due again when the dispute is decided
+    if refund.state == "wanted" and refund.refund_block == "lost":
+        await steps.transact(partial(_mark_refused, id=refund.id, error=BLOCK_REASONS["lost"]))
+        return None
+    if refund.state == "wanted":
+        try:
+            request = RefundRequest(
+                refund.id,
+                refund.intent_id,
+                refund.amount,
+                refund.currency,
+                has_fee=refund.fee > 0,
+                won_dispute_count=refund.won_dispute_count,
+            )
+            processor_refund_id = await processor.refund(request, row.attempts)
+            await steps.transact(partial(_mark_made, id=refund.id, processor_refund_id=processor_refund_id))
+        except ProcessorRefusal as refusal:
+            error = str(refusal)
+            if undecided := [
+                dispute for dispute in await processor.disputes_of(refund.intent_id) if dispute.state == "open"
+            ]:
+                # The message about the dispute has not come yet. The refund is due again when the dispute's status is
+                # known.
+                await steps.transact(partial(_record_disputes, undecided=undecided))
+                return None
+            await steps.transact(partial(_mark_refused, id=refund.id, error=error))
+    return None
+
+
+DUE_TABLE = DueTable("refunds", "id", handle_row, at_once=6, name="refunds")
+
+
+async def _find(reader: Reader, id: int) -> DueRefund:
+    refund = await reader.row(
+        DueRefund,
+        """
+        select refunds.id, refunds.state::text, payments.intent_id, refunds.amount, currency, fee,
+               refund_id as processor_refund_id, blocked_by_dispute(payments.intent_id) as refund_block,
+               (select count(*) from disputes where disputes.intent_id = payments.intent_id and disputes.state = 'won')
+                   as won_dispute_count
+          from refunds join payments on payments.id = payment_id where refunds.id = %(id)s
+        """,
+        {"id": id},
+    )
+    assert refund  # refunds are never deleted
+    return refund
+
+
+async def _mark_waiting(tx: Tx, id: int, why: str) -> None:
+    await tx.run(
+        """
+        update refunds set error = %(why)s, awaits_dispute = true where id = %(id)s and state = 'wanted'
+        """,
+        {"id": id, "why": why},
+    )
+
+
+async def _record_disputes(tx: Tx, undecided: Sequence[Dispute]) -> None:
+    for dispute in undecided:
+        await disputes.record(tx, dispute.id, dispute.intent_id)
+
+
+async def _mark_made(tx: Tx, id: int, processor_refund_id: str) -> None:
+    await tx.run(
+        """
+        update refunds set state = 'made', refund_id = %(processor_refund_id)s, error = null
+         where id = %(id)s and state = 'wanted'
+        """,
+        {"id": id, "processor_refund_id": processor_refund_id},
+    )
+
+
+async def _mark_refused(tx: Tx, id: int, error: str) -> None:
+    """Store why a refund is not made, or has failed. An operator must look at it then."""
+    log.error("a refund is refused", refund=id, error=error)
+    await tx.run(
+        "update refunds set state = 'refused', error = left(%(error)s, 1000) where id = %(id)s",
+        {"id": id, "error": error},
+    )
