@@ -1,8 +1,8 @@
-"""Joining: every visitor who joins a queue gets its next ticket, and keeps it.
+"""Joining: a visitor who joins a queue gets its next ticket, and keeps it.
 
-All visitors that join at the same time are stored by one statement, under a lock on each of their queues. Tickets are
-consecutive in order of arrival. A visitor has one ticket, however often and through whichever process it joins. A
-position is the ticket minus the last ticket released, and can only fall.
+One statement stores all visitors that join at the same time, under a lock on each of their queues. Tickets are
+consecutive in order of arrival. A visitor has one ticket, even if it joins again or through another process. Its
+position is the ticket minus the last released ticket, and can only fall.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,29 +15,32 @@ from prometheus_client import Counter
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
-from holdfast.kit.batch import Locked
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
+from holdfast.kit.postgres.group_commit import LockedRow
 
 JOINED = Counter("holdfast_queue_joined", "Visitors who got a place in a queue.")
 
 CHANNEL = "queues"
-"""Notified when a queue may have somebody to release sooner than expected."""
+"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 
 class Visitor(Struct):
-    """One visitor that joins. Without a tenant it may join the queue of any organizer."""
+    """One visitor who joins. With the tenant None it may join the queue of any organizer.
 
-    place: int
+    index    the index in the batch
+    """
+
+    index: int
     tenant_id: int | None
     queue_id: int
     visitor_id: str
 
 
-class Outcome(NamedTuple):
+class JoinResult(NamedTuple):
     """The result for one visitor.
 
-    code           of the refusal, or which row is locked; None: the visitor has a place
-    organizer_id   whose queue it is
+    code           the code of the refusal, or of the locked row; None: the visitor has a place
+    organizer_id   the organizer of the queue
     retry_after    seconds until a place may be free
     is_new         whether this call stored the place
     is_first       whether it is the first place in an empty queue
@@ -76,7 +79,7 @@ LOCK_IF_FREE: LiteralString = f"""
 # `is_in`: a visitor is in the queue while it waits and, after its release, while its token can be got or is valid.
 JOIN: LiteralString = """
     with request as materialized (
-        select request.place, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
+        select request.index, request.queue_id, request.visitor_id, queues.organizer_id, queues.tickets,
                queues.tickets = queues.serving as was_empty,
                queues.max_queue_size - (queues.tickets - queues.serving) as room,
                ceil(%(interval)s::float8 / queues.release_rate)::integer as step, is_in,
@@ -87,9 +90,9 @@ JOIN: LiteralString = """
                     when queues.ends_at <= now() then 'queue_ended'
                     when not queues.active then 'queue_inactive'
                     when queues.id <> all(locked.ids) then 'queue_locked'
-               end as problem
+               end as code
           from json_to_recordset(%(visitors)s::json)
-               as request (place integer, tenant_id bigint, queue_id bigint, visitor_id text)
+               as request (index integer, tenant_id bigint, queue_id bigint, visitor_id text)
          cross join (select string_to_array(current_setting('holdfast.queues'), ',')::bigint[] as ids) as locked
           left join lateral (select * from queues where id = request.queue_id and deleted_at is null limit 1)
                as queues on true
@@ -109,21 +112,21 @@ JOIN: LiteralString = """
     free_visitors as materialized (
         select visitor.* from request
          cross join lateral (select queue_id, visitor_id from queue_visitors
-                              where problem is null and comes_again
+                              where code is null and comes_again
                                 and queue_id = request.queue_id and visitor_id = request.visitor_id
                               limit 1 for no key update skip locked) as visitor),
     checked as (
-        select place, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, is_in,
-               case when problem is null and comes_again
+        select index, queue_id, visitor_id, organizer_id, tickets, was_empty, room, step, is_in,
+               case when code is null and comes_again
                          and (queue_id, visitor_id) not in (select * from free_visitors)
-                    then 'visitor_locked' else problem end as problem
+                    then 'visitor_locked' else code end as code
           from request),
     -- The first call of each visitor who needs a ticket, in order of arrival, while there is room.
     admitted as materialized (
-        select * from (select *, row_number() over (partition by queue_id order by place) as nth
+        select * from (select *, row_number() over (partition by queue_id order by index) as nth
                          from (select distinct on (queue_id, visitor_id) * from checked
-                                where problem is null and not is_in
-                                order by queue_id, visitor_id, place) as first) as fresh
+                                where code is null and not is_in
+                                order by queue_id, visitor_id, index) as first) as fresh
          where room is null or nth <= room),
     -- The time while nobody waited does not count: the first visitor is released one step from now.
     counted as (
@@ -137,42 +140,42 @@ JOIN: LiteralString = """
             on conflict (queue_id, visitor_id) do update
            set ticket = excluded.ticket, joined_at = excluded.joined_at, token_id = null, issued_at = null,
                expires_at = null, use_count = 0, consumed_at = null)
-    select case when checked.problem is null and not checked.is_in and admitted.place is null then 'queue_full'
-                else checked.problem end,
-           checked.organizer_id, checked.step, coalesce(admitted.place = checked.place, false),
-           coalesce(admitted.place = checked.place and admitted.nth = 1 and admitted.was_empty, false)
+    select case when checked.code is null and not checked.is_in and admitted.index is null then 'queue_full'
+                else checked.code end,
+           checked.organizer_id, checked.step, coalesce(admitted.index = checked.index, false),
+           coalesce(admitted.index = checked.index and admitted.nth = 1 and admitted.was_empty, false)
       from checked
       left join admitted using (queue_id, visitor_id)
-     order by checked.place
+     order by checked.index
 """
 
 
-async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> list[Outcome]:
-    """Give a place to every visitor who may have one, in the order given.
+async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True) -> list[JoinResult]:
+    """Give a place to every visitor who may have one, in the order of `visitors`.
 
-    waits    whether to wait for queues and visitors that others have locked
+    waits    whether to wait for queues and visitors that other transactions have locked
     """
-    given = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
-    # The lock is a statement of its own, so that the next one sees what was committed before the lock was granted.
+    params = {"visitors": msgspec.json.encode(visitors).decode(), "interval": tx.resources.settings.queue_interval}
+    # The lock is a separate statement, so that the next one sees all commits before the lock was granted.
     if waits:
-        await tx.run(WAIT_FOR_VISITORS, given)
-    await tx.run(WAIT if waits else LOCK_IF_FREE, given)
-    outcomes = [Outcome(*row) for row in await tx.tuples(JOIN, given)]
-    JOINED.inc(sum(each.is_new for each in outcomes))
-    if any(each.is_first for each in outcomes):
+        await tx.run(WAIT_FOR_VISITORS, params)
+    await tx.run(WAIT if waits else LOCK_IF_FREE, params)
+    results = [JoinResult(*row) for row in await tx.tuples(JOIN, params)]
+    JOINED.inc(sum(result.is_new for result in results))
+    if any(result.is_first for result in results):
         await tx.notify(CHANNEL)
-    return outcomes
+    return results
 
 
-def refusal(outcome: Outcome, visitor: Visitor, settings: Settings) -> Problem | Locked | None:
-    """The problem for an outcome; None for a visitor who has a place."""
-    if outcome.code is None:
+def refusal(result: JoinResult, visitor: Visitor, settings: Settings) -> Problem | LockedRow | None:
+    """The problem for a result; None for a visitor who has a place."""
+    if result.code is None:
         return None
-    if outcome.code == "queue_locked":
-        return Locked(visitor.queue_id, outcome.organizer_id)
-    if outcome.code == "visitor_locked":
-        return Locked((visitor.queue_id, visitor.visitor_id), outcome.organizer_id)
-    return REFUSALS[outcome.code](visitor.queue_id, outcome.retry_after, settings.queue_interval)
+    if result.code == "queue_locked":
+        return LockedRow(visitor.queue_id, result.organizer_id)
+    if result.code == "visitor_locked":
+        return LockedRow((visitor.queue_id, visitor.visitor_id), result.organizer_id)
+    return REFUSALS[result.code](visitor.queue_id, result.retry_after, settings.queue_interval)
 
 
 REFUSALS: Mapping[str, Callable[[int, int, int], Problem]] = {
@@ -186,5 +189,5 @@ REFUSALS: Mapping[str, Callable[[int, int, int], Problem]] = {
         f"Queue {queue_id} is full.", retry_after=retry_after
     ),
 }
-"""The problem for each code of the statement, given the queue, the seconds until a place may be free, and until a
-release."""
+"""The problem for each code of the statement. The arguments are the id of the queue, the seconds until a place may be
+free, and the seconds of an interval."""

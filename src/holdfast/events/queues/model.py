@@ -1,4 +1,4 @@
-"""Queues: virtual waiting rooms in front of a merchant's site, and the visitors in them."""
+"""Queues: virtual waiting rooms in front of a merchant's site, and their visitors."""
 
 import datetime as dt
 from typing import Annotated, Literal
@@ -8,12 +8,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.events.ids import QueueId
 from holdfast.events.settings import Settings
-from holdfast.kit.addresses import is_web_address
-from holdfast.kit.command import Command, Id, NotBlank, Timestamp, rule
-from holdfast.kit.said import FieldName, said
+from holdfast.kit.contract.addresses import is_web_address
+from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp, rule
+from holdfast.kit.contract.messages import FieldName, message
 
-LONGEST_TTL = 43_200
-"""Minutes a release token may be valid: 30 days."""
+MAX_TTL_MINUTES = 43_200
+"""The most minutes for which a release token is valid: 30 days."""
 
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Shown to visitors.")]
 Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text for visitors.")]
@@ -33,7 +33,7 @@ Ttl = Annotated[
     int,
     Meta(
         ge=1,
-        le=LONGEST_TTL,
+        le=MAX_TTL_MINUTES,
         description="Minutes after the release to pick up the token, and then to use it.",
     ),
 ]
@@ -43,7 +43,7 @@ VisitorId = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^(?!\.{1,2}$(?!\n))",
-        extra={"noun": said("any text but . and ..")},
+        extra={"noun": message("any text but . and ..")},
         description="Your name for the visitor, any text but `.` and `..`, which no address can hold.",
     ),
 ]
@@ -71,10 +71,10 @@ class CreateQueue(Command):
 
     @rule("ends_at", "starts_at")
     def _ends_after_it_starts(self) -> str | None:
-        return None if in_order(self.starts_at, self.ends_at) else OUT_OF_ORDER
+        return None if is_in_order(self.starts_at, self.ends_at) else OUT_OF_ORDER
 
     @rule("target_url")
-    def _leads_somewhere(self) -> str | None:
+    def _has_web_address(self) -> str | None:
         return None if is_web_address(self.target_url) else NO_ADDRESS
 
 
@@ -95,7 +95,7 @@ class UpdateQueue(Command):
     ) = UNSET
 
     @rule("target_url")
-    def _leads_somewhere(self) -> str | None:
+    def _has_web_address(self) -> str | None:
         return None if self.target_url is UNSET or is_web_address(self.target_url) else NO_ADDRESS
 
 
@@ -110,7 +110,7 @@ class GetStatus(Command):
 
 
 class RoomVisit(Command):
-    """A browser at the page of a waiting room."""
+    """A visit of a browser to the page of a waiting room."""
 
     queue_id: Id
     visitor_id: str
@@ -140,7 +140,7 @@ class Queue(Struct):
     waiting_room_url: Annotated[str, Meta(description="The waiting room, to send visitors to.")]
 
 
-class Next(Struct):
+class QueueNextStep(Struct):
     """What to do next."""
 
     url: str
@@ -151,7 +151,7 @@ class Next(Struct):
 class Joined(Struct):
     """The visitor has a place."""
 
-    next: Next
+    next: QueueNextStep
     message: str = "The visitor is in the queue, and keeps the place."
     status: Literal["accepted"] = "accepted"
 
@@ -191,7 +191,7 @@ class Verified(Struct):
 
 
 class QueueRow(Struct):
-    """A queue as it is stored, with what is derived from it."""
+    """A stored queue with its derived length."""
 
     id: int
     organizer_id: int
@@ -208,8 +208,17 @@ class QueueRow(Struct):
     queue_length: int
 
 
-class Standing(Struct):
-    """The place of a visitor in a queue.
+class RoomRow(QueueRow):
+    """A stored queue for its page.
+
+    is_confirmed    whether the owner of the organizer's address has confirmed it
+    """
+
+    is_confirmed: bool
+
+
+class VisitorStatus(Struct):
+    """The status of a visitor in a queue.
 
     until_start, since_joined    seconds
     issued_at, expires_at        times of the token, in seconds of the Unix epoch
@@ -231,34 +240,34 @@ class Standing(Struct):
 
     @property
     def place(self) -> tuple[int, str]:
-        """The queue and the visitor."""
+        """The key of the place: the ids of the queue and of the visitor."""
         return self.queue_id, self.visitor_id
 
     @property
     def position(self) -> int:
-        """The position of a visitor who waits: 1 is the first."""
+        """The position of a waiting visitor: 1 is the first."""
         assert self.ticket is not None
         return self.ticket - self.serving
 
 
 class UsedToken(Struct):
-    """A valid token that was shown."""
+    """A valid token that was verified."""
 
     target_url: str
     use_count: int
 
 
-OUT_OF_ORDER = said("must be later than %(field)s", field=FieldName("starts_at"))
-NO_ADDRESS = said("must be an http or https address with a host, without user or password")
+OUT_OF_ORDER = message("must be later than %(field)s", field=FieldName("starts_at"))
+NO_ADDRESS = message("must be an http or https address with a host, without user or password")
 
 
-def in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:
-    """Whether a queue ends after it starts."""
+def is_in_order(starts_at: dt.datetime | None, ends_at: dt.datetime | None) -> bool:
+    """Whether a queue ends later than it starts, or has no start or no end."""
     return starts_at is None or ends_at is None or starts_at < ends_at
 
 
 def estimated_wait(position: int, rate: int, interval: int, until_start: int) -> int:
-    """Seconds until a position is released, as an upper bound: releases are evenly spread, and nobody passes another.
+    """The most seconds until a position is released: releases are evenly spread and in the order of tickets.
 
     interval       seconds in which `rate` visitors are released
     until_start    seconds until the queue starts
@@ -267,11 +276,11 @@ def estimated_wait(position: int, rate: int, interval: int, until_start: int) ->
 
 
 def status_path(queue_id: int, visitor_id: str) -> str:
-    """The path of a visitor's status. Every character of the id that has a meaning in a path is escaped."""
+    """The path of a visitor's status. The id is percent-encoded."""
     return f"/api/queues/{queue_id}/status/{quote(visitor_id, safe='')}"
 
 
-def present(row: QueueRow, settings: Settings) -> Queue:
+def public_queue(row: QueueRow, settings: Settings) -> Queue:
     """The public form of a stored queue."""
     room = f"{settings.base_url}/queues/{row.id}"
     return Queue(

@@ -1,4 +1,4 @@
-"""What can be done with queues."""
+"""The operations on queues."""
 
 from collections.abc import Sequence
 
@@ -16,28 +16,28 @@ from holdfast.events.queues.model import (
     GetStatus,
     Joined,
     JoinQueue,
-    Next,
     Queue,
+    QueueNextStep,
     QueueRow,
-    Standing,
     Status,
     UpdateQueue,
     Verified,
     VerifyToken,
+    VisitorStatus,
     estimated_wait,
-    in_order,
-    present,
+    is_in_order,
+    public_queue,
     status_path,
 )
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.batch import Locked
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import given
-from holdfast.kit.modes import Batch, Call
-from holdfast.kit.pagination import OffsetPage, Page
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import sent_fields
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.postgres.pagination import OffsetPage, Page
+from holdfast.kit.running.run_modes import Batch, Call
 
 EDITABLE = (
     *("title", "description", "active", "starts_at", "ends_at", "max_queue_size"),
@@ -48,13 +48,13 @@ EDITABLE = (
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Queue]:
     """List queues, oldest first. An organizer key sees its own, an admin key all."""
     page = await sql.list_queues(reader, caller.tenant_id, command)
-    return Page([present(row, reader.resources.settings) for row in page.data], page.pagination)
+    return Page([public_queue(row, reader.resources.settings) for row in page.data], page.pagination)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def get(reader: Reader, caller: Caller, command: GetQueue) -> Queue:
     """Read one queue, with how many wait in it now."""
-    return present(
+    return public_queue(
         _accessible(caller, command.queue_id, await sql.find_queue(reader, command.queue_id)), reader.resources.settings
     )
 
@@ -67,12 +67,12 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     turn they are sent on to `target_url` with a token.
     """
     organizer_id = owner(caller, command.organizer_id)
-    await require_room(tx, organizer_id, said("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
+    await require_room(tx, organizer_id, message("queues"), tx.resources.settings.queues_per_organizer, sql.COUNT)
     id = await sql.insert_queue(tx, {**msgspec.structs.asdict(command), "organizer_id": organizer_id})
     if id is None:
-        raise invalid({"organizer_id": [said("no organizer has this id")]})
+        raise invalid({"organizer_id": [message("no organizer has this id")]})
     await tx.notify(joining.CHANNEL)
-    return await _shown(tx, id)
+    return await _present_stored(tx, id)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
@@ -82,12 +82,12 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     A new rate applies from now on.
     """
     before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
-    after = msgspec.structs.replace(before, **given(command, *EDITABLE))
-    if not in_order(after.starts_at, after.ends_at):
+    after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
+    if not is_in_order(after.starts_at, after.ends_at):
         raise invalid({"ends_at": [OUT_OF_ORDER]})
     await sql.update_queue(tx, msgspec.structs.asdict(after))
     await tx.notify(joining.CHANNEL)
-    return await _shown(tx, before.id)
+    return await _present_stored(tx, before.id)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -98,8 +98,14 @@ async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
     await tx.notify(joining.CHANNEL)
 
 
+async def end_all(tx: Tx, organizer_id: int) -> None:
+    """Delete all queues of an organizer whose account ends."""
+    await sql.delete_queues(tx, organizer_id)
+    await tx.notify(joining.CHANNEL)
+
+
 @refuses(NOT_FOUND, FORBIDDEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | Locked]:
+async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | LockedRow]:
     """Give a visitor a place in a queue.
 
     202 means the place is kept, in order of arrival; poll `next.url` until the status is no longer `waiting`. Joining
@@ -107,29 +113,34 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
     the end of the line.
     """
     visitors = [
-        Visitor(place, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
-        for place, call in enumerate(batch.calls)
+        Visitor(index, call.caller.tenant_id, call.command.queue_id, call.command.visitor_id)
+        for index, call in enumerate(batch.calls)
     ]
     return [
-        joining.refusal(each, visitor, tx.resources.settings)
-        or Joined(Next(status_path(visitor.queue_id, visitor.visitor_id)))
-        for visitor, each in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
+        joining.refusal(result, visitor, tx.resources.settings)
+        or Joined(QueueNextStep(status_path(visitor.queue_id, visitor.visitor_id)))
+        for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem | Locked]:
+async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem | LockedRow]:
     """Read where a visitor stands: waiting, with position and wait, or not in the queue.
 
     A visitor who was released finds the release token here, for `token_ttl_minutes`; picked up within that time, it is
     valid for as long again. Neither position nor wait ever rises, unless the organizer changes or pauses the queue.
     """
     places = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
-    standings = await sql.find_standings(tx, places)
-    found = [_visible(call, each) for call, each in zip(batch.calls, standings, strict=True)]
-    issued = await release_tokens.issue(tx, [each for each in found if isinstance(each, Standing)], waits=batch.waits)
+    visitors = await sql.find_visitor_statuses(tx, places)
+    results = [_visible(call, visitor) for call, visitor in zip(batch.calls, visitors, strict=True)]
+    issued = await release_tokens.issue(
+        tx, [result for result in results if isinstance(result, VisitorStatus)], waits=batch.waits
+    )
     interval = tx.resources.settings.queue_interval
-    return [each if isinstance(each, Problem) else _status(each, issued.get(each.place), interval) for each in found]
+    return [
+        result if isinstance(result, Problem) else _status(result, issued.get(result.place), interval)
+        for result in results
+    ]
 
 
 @refuses(INVALID_TOKEN)
@@ -150,22 +161,22 @@ def _accessible(caller: Caller, queue_id: int, row: QueueRow | None) -> QueueRow
     return row
 
 
-def _visible(call: Call[GetStatus], standing: Standing | None) -> Standing | Problem:
-    if standing is None:
+def _visible(call: Call[GetStatus], visitor: VisitorStatus | None) -> VisitorStatus | Problem:
+    if visitor is None:
         return NOT_FOUND(f"No queue has the id {call.command.queue_id}.")
-    if not call.caller.may_access(standing.organizer_id):
+    if not call.caller.may_access(visitor.organizer_id):
         return FORBIDDEN(f"Queue {call.command.queue_id} belongs to another organizer.")
-    return standing
+    return visitor
 
 
 def _status(
-    standing: Standing, release_token: release_tokens.ReleaseToken | Locked | None, interval: int
-) -> Status | Locked:
-    if isinstance(release_token, Locked):
+    visitor: VisitorStatus, release_token: release_tokens.ReleaseToken | LockedRow | None, interval: int
+) -> Status | LockedRow:
+    if isinstance(release_token, LockedRow):
         return release_token
-    if standing.where == "waiting":
-        wait = estimated_wait(standing.position, standing.release_rate, interval, standing.until_start)
-        return Status("waiting", standing.position, wait)
+    if visitor.where == "waiting":
+        wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
+        return Status("waiting", visitor.position, wait)
     if release_token is None:
         return Status("not_in_queue")
     return Status(
@@ -177,7 +188,7 @@ def _status(
     )
 
 
-async def _shown(reader: Reader, id: int) -> Queue:
+async def _present_stored(reader: Reader, id: int) -> Queue:
     row = await sql.find_queue(reader, id)
     assert row
-    return present(row, reader.resources.settings)
+    return public_queue(row, reader.resources.settings)

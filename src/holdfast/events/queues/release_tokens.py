@@ -1,4 +1,4 @@
-"""Release tokens: a released visitor shows one at the merchant's site. Each is a JWT that anybody can verify.
+"""Release tokens: a released visitor shows one at the merchant's site. A token is a JWT, verified with public keys.
 
 A visitor has one token, which is created when it is first picked up. A later request gets the same token, byte for
 byte, with the same expiry. A visitor's id alone is not enough to get its token: the request needs an API key of the
@@ -18,15 +18,15 @@ from prometheus_client import Counter
 
 from holdfast.events.problems import INVALID_TOKEN
 from holdfast.events.queues import sql
-from holdfast.events.queues.model import LONGEST_TTL, Standing, TokenData
+from holdfast.events.queues.model import MAX_TTL_MINUTES, TokenData, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
-from holdfast.kit.batch import Locked
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import Problem
-from holdfast.kit.signing import InvalidToken, Keys, KeySet
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys
 
-KEYS = KeySet("queue_signing_keys", "RS256", LONGEST_TTL * 60)
+KEYS = KeySet("queue_signing_keys", "RS256", MAX_TTL_MINUTES * 60)
 TYP = "queue-release+jwt"
 
 ISSUED = Counter("holdfast_queue_tokens_issued", "Release tokens picked up for the first time.")
@@ -49,7 +49,7 @@ class Claims(Struct, frozen=True):
 
 
 class ReleaseToken(NamedTuple):
-    """A token, and the address at which its visitor enters the merchant's site."""
+    """A token, and the address at which the visitor enters the merchant's site with it."""
 
     token: str
     expires_at: datetime
@@ -57,34 +57,38 @@ class ReleaseToken(NamedTuple):
 
 
 async def issue(
-    tx: Tx, standings: Sequence[Standing], *, waits: bool = True
-) -> dict[tuple[int, str], ReleaseToken | Locked]:
-    """The tokens of visitors who were released and may pick up a token, or have done so, by queue and visitor.
+    tx: Tx, visitors: Sequence[VisitorStatus], *, waits: bool = True
+) -> dict[tuple[int, str], ReleaseToken | LockedRow]:
+    """The tokens of released visitors who may pick up a token or have picked it up, by queue and visitor.
 
-    waits    whether to wait for visitors that others have locked
+    waits    whether to wait for visitors that other transactions have locked
     """
-    released = [each for each in standings if each.where == "released"]
+    released = [visitor for visitor in visitors if visitor.where == "released"]
     if not released:
         return {}
     locked: set[tuple[int, str]] = set()
-    fresh = [(each, secrets.token_urlsafe(16)) for each in released if each.token_id is None]
+    fresh = [(visitor, secrets.token_urlsafe(16)) for visitor in released if visitor.token_id is None]
     if fresh:
         if waits:
-            await sql.wait_for_visitors(tx, [each.place for each, _ in fresh])
-        locked = await sql.pick_up(tx, fresh)
+            await sql.wait_for_visitors(tx, [visitor.place for visitor, _ in fresh])
+        locked = await sql.store_tokens(tx, fresh)
         ISSUED.inc(len(fresh) - len(locked))
     keys = await KEYS.read(tx)
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
     tokens = await asyncio.to_thread(
-        lambda: {each.place: _token(each, keys, tx.resources.settings) for each in released if each.token_id}
+        lambda: {
+            visitor.place: _token(visitor, keys, tx.resources.settings) for visitor in released if visitor.token_id
+        }
     )
-    return tokens | {each.place: Locked(each.place, each.organizer_id) for each in released if each.place in locked}
+    return tokens | {
+        visitor.place: LockedRow(visitor.place, visitor.organizer_id) for visitor in released if visitor.place in locked
+    }
 
 
 async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenData:
-    """The data in a valid token of the caller's queues. Counts the use of the token. Raises `invalid_token`."""
+    """The data of a valid token of a queue of the caller. Counts the use of the token. Raises `invalid_token`."""
     try:
-        data = await _verified(tx, caller, token, consume)
+        data = await _read_valid(tx, caller, token, consume)
     except Problem as problem:
         VERIFIED.labels(problem.extra.get("reason", problem.code)).inc()
         raise
@@ -92,24 +96,24 @@ async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenD
     return data
 
 
-async def _verified(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenData:
+async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenData:
     keys = await KEYS.read(tx)
     try:
         claims = msgspec.json.decode(keys.opened(token, {TYP})[1], type=Claims)
     except (InvalidToken, ValueError) as error:
-        raise _refused("This is not a release token of this service.", "signature") from error
+        raise _refusal("This is not a release token of this service.", "signature") from error
     if not tx.resources.settings.is_issuer(claims.iss) or _audience(claims.qid) not in claims.aud:
-        raise _refused("The token is for somebody else.", "audience")
+        raise _refusal("The token is for somebody else.", "audience")
     if not caller.may_access(claims.org):
-        # Nothing is revealed about tokens of other organizers, not even that they have expired.
-        raise _refused("The token is not for a queue of yours.", "audience")
+        # Callers learn nothing about tokens of other organizers, not even that they have expired.
+        raise _refusal("The token is not for a queue of yours.", "audience")
     if claims.exp <= keys.now:
-        raise _refused("The token has expired.", "expired")
+        raise _refusal("The token has expired.", "expired")
     used = await sql.use_token(tx, claims.qid, claims.sub, claims.jti, consume=consume)
     if used is None:
-        if await sql.was_used_up(tx, claims.qid, claims.sub, claims.jti):
-            raise _refused("The token was used up.", "used")
-        raise _refused("The token was revoked.", "revoked")
+        if await sql.is_used_up(tx, claims.qid, claims.sub, claims.jti):
+            raise _refusal("The token was used up.", "used")
+        raise _refusal("The token was revoked.", "revoked")
     return TokenData(
         queue_id=claims.qid,
         visitor_id=claims.sub,
@@ -123,35 +127,35 @@ async def _verified(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenD
 
 
 async def rotate_queue_keys(tx: Tx) -> int:
-    """Add a key for release tokens, and delete those that are no longer needed. Returns how many keys changed."""
+    """Add a signing key for release tokens, and delete old keys. Returns the number of changed keys."""
     return await KEYS.rotate(tx)
 
 
-def _refused(message: str, reason: str) -> Problem:
+def _refusal(message: str, reason: str) -> Problem:
     return INVALID_TOKEN(message, valid=False, reason=reason)
 
 
-def _token(standing: Standing, keys: Keys, settings: Settings) -> ReleaseToken:
-    assert standing.token_id is not None
-    assert standing.ticket is not None
-    assert standing.issued_at is not None
-    assert standing.expires_at is not None
+def _token(visitor: VisitorStatus, keys: SigningKeys, settings: Settings) -> ReleaseToken:
+    assert visitor.token_id is not None
+    assert visitor.ticket is not None
+    assert visitor.issued_at is not None
+    assert visitor.expires_at is not None
     claims = Claims(
         iss=settings.base_url,
-        aud=[_audience(standing.queue_id), origin(standing.target_url)],
-        sub=standing.visitor_id,
-        jti=standing.token_id,
-        iat=standing.issued_at,
-        nbf=standing.issued_at,
-        exp=standing.expires_at,
-        qid=standing.queue_id,
-        org=standing.organizer_id,
-        tkt=standing.ticket,
+        aud=[_audience(visitor.queue_id), origin(visitor.target_url)],
+        sub=visitor.visitor_id,
+        jti=visitor.token_id,
+        iat=visitor.issued_at,
+        nbf=visitor.issued_at,
+        exp=visitor.expires_at,
+        qid=visitor.queue_id,
+        org=visitor.organizer_id,
+        tkt=visitor.ticket,
     )
-    # Signed with the key of that time, so that the visitor gets the same token also after a rotation of the keys.
-    token = keys.sign(TYP, msgspec.structs.asdict(claims), at=standing.issued_at)
-    expires_at = datetime.fromtimestamp(standing.expires_at, UTC)
-    return ReleaseToken(token, expires_at, with_token(standing.target_url, token))
+    # Signed with the key of that time, so that the visitor gets the same token even after a rotation of the keys.
+    token = keys.sign(TYP, msgspec.structs.asdict(claims), at=visitor.issued_at)
+    expires_at = datetime.fromtimestamp(visitor.expires_at, UTC)
+    return ReleaseToken(token, expires_at, with_token(visitor.target_url, token))
 
 
 def _audience(queue_id: int) -> str:
@@ -174,4 +178,4 @@ def with_token(target_url: str, token: str) -> str:
 
 
 _AS_THEY_ARE = "%:/?#[]@!$&'()*+,;=|^`{}~\"<>"
-"""The ASCII characters besides letters and digits that stay as they are; others are escaped, as browsers do."""
+"""The ASCII characters besides letters and digits that are not percent-encoded, as in browsers."""

@@ -1,14 +1,14 @@
-"""Deletes visitors 30 days after they were released, and when their queue was deleted. Skips locked rows."""
+"""Deletes visitors 30 days after their release, and the visitors of deleted queues. Skips locked rows."""
 
 from holdfast.events.resources import Tx
 
-AT_ONCE = 20_000
-"""The most rows of each kind that one run deletes, so that requests do not wait for it."""
+BATCH_SIZE = 20_000
+"""The most rows of each table that one run deletes, so that requests do not wait for it."""
 
 
 async def forget_visitors(tx: Tx) -> int:
-    """Delete some of the rows that are no longer needed. Returns how many were deleted."""
-    # A token can be picked up during its time to live, and is then valid for the same time again.
+    """Delete one batch of rows that are no longer needed. Returns the number of deleted rows."""
+    # A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
     visitors = await tx.value(
         """
         with gone as (
@@ -33,7 +33,7 @@ async def forget_visitors(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": AT_ONCE},
+        {"limit": BATCH_SIZE},
     )
     releases = await tx.value(
         """
@@ -51,7 +51,7 @@ async def forget_visitors(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": AT_ONCE},
+        {"limit": BATCH_SIZE},
     )
     queues = await tx.value(
         """

@@ -7,12 +7,12 @@ let announcedAt = Date.now();
 function localize() {
   // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
   const { lang } = document.documentElement;
-  const locale = navigator.languages.find((each) => each.split("-")[0] === lang) ?? lang;
-  for (const each of document.querySelectorAll("time")) {
+  const locale = navigator.languages.find((candidate) => candidate.split("-")[0] === lang) ?? lang;
+  for (const time of document.querySelectorAll("time")) {
     const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
     const date = { day: "numeric", month: "long", year: "numeric" };
-    const style = "clock" in each.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
-    each.textContent = new Intl.DateTimeFormat(locale, style).format(new Date(each.dateTime));
+    const style = "clock" in time.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
+    time.textContent = new Intl.DateTimeFormat(locale, style).format(new Date(time.dateTime));
   }
 }
 

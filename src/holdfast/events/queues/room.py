@@ -1,7 +1,7 @@
 """The waiting room: each browser has a random secret in a cookie, and the digest of the secret is its visitor id.
 
-A visitor id, such as from a token or a log, does not reveal the secret. So nobody can use it to take over the place of
-another visitor.
+A visitor id, for example from a token or a log, does not reveal the secret. So a stranger cannot take over the place of
+a visitor with it.
 """
 
 import random
@@ -16,57 +16,57 @@ from typing import NamedTuple
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import QueueRow, RoomVisit, Standing
+from holdfast.events.queues.model import RoomRow, RoomVisit, VisitorStatus
 from holdfast.events.resources import Tx
 from holdfast.events.site import SITE
-from holdfast.kit.batch import Locked
-from holdfast.kit.modes import Batch
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.pages.language import Language
-from holdfast.kit.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.running.run_modes import Batch
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class Seen(NamedTuple):
-    """The data that the page shows to a visitor."""
+class RoomSnapshot(NamedTuple):
+    """The data on the page of a visitor."""
 
-    queue: QueueRow
-    standing: Standing
+    queue: RoomRow
+    standing: VisitorStatus
     release_token: release_tokens.ReleaseToken | None
     now: datetime
 
 
 @refuses(NOT_FOUND)
-async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[Seen | Problem | Locked]:
-    """Read the places of visitors of waiting rooms. Visitors who were released get a release token."""
+async def visit(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[RoomSnapshot | Problem | LockedRow]:
+    """Read the status of visitors of waiting rooms. A released visitor gets a release token."""
     visits = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
-    standings = await sql.find_standings(tx, visits)
-    queues = await sql.find_queues(tx, sorted({queue_id for queue_id, _ in visits}))
+    visitors = await sql.find_visitor_statuses(tx, visits)
+    queues = await sql.find_rooms(tx, sorted({queue_id for queue_id, _ in visits}))
     now = datetime.now(UTC)
-    issued = await release_tokens.issue(tx, [each for each in standings if each], waits=batch.waits)
+    issued = await release_tokens.issue(tx, [visitor for visitor in visitors if visitor], waits=batch.waits)
 
-    def seen(standing: Standing | None, queue_id: int) -> Seen | Problem | Locked:
-        if standing is None or queue_id not in queues:
+    def snapshot_of(visitor: VisitorStatus | None, queue_id: int) -> RoomSnapshot | Problem | LockedRow:
+        if visitor is None or queue_id not in queues:
             return NOT_FOUND(f"No queue has the id {queue_id}.")
-        token = issued.get(standing.place)
-        return token if isinstance(token, Locked) else Seen(queues[queue_id], standing, token, now)
+        token = issued.get(visitor.place)
+        return token if isinstance(token, LockedRow) else RoomSnapshot(queues[queue_id], visitor, token, now)
 
-    return [seen(standing, queue_id) for standing, (queue_id, _) in zip(standings, visits, strict=True)]
+    return [snapshot_of(visitor, queue_id) for visitor, (queue_id, _) in zip(visitors, visits, strict=True)]
 
 
 @refuses(NOT_FOUND, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)
-async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.Outcome | Problem | Locked]:
-    """Give visitors of waiting rooms a place. Anybody may join any queue from its page."""
+async def join(tx: Tx, batch: Batch[RoomVisit]) -> Sequence[joining.JoinResult | Problem | LockedRow]:
+    """Give visitors of waiting rooms a place. Every visitor may join every queue from its page."""
     visitors = [
-        Visitor(place, None, call.command.queue_id, call.command.visitor_id) for place, call in enumerate(batch.calls)
+        Visitor(index, None, call.command.queue_id, call.command.visitor_id) for index, call in enumerate(batch.calls)
     ]
     return [
-        joining.refusal(each, visitor, tx.resources.settings) or each
-        for visitor, each in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
+        joining.refusal(result, visitor, tx.resources.settings) or result
+        for visitor, result in zip(visitors, await joining.join(tx, visitors, waits=batch.waits), strict=True)
     ]
 
 
-def fresh_secret() -> str:
+def new_secret() -> str:
     """A new random secret for the cookie of a browser."""
     return secrets.token_urlsafe(32)
 
@@ -80,14 +80,14 @@ def visitor_of(secret: str) -> str:
     return f"room_{urlsafe_b64encode(sha256(secret.encode()).digest()).decode().rstrip('=')}"
 
 
-def seconds_to_look_again(wait: int) -> int:
+def refresh_seconds(wait: int) -> int:
     """Seconds after which a page reloads: more for a longer wait, and varied so that pages do not reload together."""
     ladder = next((rest for limit, rest in ((900, 60), (300, 30), (60, 15)) if wait >= limit), 5)
     return max(2, min(wait, round(ladder * random.uniform(0.85, 1.15))))  # noqa: S311 - no secret
 
 
-def in_words(seconds: int, language: Language) -> str:
-    """A wait in words, rounded up. The words stand behind "within", in German in the dative behind "in"."""
+def wait_in_words(seconds: int, language: Language) -> str:
+    """A wait in words, rounded up. The words follow "within"; in German they follow "in", in the dative."""
     texts = SITE.texts(language)
 
     def minutes(number: int) -> str:

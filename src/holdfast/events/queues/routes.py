@@ -1,7 +1,7 @@
 """The routes of queues outside the table: the public keys of release tokens, and the pages of waiting rooms.
 
 A browser gets a secret in a cookie, and a place as soon as it sends the cookie back. So a client without cookies gets
-no place. In a frame the cookie is partitioned by the site around the frame, since browsers allow no other there.
+no place. In a frame the cookie is partitioned by the top-level site, since browsers allow no other cookie there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ from starlette.routing import BaseRoute, Route
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
-from holdfast.events.queues.model import QueueRow, RoomVisit, estimated_wait
-from holdfast.events.queues.room import Seen
+from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
+from holdfast.events.queues.room import RoomSnapshot
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Handler, Header, Reply, Request, admit, encode, envelope, headers_of
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched
-from holdfast.kit.operation import Operation
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
+from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, admit, encode, envelope, headers_of
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
-from holdfast.kit.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
-from holdfast.kit.runner import Runner
-from holdfast.kit.signing import PUBLISHED
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS
 
 VISIT = Operation("visit_waiting_room", None, batched(room.visit))
 JOIN = Operation("join_waiting_room", None, batched(room.join), limit="waiting room joins")
@@ -34,7 +34,7 @@ OPERATIONS = (VISIT, JOIN)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 JWKS = "/.well-known/queue-jwks.json"
-COOKIE_SECONDS = 30 * 86_400
+COOKIE_MAX_AGE_SECONDS = 30 * 86_400
 
 State = Literal[
     "arriving",
@@ -50,9 +50,9 @@ State = Literal[
     "busy",
     "gone",
 ]
-"""The states that a page can show. Each has a template in `pages/`."""
+"""The states of a page. Each has a template in `pages/`."""
 
-_REFUSED: Mapping[ProblemType, tuple[State, int]] = {
+_REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
     QUEUE_FULL: ("full", 503),
     QUEUE_INACTIVE: ("closed", 503),
     QUEUE_ENDED: ("ended", 410),
@@ -64,7 +64,10 @@ _REFUSED: Mapping[ProblemType, tuple[State, int]] = {
 
 def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute]:
     """The routes of queues."""
-    public = [(b"cache-control", f"public, max-age={PUBLISHED}".encode()), (b"access-control-allow-origin", b"*")]
+    public = [
+        (b"cache-control", f"public, max-age={PUBLISHED_TTL_SECONDS}".encode()),
+        (b"access-control-allow-origin", b"*"),
+    ]
 
     async def jwks(caller: Caller, request: Request) -> Reply:
         keys = await database.transact(release_tokens.KEYS.read)
@@ -83,11 +86,11 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
     ]
 
 
-class Shown(NamedTuple):
+class RoomView(NamedTuple):
     """The values for the template.
 
     refresh     the number of seconds after which the page reloads; None: never
-    progress    how much of the wait is over, in percent; None: nobody knows
+    progress    the part of the wait that is over, in percent; None: it is unknown
     """
 
     state: State
@@ -121,25 +124,27 @@ class RoomPage:
         self._joining = Access(JOIN.name, None, JOIN.limit)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
-        """Show the place of the visitor with this cookie. A new visitor gets a place first."""
+        """Show the status of the visitor with this cookie. A new visitor gets a place first."""
         queue_id = id_of(request.scope["path_params"]["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
         if secret is None or not room.is_secret(secret):
-            return await self._arriving(caller, request, queue_id)
+            return await self._arrival_page(caller, request, queue_id)
         visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
             await self._take_place(caller, visitor)
             return redirect(language_of(request).at(request.path), framed=self._framed)
-        seen: Seen = await self._visit(caller, visitor)
-        if seen.standing.where == "unknown" and request.method == "GET":
+        snapshot: RoomSnapshot = await self._visit(caller, visitor)
+        if snapshot.standing.where == "unknown" and request.method == "GET":
             try:
                 await self._take_place(caller, visitor)
             except Problem as problem:
-                return self._page(request, *_refusal(problem, seen.queue), headers=headers_of(problem))
-            seen = await self._visit(caller, visitor)
-        if seen.release_token and not self._framed:
-            return redirect(seen.release_token.redirect_url)
-        return self._page(request, _shown(seen, self._settings.queue_interval))
+                return self._page(
+                    request, *_refusal(problem, snapshot.queue), queue=snapshot.queue, headers=headers_of(problem)
+                )
+            snapshot = await self._visit(caller, visitor)
+        if snapshot.release_token and not self._framed:
+            return redirect(snapshot.release_token.redirect_url)
+        return self._page(request, _view_of(snapshot, self._settings.queue_interval), queue=snapshot.queue)
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return self._page(request, *_refusal(problem), headers=headers_of(problem))
@@ -148,19 +153,21 @@ class RoomPage:
         await admit(self._joining, self._limits, caller)
         await self._join(caller, visitor)
 
-    async def _arriving(self, caller: Caller, request: Request, queue_id: int) -> Reply:
-        """The page for a browser without a cookie, which sets the cookie."""
-        secret = room.fresh_secret()
-        seen: Seen = await self._visit(caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret)))
-        cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly"
+    async def _arrival_page(self, caller: Caller, request: Request, queue_id: int) -> Reply:
+        """The page for a browser without a cookie. It sets the cookie."""
+        secret = room.new_secret()
+        snapshot: RoomSnapshot = await self._visit(
+            caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
+        )
+        cookie = f"{self._cookie(queue_id)}={secret}; Path=/; Max-Age={COOKIE_MAX_AGE_SECONDS}; HttpOnly"
         if not self._is_secure:
             cookie += "; SameSite=Lax"
         elif self._framed:
             cookie += "; Secure; SameSite=None; Partitioned"
         else:
             cookie += "; Secure; SameSite=Lax"
-        shown = Shown("arriving", seen.queue.title, refresh=1)
-        return self._page(request, shown, headers=[(b"set-cookie", cookie.encode())])
+        view = RoomView("arriving", snapshot.queue.title, refresh=1)
+        return self._page(request, view, queue=snapshot.queue, headers=[(b"set-cookie", cookie.encode())])
 
     @property
     def _is_secure(self) -> bool:
@@ -170,60 +177,69 @@ class RoomPage:
         # With this prefix in the name, a browser accepts the cookie only from this host.
         return f"{'__Host-' if self._is_secure else ''}{self.access.name}_{queue_id}"
 
-    def _page(self, request: Request, shown: Shown, status: int = 200, *, headers: Sequence[Header] = ()) -> Reply:
+    def _page(
+        self,
+        request: Request,
+        view: RoomView,
+        status: int = 200,
+        *,
+        queue: RoomRow | None = None,
+        headers: Sequence[Header] = (),
+    ) -> Reply:
         language = language_of(request)
         return SITE.page(
-            f"queues/pages/{shown.state}.html",
+            f"queues/pages/{view.state}.html",
             status,
             language=language,
             framed=self._framed,
             headers=headers,
-            room=shown,
-            wait_in_words=room.in_words(shown.wait, language),
+            room=view,
+            is_confirmed=queue is None or queue.is_confirmed,
+            wait_in_words=room.wait_in_words(view.wait, language),
         )
 
 
-def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[Shown, int]:
-    """The page for a visitor without a place, which says why there is none, and its status."""
-    state, status = _REFUSED.get(problem.type, ("busy", problem.status))
+def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
+    """The page for a visitor without a place, with the reason, and its HTTP status."""
+    state, status = _REFUSAL_STATES.get(problem.type, ("busy", problem.status))
     refresh = {
-        "full": room.seconds_to_look_again(20),
-        "closed": room.seconds_to_look_again(20),
+        "full": room.refresh_seconds(20),
+        "closed": room.refresh_seconds(20),
         "crowded": problem.retry_after,
-        "busy": room.seconds_to_look_again(5),
+        "busy": room.refresh_seconds(5),
     }.get(state)
     now = datetime.now(UTC)
-    return Shown(state, queue.title if queue else "", refresh=refresh, now=now), status
+    return RoomView(state, queue.title if queue else "", refresh=refresh, now=now), status
 
 
-def _shown(seen: Seen, interval: int) -> Shown:
-    """The page for a visitor who has or had a place."""
-    queue, standing = seen.queue, seen.standing
-    if seen.release_token:
-        return Shown(
+def _view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
+    """The view for a visitor who has or had a place."""
+    queue, visitor = snapshot.queue, snapshot.standing
+    if snapshot.release_token:
+        return RoomView(
             "released",
             queue.title,
-            enter=seen.release_token.redirect_url,
-            token=seen.release_token.token,
+            enter=snapshot.release_token.redirect_url,
+            token=snapshot.release_token.token,
             origin=release_tokens.origin(queue.target_url),
-            expires_at=seen.release_token.expires_at,
+            expires_at=snapshot.release_token.expires_at,
         )
-    if standing.where != "waiting":
-        return Shown("ended" if standing.where == "ended" else "missed", queue.title)
-    wait = estimated_wait(standing.position, standing.release_rate, interval, standing.until_start)
-    waited = standing.since_joined or 0
-    return Shown(
-        "paused" if not queue.active else "before" if standing.until_start > 0 else "waiting",
+    if visitor.where != "waiting":
+        return RoomView("ended" if visitor.where == "ended" else "missed", queue.title)
+    wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
+    waited = visitor.since_joined or 0
+    return RoomView(
+        "paused" if not queue.active else "before" if visitor.until_start > 0 else "waiting",
         queue.title,
         queue.description,
-        refresh=room.seconds_to_look_again(wait if queue.active else max(wait, 30)),
-        position=standing.position,
-        behind=max(0, queue.queue_length - standing.position),
+        refresh=room.refresh_seconds(wait if queue.active else max(wait, 30)),
+        position=visitor.position,
+        behind=max(0, queue.queue_length - visitor.position),
         wait=wait,
         progress=min(99, 100 * waited // max(1, waited + wait)) if queue.active else None,
-        too_late=queue.ends_at is not None and queue.ends_at < seen.now + timedelta(seconds=wait),
+        too_late=queue.ends_at is not None and queue.ends_at < snapshot.now + timedelta(seconds=wait),
         starts_at=queue.starts_at,
         ends_at=queue.ends_at,
         paused_at=queue.paused_at,
-        now=seen.now,
+        now=snapshot.now,
     )

@@ -1,4 +1,4 @@
-"""Statements on queues."""
+"""SQL statements on queues."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from typing import Any, LiteralString
 
 import msgspec
 
-from holdfast.events.queues.model import QueueRow, Standing, UsedToken
+from holdfast.events.queues.model import QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
+from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 QUEUE: LiteralString = """
 select id, organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size, release_rate,
@@ -22,18 +22,26 @@ async def find_queue(reader: Reader, id: int) -> QueueRow | None:
 
 
 async def lock_queue(tx: Tx, id: int) -> QueueRow | None:
-    """The queue, locked: until the transaction ends, no other can change it, join it or release from it."""
+    """Lock and read the queue: until this transaction ends, no other can change it, join it or release from it."""
     return await tx.row(QueueRow, f"{QUEUE} where id = %(id)s and deleted_at is null for no key update", {"id": id})
 
 
-async def find_queues(reader: Reader, ids: Sequence[int]) -> dict[int, QueueRow]:
-    """The queues with these ids that exist, by id."""
-    rows = await reader.rows(QueueRow, f"{QUEUE} where id = any(%(ids)s) and deleted_at is null", {"ids": list(ids)})
+async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
+    """The existing queues with these ids, by id."""
+    rows = await reader.rows(
+        RoomRow,
+        f"""
+        select room.*, organizers.proved_at is not null as is_confirmed
+          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
+         cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
+        """,
+        {"ids": list(ids)},
+    )
     return {row.id: row for row in rows}
 
 
 async def list_queues(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[QueueRow]:
-    """The queues of one organizer, or of all with None."""
+    """The queues of one organizer; with None those of all organizers."""
     of_whom: LiteralString = "" if organizer_id is None else "and organizer_id = %(organizer_id)s"
     return await page_of_long_items(
         reader,
@@ -52,7 +60,7 @@ async def read_clock(reader: Reader) -> dt.datetime:
 
 
 async def list_minutes(reader: Reader, id: int) -> list[tuple[int, int | None]]:
-    """The last 30 minutes, oldest first: how many were released, and the seconds that the last of them had waited."""
+    """The last 30 minutes, oldest first: the number of released visitors, and the seconds that the last had waited."""
     rows = await reader.tuples(
         """
         select released, greatest(0, extract(epoch from last_at - joined_at))::bigint
@@ -77,14 +85,14 @@ COUNT: LiteralString = "select count(*) from queues where organizer_id = %(organ
 
 
 async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
-    """The id of the new queue, or None when no organizer has the id given."""
+    """The id of the new queue; None if no organizer has the id `organizer_id`."""
     return await tx.value(
         """
         insert into queues (organizer_id, title, description, active, paused_at, starts_at, ends_at, max_queue_size,
                             release_rate, target_url, token_ttl_minutes)
         select id, %(title)s, %(description)s, %(active)s, case when not %(active)s then now() end, %(starts_at)s,
                %(ends_at)s, %(max_queue_size)s, %(release_rate)s, %(target_url)s, %(token_ttl_minutes)s
-          from users where id = %(organizer_id)s and slug is not null
+          from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
         queue,
@@ -92,7 +100,7 @@ async def insert_queue(tx: Tx, queue: dict[str, Any]) -> int | None:
 
 
 async def update_queue(tx: Tx, queue: dict[str, Any]) -> None:
-    """Store a changed queue. If it is resumed or its rate changes, its pace starts now."""
+    """Store a changed queue. If it is resumed or its rate changes, its unused time is lost."""
     await tx.run(
         """
         update queues
@@ -113,8 +121,20 @@ async def delete_queue(tx: Tx, id: int) -> None:
     await tx.run("update queues set deleted_at = now() where id = %(id)s", {"id": id})
 
 
-# Look-ups are lateral with `limit 1`, so that each is one index look-up, however large the tables are.
-STANDINGS: LiteralString = """
+async def delete_queues(tx: Tx, organizer_id: int) -> None:
+    """Delete the queues of an organizer, locked in the order of their ids."""
+    await tx.run(
+        """
+        update queues set deleted_at = now()
+         where id = any(array(select id from queues where organizer_id = %(id)s and deleted_at is null
+                               order by id for no key update))
+        """,
+        {"id": organizer_id},
+    )
+
+
+# Lateral joins with `limit 1` make each look-up an index look-up, however large the tables are.
+VISITOR_STATUSES: LiteralString = """
     select queues.organizer_id, queues.serving, queues.release_rate, queues.target_url,
            greatest(0, ceil(extract(epoch from queues.starts_at - now())))::bigint,
            extract(epoch from now() - visitor.joined_at)::bigint, visitor.ticket, visitor.token_id,
@@ -129,91 +149,91 @@ STANDINGS: LiteralString = """
                        where queue_id = queues.id and last_ticket >= visitor.ticket order by last_ticket limit 1)
                      + queues.token_ttl_minutes * interval '1 minute' > now() then 'released'
                 else 'past' end
-      from json_to_recordset(%(asked)s::json) as asked (place integer, queue_id bigint, visitor_id text)
-      left join lateral (select * from queues where id = asked.queue_id and deleted_at is null limit 1)
+      from json_to_recordset(%(requests)s::json) as request (index integer, queue_id bigint, visitor_id text)
+      left join lateral (select * from queues where id = request.queue_id and deleted_at is null limit 1)
            as queues on true
       left join lateral (select * from queue_visitors
-                          where queue_id = queues.id and visitor_id = asked.visitor_id limit 1) as visitor on true
-     order by asked.place
+                          where queue_id = queues.id and visitor_id = request.visitor_id limit 1) as visitor on true
+     order by request.index
 """
 
 
-async def find_standings(reader: Reader, asked: Sequence[tuple[int, str]]) -> list[Standing | None]:
-    """The place of each (queue, visitor), in the order given; None where there is no such queue."""
-    rows = [{"place": place, "queue_id": queue, "visitor_id": name} for place, (queue, name) in enumerate(asked)]
-    found = await reader.tuples(STANDINGS, {"asked": msgspec.json.encode(rows).decode()})
-    return [None if row[0] is None else Standing(*pair, *row) for pair, row in zip(asked, found, strict=True)]
+async def find_visitor_statuses(reader: Reader, places: Sequence[tuple[int, str]]) -> list[VisitorStatus | None]:
+    """The status of each (queue, visitor), in the order of `places`; None if the queue does not exist."""
+    requests = [{"index": index, "queue_id": queue, "visitor_id": name} for index, (queue, name) in enumerate(places)]
+    rows = await reader.tuples(VISITOR_STATUSES, {"requests": msgspec.json.encode(requests).decode()})
+    return [None if row[0] is None else VisitorStatus(*pair, *row) for pair, row in zip(places, rows, strict=True)]
 
 
 async def wait_for_visitors(tx: Tx, places: Sequence[tuple[int, str]]) -> None:
-    """Lock visitors; wait for those that others have locked."""
+    """Lock visitors; wait for those that other transactions have locked."""
     await tx.run(
         """
         select from queue_visitors
-          join json_to_recordset(%(asked)s::json) as asked (queue_id bigint, visitor_id text)
+          join json_to_recordset(%(requests)s::json) as request (queue_id bigint, visitor_id text)
                using (queue_id, visitor_id)
          order by queue_id, visitor_id for no key update of queue_visitors
         """,
-        {"asked": msgspec.json.encode([{"queue_id": queue, "visitor_id": name} for queue, name in places]).decode()},
+        {"requests": msgspec.json.encode([{"queue_id": queue, "visitor_id": name} for queue, name in places]).decode()},
     )
 
 
-async def pick_up(tx: Tx, fresh: Sequence[tuple[Standing, str]]) -> set[tuple[int, str]]:
-    """Store a token id for each released visitor who has none yet, and set the id and times in its `Standing`.
+async def store_tokens(tx: Tx, new_tokens: Sequence[tuple[VisitorStatus, str]]) -> set[tuple[int, str]]:
+    """Store a token id for each released visitor without one, and set the id and the times in its `VisitorStatus`.
 
-    A visitor who was deleted meanwhile gets no token. Returns the visitors that others have locked.
+    A visitor who was deleted meanwhile gets no token. Returns the visitors that other transactions have locked.
     """
     rows = [
-        {"queue_id": each.queue_id, "visitor_id": each.visitor_id, "ticket": each.ticket, "token_id": token_id}
-        for each, token_id in fresh
+        {"queue_id": visitor.queue_id, "visitor_id": visitor.visitor_id, "ticket": visitor.ticket, "token_id": token_id}
+        for visitor, token_id in new_tokens
     ]
     settled = await tx.tuples(
         """
-        with asked as materialized (
+        with request as materialized (
             select distinct on (queue_id, visitor_id) *
-              from json_to_recordset(%(asked)s::json)
-                   as asked (queue_id bigint, visitor_id text, ticket bigint, token_id text)
+              from json_to_recordset(%(requests)s::json)
+                   as request (queue_id bigint, visitor_id text, ticket bigint, token_id text)
              order by queue_id, visitor_id),
         free as materialized (
-            select visitor.* from asked
+            select visitor.* from request
              cross join lateral (select queue_id, visitor_id from queue_visitors
-                                  where queue_id = asked.queue_id and visitor_id = asked.visitor_id
-                                    and ticket = asked.ticket
+                                  where queue_id = request.queue_id and visitor_id = request.visitor_id
+                                    and ticket = request.ticket
                                   limit 1 for no key update skip locked) as visitor),
         picked as (
             update queue_visitors as visitor
-               set token_id = coalesce(visitor.token_id, asked.token_id),
+               set token_id = coalesce(visitor.token_id, request.token_id),
                    issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
                    expires_at = coalesce(visitor.expires_at,
                                          date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
               from free
-              join asked using (queue_id, visitor_id)
+              join request using (queue_id, visitor_id)
               join queues on queues.id = queue_id
              where visitor.queue_id = free.queue_id and visitor.visitor_id = free.visitor_id
             returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
                       extract(epoch from visitor.issued_at)::bigint as issued_at,
                       extract(epoch from visitor.expires_at)::bigint as expires_at)
-        select asked.queue_id, asked.visitor_id, picked.token_id, issued_at, expires_at,
+        select request.queue_id, request.visitor_id, picked.token_id, issued_at, expires_at,
                free.queue_id is null
                and exists (select from queue_visitors as visitor
-                            where visitor.queue_id = asked.queue_id and visitor.visitor_id = asked.visitor_id
-                              and visitor.ticket = asked.ticket)
-          from asked
+                            where visitor.queue_id = request.queue_id and visitor.visitor_id = request.visitor_id
+                              and visitor.ticket = request.ticket)
+          from request
           left join free using (queue_id, visitor_id)
           left join picked using (queue_id, visitor_id)
         """,
-        {"asked": msgspec.json.encode(rows).decode()},
+        {"requests": msgspec.json.encode(rows).decode()},
     )
     locked = {(queue_id, visitor_id) for queue_id, visitor_id, *_, is_locked in settled if is_locked}
     by_visitor = {(queue_id, visitor_id): token for queue_id, visitor_id, *token, _ in settled if token[0]}
-    for each, _ in fresh:
-        if token := by_visitor.get(each.place):
-            each.token_id, each.issued_at, each.expires_at = token
+    for visitor, _ in new_tokens:
+        if token := by_visitor.get(visitor.place):
+            visitor.token_id, visitor.issued_at, visitor.expires_at = token
     return locked
 
 
 async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, consume: bool) -> UsedToken | None:
-    """Count a use of a valid token; with `consume` it is the last. None if the token is not valid, or no longer."""
+    """Count a use of a valid token; with `consume` it is the last use. None if the token is not or no longer valid."""
     return await tx.row(
         UsedToken,
         """
@@ -228,8 +248,8 @@ async def use_token(tx: Tx, queue_id: int, visitor_id: str, token_id: str, *, co
     )
 
 
-async def was_used_up(reader: Reader, queue_id: int, visitor_id: str, token_id: str) -> bool:
-    """Whether a token was consumed."""
+async def is_used_up(reader: Reader, queue_id: int, visitor_id: str, token_id: str) -> bool:
+    """Whether the token was consumed."""
     return bool(
         await reader.value(
             """

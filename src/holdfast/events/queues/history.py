@@ -1,4 +1,4 @@
-"""A queue in the last half hour, for its organizer: how many were released in each minute, and how long they waited."""
+"""The history of a queue for its organizer: releases and waits in each minute of the last half hour."""
 
 import datetime as dt
 from typing import Literal
@@ -8,28 +8,28 @@ from msgspec import Struct
 from holdfast.events.queues import sql
 from holdfast.events.queues.model import GetQueue, QueueRow, estimated_wait
 from holdfast.events.resources import Reader
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
-State = Literal["paused", "before", "open", "ended"]
+QueueState = Literal["paused", "before", "open", "ended"]
 
 
 class Minute(Struct):
-    """One minute: how many were released, and how many seconds the last of them had waited; None: nobody."""
+    """One minute: the number of released visitors, and the seconds that the last had waited; None: no release."""
 
     released: int
     waited: int | None
 
 
-class Picture(Struct):
-    """A queue at one moment.
+class QueueHistory(Struct):
+    """A queue now, with its last half hour.
 
-    wait        seconds that somebody would wait who joined now, at most
+    wait        the most seconds that a visitor would wait who joined now
     interval    seconds in which `release_rate` visitors are released
     minutes     the last half hour, oldest minute first
     """
 
-    state: State
+    state: QueueState
     length: int
     wait: int
     interval: int
@@ -38,8 +38,8 @@ class Picture(Struct):
 
 
 @refuses(NOT_FOUND)
-async def look(reader: Reader, caller: Caller, command: GetQueue) -> Picture:
-    """The picture of a queue of the caller."""
+async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> QueueHistory:
+    """The history of a queue of the caller."""
     row = await sql.find_queue(reader, command.queue_id)
     if row is None or row.organizer_id != caller.tenant:
         raise NOT_FOUND(f"You have no queue with the id {command.queue_id}.")
@@ -49,10 +49,10 @@ async def look(reader: Reader, caller: Caller, command: GetQueue) -> Picture:
     until_start = int((row.starts_at - now).total_seconds()) if row.starts_at else 0
     wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
     pairs = [Minute(released, waited) for released, waited in minutes]
-    return Picture(_state(row, now), row.queue_length, wait, interval, pairs, now)
+    return QueueHistory(_state_of(row, now), row.queue_length, wait, interval, pairs, now)
 
 
-def _state(row: QueueRow, now: dt.datetime) -> State:
+def _state_of(row: QueueRow, now: dt.datetime) -> QueueState:
     if row.ends_at and row.ends_at <= now:
         return "ended"
     if not row.active:
