@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.events.ids import KeyId
-from holdfast.kit.command import Command, Id, NotBlank, Timestamp
+from holdfast.kit.contract.command import Command, Id, NotBlank, Timestamp
 
 
 class ListKeys(Command):
@@ -36,7 +36,7 @@ class ApiKey(Struct):
 
 
 class KeyUse(Struct):
-    """When a key was used: the moment is noted at most once an hour. None: never since this is noted."""
+    """The last use of a key. It is stored at most once an hour. None: no use is stored."""
 
     id: int
     used_at: datetime | None

@@ -1,4 +1,4 @@
-"""What can be done with API keys."""
+"""The operations on API keys."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKe
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit import keys
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.security import api_keys
 
 find_callers = sql.find_callers
 
-SHOWN = 8
-"""How many characters of a key remain visible in lists."""
+VISIBLE_CHARACTERS = 8
+"""Characters of a key that remain visible in lists."""
 
 
 async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[ApiKey]:
@@ -25,11 +25,11 @@ async def list(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[Ap
 
     An organizer key sees its own.
     """
-    return [_shown(row, masked(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
+    return [_api_key(row, mask(row.start)) for row in await sql.list_active_keys(reader, caller.tenant_id)]
 
 
-async def uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[KeyUse]:
-    """When each active key of an organizer was used."""
+async def list_uses(reader: Reader, caller: Caller, command: ListKeys) -> Sequence[KeyUse]:
+    """List the last use of each active key of an organizer."""
     return await sql.list_uses(reader, caller.tenant)
 
 
@@ -38,8 +38,8 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
     organizer_id = await _owner(tx, caller, command.user_id)
     most = tx.resources.settings.keys_per_organizer
-    await require_room(tx, organizer_id, said("active API keys"), most, sql.COUNT)
-    await _require_good(tx, caller)
+    await require_room(tx, organizer_id, message("active API keys"), most, sql.COUNT)
+    await _require_active(tx, caller)
     return await mint(tx, organizer_id, command.name)
 
 
@@ -50,9 +50,9 @@ async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
             raise FORBIDDEN("An organizer key creates keys for its own organizer only.")
         return caller.tenant_id
     if user_id is None:
-        raise invalid({"user_id": [said("is required with an admin key")]})
+        raise invalid({"user_id": [message("is required with an admin key")]})
     if not await sql.is_organizer(tx, user_id):
-        raise invalid({"user_id": [said("no organizer has this id")]})
+        raise invalid({"user_id": [message("no organizer has this id")]})
     return user_id
 
 
@@ -68,27 +68,27 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     if not caller.is_admin and row.user_id != caller.tenant_id:
         raise FORBIDDEN("The API key belongs to somebody else.")
     await sql.deactivate_key(tx, command.id)
-    await tx.revoke(keys.CHANNEL, row.hash.hex())
+    await tx.revoke(api_keys.CHANNEL, row.hash.hex())
 
 
 async def end_all(tx: Tx, organizer_id: int, *, owner_verified: bool) -> int:
-    """End every key of an organizer. Returns how many there were.
+    """End every key of an organizer. Returns the number of ended keys.
 
-    owner_verified    whether that is because the owner of its address was verified, which users of the keys are told
+    owner_verified    whether the reason is that the owner of its address was verified; users of the keys are told so
     """
     ended = await sql.end_keys(tx, organizer_id, owner_verified=owner_verified)
-    await tx.revoke(keys.CHANNEL)
+    await tx.revoke(api_keys.CHANNEL)
     return ended
 
 
-async def _require_good(tx: Tx, caller: Caller) -> None:
-    """Asked again under the lock: a key, a session or an app that ended a moment ago must not leave a key behind."""
+async def _require_active(tx: Tx, caller: Caller) -> None:
+    """Check the caller again under the lock: an ended key, session or app must not create a key."""
     match caller.principal:
         case "api_key" if not await sql.is_active(tx, caller.id):
             raise INVALID_API_KEY()
-        case "person" if not await sessions.goes_on(tx, caller.id):
+        case "person" if not await sessions.lock_if_exists(tx, caller.id):
             raise FORBIDDEN("You are signed out.", hint="Sign in again.")
-        case "access_token" if caller.id and not await grants.goes_on(tx, caller.id):
+        case "access_token" if caller.id and not await grants.is_open(tx, caller.id):
             raise FORBIDDEN("The app is disconnected.", hint="Connect it again.")
         case _:
             pass
@@ -96,15 +96,15 @@ async def _require_good(tx: Tx, caller: Caller) -> None:
 
 async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:
     """Create a key for an organizer, or for an admin with None. Only its hash is stored."""
-    secret = keys.mint()
-    row = await sql.insert_key(tx, user_id, name, secret[:SHOWN], keys.digest(secret))
-    return _shown(row, secret)
+    secret = api_keys.mint()
+    row = await sql.insert_key(tx, user_id, name, secret[:VISIBLE_CHARACTERS], api_keys.digest(secret))
+    return _api_key(row, secret)
 
 
-def _shown(row: KeyRow, key: str) -> ApiKey:
+def _api_key(row: KeyRow, key: str) -> ApiKey:
     return ApiKey(row.id, row.name, key, row.active, row.inserted_at, row.user_id)
 
 
-def masked(start: str) -> str:
+def mask(start: str) -> str:
     """A key as lists show it: its first 8 characters, then stars."""
     return f"{start}{'*' * 8}"

@@ -3,9 +3,9 @@
 from holdfast.events.keys import sql
 from holdfast.events.resources import Tx
 
-PORTION = 5_000
+BATCH_SIZE = 5_000
 
 
 async def forget_keys(tx: Tx) -> int:
-    """Delete a portion of the keys that were revoked long ago. Returns how many were deleted."""
-    return await sql.delete_revoked(tx, PORTION)
+    """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
+    return await sql.delete_revoked(tx, BATCH_SIZE)

@@ -5,17 +5,17 @@ from typing import Any, LiteralString
 
 from holdfast.events.keys.model import KeyRow, KeyUse
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit import database
-from holdfast.kit.caller import Caller, api_key
-from holdfast.kit.problems import INVALID_API_KEY, Problem
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
+from holdfast.kit.postgres import database
 
 COUNT: LiteralString = "select count(*) from api_keys where user_id = %(organizer_id)s and active"
 
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:
-    """The callers of those hashes that belong to an active key; a problem for keys that ended unasked.
+    """The callers of the hashes of active keys; a problem for keys that ended because their owner was verified.
 
-    It is noted that a key is used: once an hour, and later if somebody else has locked the key.
+    Stores the use of a key once an hour, and later if another transaction has locked the key.
     """
     rows = await reader.tuples(
         """
@@ -53,7 +53,7 @@ async def list_active_keys(reader: Reader, user_id: int | None) -> list[KeyRow]:
 
 
 async def list_uses(reader: Reader, user_id: int) -> list[KeyUse]:
-    """When each active key of one user was used."""
+    """The last use of each active key of one user."""
     return await reader.rows(
         KeyUse, "select id, used_at from api_keys where active and user_id = %(user_id)s", {"user_id": user_id}
     )
@@ -89,7 +89,7 @@ async def is_active(reader: Reader, id: int) -> bool:
 
 
 async def end_keys(tx: Tx, user_id: int, *, owner_verified: bool) -> int:
-    """End every key of an organizer. Returns how many there were."""
+    """End every key of an organizer. Returns the number of ended keys."""
     return await tx.value(
         """
         with ended as (
@@ -102,7 +102,7 @@ async def end_keys(tx: Tx, user_id: int, *, owner_verified: bool) -> int:
 
 
 async def delete_revoked(tx: Tx, limit: int) -> int:
-    """Delete keys that were revoked more than 30 days ago. Returns how many were deleted."""
+    """Delete keys that were revoked more than 30 days ago. Returns the number deleted."""
     return await tx.value(
         """
         with deleted as (

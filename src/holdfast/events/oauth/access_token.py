@@ -14,13 +14,13 @@ from msgspec import UNSET, Struct
 from holdfast.accounts.signin.addresses import Email, canonical
 from holdfast.events.oauth.jwks import Key
 from holdfast.events.oauth.model import SCOPES, AccessClaims, Subject
-from holdfast.kit.signing import InvalidToken
+from holdfast.kit.security.signing_keys import InvalidToken
 
-LEEWAY = 30
+LEEWAY_SECONDS = 30
 """Seconds by which clocks may differ."""
 
 ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split())
-"""The algorithms that are accepted: none with a shared secret, for which a public key could be misused."""
+"""The accepted algorithms: none with a shared secret, as which a public key could be misused."""
 
 REGISTRY = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
 REGISTRY.max_header_length, REGISTRY.max_payload_length, REGISTRY.max_signature_length = 2048, 16384, 1400
@@ -28,12 +28,12 @@ REGISTRY.max_header_length, REGISTRY.max_payload_length, REGISTRY.max_signature_
 TYPES = frozenset({None, "at+jwt", "application/at+jwt", "jwt"})
 """The media types an access token may have in its header, in lower case. None: it has no type."""
 
-_WRONG = re.compile(r"at `\$\.(\w+)|required field `(\w+)`")
+_CLAIM_ERROR = re.compile(r"at `\$\.(\w+)|required field `(\w+)`")
 """Finds the claim that is wrong or missing in the message of a decoder."""
 
 
 class AccessToken(NamedTuple):
-    """A token that was read. Its signature and its claims are not checked yet.
+    """A parsed token. Its signature and its claims are not checked yet.
 
     kid      the id of the key that signed it, according to the token
     parts    its header, claims and signature
@@ -43,7 +43,7 @@ class AccessToken(NamedTuple):
     parts: jws.CompactSignature
 
     def is_signed_with(self, key: Key) -> bool:
-        """Whether a key, used as its declared algorithm and use allow, signed the token."""
+        """Whether a key signed the token, used as its declared algorithm and use allow."""
         try:
             with warnings.catch_warnings():
                 # The library warns about the name EdDSA, which RFC 9864 replaces, but servers still use it.
@@ -53,7 +53,7 @@ class AccessToken(NamedTuple):
             return False
 
 
-class _Header(Struct):
+class _TokenHeader(Struct):
     """The header of a token. Other members, such as embedded keys or addresses of keys, are ignored."""
 
     alg: str
@@ -62,7 +62,7 @@ class _Header(Struct):
     crit: Any = UNSET
 
 
-class _Claims(Struct):
+class _TokenClaims(Struct):
     """The claims of a token."""
 
     iss: str
@@ -78,10 +78,10 @@ class _Claims(Struct):
 
 
 def read(token: str) -> AccessToken:
-    """The token in a text. Raises `InvalidToken` if it cannot be an access token, whatever its signature."""
+    """Parse a token. Raises `InvalidToken` if it cannot be an access token with any signature."""
     try:
         parts = jws.extract_compact(token.encode(), registry=REGISTRY)
-        header = msgspec.convert(parts.headers(), _Header)
+        header = msgspec.convert(parts.headers(), _TokenHeader)
     except (JoseError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise InvalidToken("This is neither an API key nor an access token.") from error
     if (header.typ and header.typ.lower()) not in TYPES:
@@ -93,53 +93,53 @@ def read(token: str) -> AccessToken:
     return AccessToken(header.kid, parts)
 
 
-def checked(token: AccessToken, issuer: str, audience: str, now: float) -> AccessClaims:
+def check_claims(token: AccessToken, issuer: str, audience: str, now: float) -> AccessClaims:
     """The claims of a token, whose signature must still be verified.
 
-    Raises `InvalidToken` for a token of another issuer, for another audience, or not valid at `now`, in seconds since
-    1970. The signature of such a token need not be verified.
+    Raises `InvalidToken` for a token of another issuer, for another audience, or not valid at `now` (seconds since
+    1970). The signature of such a token need not be verified.
     """
     claims = _claims(token.parts.payload)
     if claims.iss != issuer:
         raise InvalidToken(f"The access token is of another issuer than {issuer}.")
     if audience not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
         raise InvalidToken(f"The access token is not for {audience}.")
-    if max(claims.nbf or 0, claims.iat or 0) - LEEWAY > now:
+    if max(claims.nbf or 0, claims.iat or 0) - LEEWAY_SECONDS > now:
         raise InvalidToken("The access token is from the future.")
     scopes = {*_words(claims.scope), *_words(claims.scp)} & SCOPES.keys()
-    return unexpired(AccessClaims(claims.sub, frozenset(scopes), _verified_email(claims), claims.exp), now)
+    return require_unexpired(AccessClaims(claims.sub, frozenset(scopes), _verified_email(claims), claims.exp), now)
 
 
-def unexpired(claims: AccessClaims, now: float) -> AccessClaims:
+def require_unexpired(claims: AccessClaims, now: float) -> AccessClaims:
     """Return the same claims. Raises `InvalidToken` if the token has expired."""
-    if claims.expires_at + LEEWAY <= now:
+    if claims.expires_at + LEEWAY_SECONDS <= now:
         raise InvalidToken("The access token has expired.")
     return claims
 
 
-def _claims(content: bytes) -> _Claims:
+def _claims(content: bytes) -> _TokenClaims:
     try:
-        return msgspec.json.decode(content, type=_Claims)
+        return msgspec.json.decode(content, type=_TokenClaims)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        found = _WRONG.search(str(error))
-        if found is None:
+        match = _CLAIM_ERROR.search(str(error))
+        if match is None:
             raise InvalidToken("The access token's claims are malformed.") from error
-        wrong, missing = found.groups()
-        said = f"lacks the claim {missing}" if missing else f"has a malformed claim {wrong}"
-        raise InvalidToken(f"The access token {said}.") from error
+        wrong, missing = match.groups()
+        defect = f"lacks the claim {missing}" if missing else f"has a malformed claim {wrong}"
+        raise InvalidToken(f"The access token {defect}.") from error
 
 
 def _words(scopes: str | list[str] | None) -> Sequence[str]:
     return scopes.split() if isinstance(scopes, str) else scopes or ()
 
 
-def _verified_email(claims: _Claims) -> str | None:
+def _verified_email(claims: _TokenClaims) -> str | None:
     if claims.email_verified is not True:
         return None
     try:
-        given = msgspec.convert(claims.email, Email)
+        claimed = msgspec.convert(claims.email, Email)
     except msgspec.ValidationError:
         return None
-    email = canonical(given)
+    email = canonical(claimed)
     # The Kelvin sign becomes an ASCII `k` in lower case. Such an address must not match one that was written with `k`.
-    return email if email.isascii() == given.isascii() else None
+    return email if email.isascii() == claimed.isascii() else None

@@ -1,8 +1,8 @@
-"""Credentials at `/mcp`: API keys, and access tokens of the authorization server, be it another or our own.
+"""Credentials at `/mcp`: API keys, and access tokens of the authorization server, another one or our own.
 
-Our own server's token acts for the organizer who allowed it; see `docs/decisions/0040`. Another server's acts for the
-organizer that its subject is linked to. The first token with the verified e-mail address of an organizer creates the
-link. From then on only the subject counts: the address links no other subject. See `docs/decisions/0014`.
+A token of our own server acts for the organizer who allowed it; see `docs/decisions/0040`. A token of another server
+acts for the organizer to which its subject is linked. The first token with the verified e-mail address of an organizer
+creates the link. From then on only the subject counts: the address links no other subject. See `docs/decisions/0014`.
 """
 
 import contextlib
@@ -16,27 +16,29 @@ from holdfast.events.oauth import operations
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import AccessClaims, fingerprint
 from holdfast.events.resources import Database
-from holdfast.kit.caller import Caller, access_token
-from holdfast.kit.keys import PREFIX, KeyRing, digest
-from holdfast.kit.limits import SLOT_SECONDS, Slots
-from holdfast.kit.problems import FORBIDDEN, INVALID_API_KEY, Problem
-from holdfast.kit.signing import InvalidToken
+from holdfast.kit.contract.caller import Caller, access_token
+from holdfast.kit.contract.problems import FORBIDDEN, INVALID_API_KEY, Problem
+from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
+from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
+from holdfast.kit.security.signing_keys import InvalidToken
 
 
 class Credentials:
     """Finds the caller of a credential.
 
     ring      finds the callers of API keys
-    issuer    the issuer whose access tokens are accepted; None: those of no other server are
-    own       whether access tokens of this service are accepted
+    issuer    the issuer whose access tokens are accepted; None: no other server is accepted
+    accepts_own_tokens    whether access tokens of this service are accepted
     """
 
-    def __init__(self, ring: KeyRing, database: Database, issuer: Issuer | None, *, own: bool = False) -> None:
+    def __init__(
+        self, ring: KeyRing, database: Database, issuer: Issuer | None, *, accepts_own_tokens: bool = False
+    ) -> None:
         self._ring = ring
         self._database = database
         self._issuer = issuer
-        self._own = KeyRing(database, tokens.find_callers, "find_access_tokens") if own else None
-        self._links = Slots(1, SLOT_SECONDS)
+        self._own_tokens = KeyRing(database, tokens.find_callers, "find_access_tokens") if accepts_own_tokens else None
+        self._links = Slots(1, SLOT_TIMEOUT_SECONDS)
         self._subjects = KeyRing(database, operations.find_callers, "find_subjects")
 
     async def caller(self, credential: str | None) -> Caller:
@@ -44,8 +46,8 @@ class Credentials:
 
         Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token whose subject is no organizer.
         """
-        if self._own and credential and credential.startswith(ACCESS):
-            return await self._connected(self._own, credential)
+        if self._own_tokens and credential and credential.startswith(ACCESS):
+            return await self._own_token_caller(self._own_tokens, credential)
         if self._issuer is None or not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
@@ -53,30 +55,30 @@ class Credentials:
         except InvalidToken as error:
             hint = f"Get a fresh access token from {self._issuer.name}, or use an API key."
             raise INVALID_API_KEY(str(error), hint=hint) from error
-        organizer = await self._linked(self._issuer.name, claims) or await self._link(self._issuer.name, claims)
+        organizer = await self._find_linked(self._issuer.name, claims) or await self._link(self._issuer.name, claims)
         return replace(organizer, scopes=claims.scopes)
 
     @contextlib.contextmanager
     def forgetting(self) -> Generator[None]:
         """While the block lasts, remove links from the cache as soon as an operator changes them."""
-        own = self._own.forgetting() if self._own else contextlib.nullcontext()
-        with self._subjects.forgetting(), own:
+        forgetting_own_tokens = self._own_tokens.forgetting() if self._own_tokens else contextlib.nullcontext()
+        with self._subjects.forgetting(), forgetting_own_tokens:
             try:
                 yield
             finally:
                 if self._issuer:
                     self._issuer.close()
 
-    async def _connected(self, own: KeyRing, credential: str) -> Caller:
+    async def _own_token_caller(self, ring: KeyRing, credential: str) -> Caller:
         try:
-            return await own.holder(digest(credential))
+            return await ring.holder(digest(credential))
         except Problem as problem:
             if problem.type is not INVALID_API_KEY:
                 raise
             hint = "Get a fresh one with the refresh token at /oauth/token, or connect again."
             raise INVALID_API_KEY("The access token is not known, or not valid any more.", hint=hint) from problem
 
-    async def _linked(self, issuer: str, claims: AccessClaims) -> Caller | None:
+    async def _find_linked(self, issuer: str, claims: AccessClaims) -> Caller | None:
         try:
             return await self._subjects.holder(fingerprint(issuer, claims.subject))
         except Problem as problem:
@@ -91,7 +93,7 @@ class Credentials:
                 f"The access token is of {subject!r}, who acts for no organizer, and has no verified e-mail address.",
                 hint="Ask the operator to link it, or get one with an organizer's address in email and email_verified.",
             )
-        # A link locks the organizer: of several, one at a time takes a connection.
+        # Linking locks the organizer: of several requests, one at a time takes a connection.
         async with self._links.of(email):
             organizer_id = await self._database.transact(
                 lambda tx: operations.link_by_email(tx, issuer, subject, email)

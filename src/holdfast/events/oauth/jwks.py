@@ -1,4 +1,4 @@
-"""What an authorization server publishes: its metadata (RFC 8414 or OpenID Connect Discovery), its keys (RFC 7517)."""
+"""The documents of an authorization server: metadata (RFC 8414 or OpenID Connect Discovery) and keys (RFC 7517)."""
 
 import asyncio
 import warnings
@@ -14,13 +14,13 @@ from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from msgspec import Struct
 
-TIMEOUT = 5.0
+READ_TIMEOUT_SECONDS = 5.0
 """Seconds that reading the metadata and the keys may take together."""
 
-LARGEST = 262_144
-"""The most bytes of one answer."""
+MAX_DOCUMENT_BYTES = 262_144
+"""The most bytes of one document."""
 
-MOST = 10
+MAX_KEYS = 10
 """The most keys of a set that are used: a token without a key id is tried with each of them."""
 
 Key = RSAKey | ECKey | OKPKey
@@ -43,37 +43,37 @@ class _KeySet(Struct):
 
 async def read(issuer: str) -> list[Key]:
     """The keys with which an issuer signs now. Raises `TimeoutError`, `ValueError`, or an error of the HTTP client."""
-    async with asyncio.timeout(TIMEOUT), await asyncio.to_thread(_client) as http:
-        address = await _find(http, issuer)
-        keys = [*islice(usable((await _get(http, address, _KeySet)).keys), MOST + 1)]
-    if len(keys) > MOST:
-        log.warning("the authorization server has more keys than are used", issuer=issuer, used=MOST)
-    return keys[:MOST]
+    async with asyncio.timeout(READ_TIMEOUT_SECONDS), await asyncio.to_thread(_client) as http:
+        address = await _find_jwks_uri(http, issuer)
+        keys = [*islice(usable_keys((await _get(http, address, _KeySet)).keys), MAX_KEYS + 1)]
+    if len(keys) > MAX_KEYS:
+        log.warning("the authorization server has more keys than are used", issuer=issuer, used=MAX_KEYS)
+    return keys[:MAX_KEYS]
 
 
 def _client() -> httpx2.AsyncClient:
     """An HTTP client for one reading. Creating it is slow, because it reads the certificates of the machine."""
-    # Compressed answers are not accepted: they could be far larger than the bytes that were counted.
+    # Compressed answers are not accepted: they could be far larger than the counted bytes.
     headers = {"accept": "application/json", "accept-encoding": "identity"}
-    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, follow_redirects=False)
+    return httpx2.AsyncClient(headers=headers, timeout=READ_TIMEOUT_SECONDS, follow_redirects=False)
 
 
-async def _find(http: httpx2.AsyncClient, issuer: str) -> str:
+async def _find_jwks_uri(http: httpx2.AsyncClient, issuer: str) -> str:
     """The address at which an issuer publishes its keys."""
-    found: list[str] = []
+    failures: list[str] = []
     for address in addresses(issuer):
         try:
             metadata = await _get(http, address, _Metadata)
         except ValueError as error:
-            found.append(f"{address}: {error}")
+            failures.append(f"{address}: {error}")
             continue
         if metadata.issuer != issuer:
-            found.append(f"{address}: it is the metadata of {metadata.issuer[:200]!r}")
+            failures.append(f"{address}: it is the metadata of {metadata.issuer[:200]!r}")
         elif issuer.startswith("https:") and not metadata.jwks_uri.startswith("https:"):
-            found.append(f"{address}: its jwks_uri is not https")
+            failures.append(f"{address}: its jwks_uri is not https")
         else:
             return metadata.jwks_uri
-    raise ValueError("; ".join(found))
+    raise ValueError("; ".join(failures))
 
 
 def addresses(issuer: str) -> list[str]:
@@ -88,27 +88,27 @@ def addresses(issuer: str) -> list[str]:
 
 
 async def _get(http: httpx2.AsyncClient, address: str, kind: type[T]) -> T:
-    """The document at an address. Raises `ValueError` if there is none, or it cannot be decoded."""
+    """The document at an address. Raises `ValueError` if it does not exist or cannot be decoded."""
     content = bytearray()
     async with http.stream("GET", address) as response:
         if response.status_code != 200:
             raise ValueError(f"the answer is {response.status_code}")
         async for piece in response.aiter_raw():
             content += piece
-            if len(content) > LARGEST:
-                raise ValueError(f"the answer is longer than {LARGEST} bytes")
+            if len(content) > MAX_DOCUMENT_BYTES:
+                raise ValueError(f"the answer is longer than {MAX_DOCUMENT_BYTES} bytes")
     return msgspec.json.decode(content, type=kind)  # msgspec's errors are ValueErrors
 
 
-def usable(published: Sequence[dict[str, Any]]) -> Iterator[Key]:
+def usable_keys(jwks: Sequence[dict[str, Any]]) -> Iterator[Key]:
     """The keys of a set that can verify signatures here. Keys of types that are not supported are left out."""
-    for each in published:
-        if each.get("use", "sig") != "sig":
+    for jwk in jwks:
+        if jwk.get("use", "sig") != "sig":
             continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", SecurityWarning)  # such as an RSA key of fewer than 2,048 bits
-                key = _KINDS[each.get("kty")].import_key(each)
+                key = _KINDS[jwk.get("kty")].import_key(jwk)
         except (JoseError, SecurityWarning, ValueError, TypeError, KeyError):
             continue
         yield key

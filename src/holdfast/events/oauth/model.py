@@ -6,20 +6,22 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from holdfast.events.users.model import A_SLUG, Role
-from holdfast.kit.command import Command
-from holdfast.kit.said import marked
+from holdfast.events.users.model import SLUG_NOUN, Role
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.messages import translatable
 
 SCOPES = {
-    "read_events": marked("Reading events, prices, registrations and the people in them."),
-    "write_events": marked("Publishing and changing events, and registering people."),
-    "manage_keys": marked(
+    "read_events": translatable("Reading events, prices, registrations and the people in them."),
+    "write_events": translatable("Publishing and changing events, and registering people."),
+    "manage_keys": translatable(
         "Listing, creating and revoking API keys; a key made with it may do everything and does not expire."
     ),
 }
-"""The scopes of access tokens, each with what it allows. API keys have none: they may do everything."""
+"""The scopes of access tokens, each with the actions it allows. API keys have none: they may do everything."""
 
-Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.", extra={"noun": A_SLUG})]
+Slug = Annotated[
+    str, Meta(pattern=r"^[a-z0-9-]{3,100}$(?!\n)", description="The organizer's.", extra={"noun": SLUG_NOUN})
+]
 
 Subject = Annotated[
     str,
@@ -37,7 +39,7 @@ class AccessClaims(Struct, frozen=True):
     """The claims of a verified access token that the service uses.
 
     subject       the subject it was issued for
-    scopes        those of its scopes that are in `SCOPES`
+    scopes        its scopes that are in `SCOPES`
     email         canonical; None unless the authorization server says that it verified it
     expires_at    seconds since 1970
     """
@@ -74,12 +76,16 @@ class LinkedSubject(Struct, frozen=True):
     since: datetime
 
 
-class Account(Struct, frozen=True):
-    """An account, with what decides whether a subject may be linked to it: only organizers may be linked."""
+class LinkableAccount(Struct, frozen=True):
+    """An account, with the fields that decide whether a subject may be linked to it: only organizers may be linked.
+
+    is_proved    whether the owner of its address has confirmed it
+    """
 
     id: int
     slug: str | None
     role: Role
+    is_proved: bool
 
     @property
     def is_organizer(self) -> bool:
@@ -87,5 +93,5 @@ class Account(Struct, frozen=True):
 
 
 def fingerprint(issuer: str, subject: str) -> bytes:
-    """The hash by which a subject is looked up. Neither argument contains a line feed, so the hash is unambiguous."""
+    """The hash that identifies a subject. Neither argument contains a line feed, so the hash is unambiguous."""
     return sha256(f"{issuer}\n{subject}".encode()).digest()

@@ -1,16 +1,18 @@
 """Statements on the subjects of authorization servers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
-from holdfast.events.oauth.model import Account, LinkedSubject, fingerprint
+from holdfast.events.oauth.model import LinkableAccount, LinkedSubject, fingerprint
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit import database
-from holdfast.kit.caller import Caller, access_token
+from holdfast.kit.contract.caller import Caller, access_token
+from holdfast.kit.postgres import database
+
+_ACCOUNT: LiteralString = "users.id, slug, role, proved_at is not null as is_proved"
 
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers for the organizers that these subjects are linked to. Other accounts are never returned."""
+    """The callers for the organizers to which these subjects are linked. Other accounts are never returned."""
     rows = await reader.tuples(
         """
         select hash, users.id from oauth_subjects join users on users.id = oauth_subjects.user_id
@@ -21,18 +23,20 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
     return {hash: access_token(user_id) for hash, user_id in rows}
 
 
-async def find_account(tx: Tx, email: str) -> Account | None:
-    """The account with an address, locked: until the transaction ends, no other can link a subject to it."""
+async def find_account(tx: Tx, email: str) -> LinkableAccount | None:
+    """Lock the organizer or admin with an address: until the transaction ends, no other can link a subject to it."""
     return await tx.row(
-        Account, "select id, slug, role from users where email = %(email)s for no key update", {"email": email}
+        LinkableAccount,
+        f"select {_ACCOUNT} from users where email = %(email)s and role <> 'user' for no key update",
+        {"email": email},
     )
 
 
-async def find_organizer(tx: Tx, slug: str) -> Account | None:
-    """The organizer with a slug, locked: until the transaction ends, no other can link a subject to it."""
+async def find_organizer(tx: Tx, slug: str) -> LinkableAccount | None:
+    """Lock the organizer with a slug: until the transaction ends, no other can link a subject to it."""
     return await tx.row(
-        Account,
-        "select id, slug, role from users where slug = %(slug)s and role = 'organizer' for no key update",
+        LinkableAccount,
+        f"select {_ACCOUNT} from users where slug = %(slug)s and role = 'organizer' for no key update",
         {"slug": slug},
     )
 
@@ -62,7 +66,7 @@ async def link_by_email(tx: Tx, issuer: str, subject: str, user_id: int, email: 
 
 
 async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -> None:
-    """Link a subject to an organizer. If it is linked to another one already, that changes only with `move`."""
+    """Link a subject to an organizer. A link to another organizer changes only with `move`."""
     await tx.run(
         """
         insert into oauth_subjects (hash, issuer, subject, user_id)
@@ -74,12 +78,12 @@ async def link(tx: Tx, issuer: str, subject: str, user_id: int, *, move: bool) -
     )
 
 
-async def find_linked(reader: Reader, hash: bytes) -> Account | None:
-    """The account that a subject is linked to."""
+async def find_linked(reader: Reader, hash: bytes) -> LinkableAccount | None:
+    """The account to which a subject is linked."""
     return await reader.row(
-        Account,
-        """
-        select users.id, slug, role from oauth_subjects join users on users.id = oauth_subjects.user_id
+        LinkableAccount,
+        f"""
+        select {_ACCOUNT} from oauth_subjects join users on users.id = oauth_subjects.user_id
          where hash = %(hash)s
         """,
         {"hash": hash},
@@ -95,6 +99,25 @@ async def unlink(tx: Tx, hash: bytes) -> None:
     await tx.run(
         "update oauth_subjects set user_id = null, email = null, since = now() where hash = %(hash)s", {"hash": hash}
     )
+
+
+async def move_subjects(tx: Tx, old: int, new: int) -> list[bytes]:
+    """Link the subjects of one account to another. Returns their hashes."""
+    rows = await tx.tuples(
+        "update oauth_subjects set user_id = %(new)s where user_id = %(old)s returning hash", {"old": old, "new": new}
+    )
+    return [hash for (hash,) in rows]
+
+
+async def unlink_all(tx: Tx, user_id: int) -> list[bytes]:
+    """End the links of all subjects of an account. Returns their hashes."""
+    rows = await tx.tuples(
+        """
+        update oauth_subjects set user_id = null, email = null, since = now() where user_id = %(user_id)s returning hash
+        """,
+        {"user_id": user_id},
+    )
+    return [hash for (hash,) in rows]
 
 
 async def list_subjects(reader: Reader, user_id: int) -> list[LinkedSubject]:

@@ -1,22 +1,28 @@
-"""What the owner of an address may do with its account: become an organizer, and end what lets others act for it."""
+"""The operations of the owner of an address on its account: becoming an organizer, and ending the access of others."""
 
-from collections.abc import Sequence
+from psycopg.errors import UniqueViolation
 
-from msgspec import Struct
-
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.oauth import grants
 from holdfast.events import quotas
-from holdfast.events.keys.model import ApiKey, ListKeys
 from holdfast.events.keys.operations import end_all as end_all_keys
-from holdfast.events.keys.operations import list as list_keys
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
-from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller, system
-from holdfast.kit.command import Command, rule
-from holdfast.kit.problems import VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.events.resources import Tx
+from holdfast.events.users.model import new_public_ids
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, rule
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import VALIDATION_FAILED, invalid, refuses
+
+CONFLICT_MESSAGES = {
+    "users_slug": ("slug", message("is already taken")),
+    "users_email_of_organizer": (
+        "name",
+        message("cannot be used yet: your address has an organizer; sign out, sign in by a link, and say whose it is"),
+    ),
+}
+"""The field and the error message for each unique index that refuses an organizer."""
 
 
 class BecomeOrganizer(Command):
@@ -28,79 +34,68 @@ class BecomeOrganizer(Command):
 
     @rule("slug")
     def _slug_is_free_to_take(self) -> str | None:
-        return said("is reserved") if self.slug in RESERVED_SLUGS else None
-
-
-class LookBefore(Command):
-    """Asks what was made with an address before it was proved."""
-
-    account_id: int
-
-
-class Before(Struct):
-    """What was made with an address before it was proved."""
-
-    keys: Sequence[ApiKey]
-    has_password: bool
-
-
-class ProveAccount(Command):
-    """Says whose it is what was made before.
-
-    keep    whether it is the owner's; if not, it is ended
-    """
-
-    account_id: int
-    session_id: int
-    keep: bool
+        return message("is reserved") if self.slug in RESERVED_SLUGS else None
 
 
 class EndAccess(Command):
-    """Asks to end what lets anybody act for an account. `account_id` is that of the session."""
+    """Asks to end all access to an account. `account_id` is that of the session."""
 
     account_id: int
 
 
 @refuses(VALIDATION_FAILED)
 async def become(tx: Tx, caller: Caller, command: BecomeOrganizer) -> None:
-    """Make an organizer of an account. An account that is one stays as it is."""
-    if await sql.slug_taken(tx, command.slug, command.account_id):
-        raise invalid({"slug": [said("is already taken")]})
-    await sql.make_organizer(tx, command.account_id, command.name, command.slug)
-    await sessions.changed(tx, command.account_id)
+    """Make an account an organizer. An account that is an organizer stays unchanged."""
+    try:
+        await sql.make_organizer(tx, command.account_id, command.name, command.slug)
+    except UniqueViolation as error:
+        field, message = CONFLICT_MESSAGES[error.diag.constraint_name or ""]
+        raise invalid({field: [message]}) from error
+    await sessions.announce_change(tx, command.account_id)
 
 
-async def look_before(reader: Reader, caller: Caller, command: LookBefore) -> Before:
-    """What was made with an address before it was proved."""
-    keys = await list_keys(reader, system(command.account_id), ListKeys())
-    return Before(keys, await sql.has_password(reader, command.account_id))
+async def prove(tx: Tx, account_id: int) -> bool:
+    """Store that the contents of an account belong to the owner of its address. False if that was stored before."""
+    if not await sql.prove(tx, account_id):
+        return False
+    await sessions.announce_change(tx, account_id)
+    return True
 
 
-async def prove(tx: Tx, caller: Caller, command: ProveAccount) -> None:
-    """Keep or end what was made before, once. Apps that were connected and sessions end with it."""
-    if not await sql.prove(tx, command.account_id):
-        return
-    if not command.keep:
-        await end_access(tx, command.account_id, but=command.session_id)
-    await sessions.changed(tx, command.account_id)
+async def lock_unproved(tx: Tx, account_id: int) -> str | None:
+    """Lock an unproved organizer. Returns its address; None for any other account."""
+    return await sql.lock_unproved(tx, account_id)
+
+
+async def end_unproved(tx: Tx, account_id: int, except_session_id: int | None) -> None:
+    """End a locked organizer: all access ends, and its address, name and slug are removed.
+
+    except_session_id    a session that continues
+    """
+    await end_access(tx, account_id, except_session_id=except_session_id)
+    [public_id, slug] = new_public_ids(2)
+    await sql.end_organizer(tx, account_id, public_id, f"ended-{slug}")
 
 
 async def end_own_access(tx: Tx, caller: Caller, command: EndAccess) -> None:
-    """End what lets anybody act for an account, as somebody asks who fears for it."""
+    """End all access to an account, as a person asks who fears misuse."""
     await end_access(tx, command.account_id, owner_verified=False)
 
 
-async def end_access(tx: Tx, account_id: int, *, owner_verified: bool = True, but: int | None = None) -> int:
-    """End what lets anybody act for an account: password, sessions, keys, connected apps. Returns how many keys ended.
+async def end_access(
+    tx: Tx, account_id: int, *, owner_verified: bool = True, except_session_id: int | None = None
+) -> int:
+    """End all access to an account: password, sessions, keys, connected apps. Returns the number of ended keys.
 
-    Then only its owner gets in, by a link that is sent to the address.
+    No browser counts as the owner's any more. Then only the owner can sign in, by a link that is sent to the address.
 
-    owner_verified    whether that is because the owner of the address was verified
-    but               a session that goes on
+    owner_verified       whether the reason is that the owner of the address was verified
+    except_session_id    a session that continues
     """
-    # Whoever makes a key locks the account too. So nothing that ends here leaves a key behind.
+    # Creating a key locks the account too. So no key is created by a key, session or app that ends here.
     await quotas.lock(tx, account_id)
     await sql.forget_password(tx, account_id)
-    await sessions.end_others(tx, account_id, but)
+    await sessions.end_others(tx, account_id, except_session_id)
+    await known_browsers.end(tx, [account_id])
     await grants.end_all(tx, account_id)
     return await end_all_keys(tx, account_id, owner_verified=owner_verified)

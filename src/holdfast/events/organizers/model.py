@@ -6,9 +6,9 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import Email
 from holdfast.events.keys.model import ApiKey
-from holdfast.events.users.model import A_SLUG
-from holdfast.kit.command import Command, NotBlank, rule
-from holdfast.kit.said import said
+from holdfast.events.users.model import SLUG_NOUN
+from holdfast.kit.contract.command import Command, NotBlank, rule
+from holdfast.kit.contract.messages import message
 
 RESERVED_SLUGS = frozenset(
     """
@@ -18,7 +18,7 @@ RESERVED_SLUGS = frozenset(
     signout sitemap static status stripe support system terms test token uploads user users webhooks well-known www
     """.split()
 )
-"""Slugs that cannot be taken: the first segments of all paths of the service, and names that its owner could have."""
+"""Slugs that are reserved: the first segments of all paths of the service, and names that its operator could use."""
 
 
 Name = Annotated[NotBlank, Meta(min_length=4, max_length=100, description="Name shown to the public.")]
@@ -28,7 +28,7 @@ Slug = Annotated[
         min_length=3,
         max_length=100,
         pattern=r"^[a-z0-9-]+$(?!\n)",
-        extra={"noun": A_SLUG},
+        extra={"noun": SLUG_NOUN},
         description="Path namespace: lowercase a-z, 0-9 and dashes; unique.",
     ),
 ]
@@ -45,7 +45,7 @@ class RegisterOrganizer(Command):
 
     @rule("slug")
     def _slug_is_free_to_take(self) -> str | None:
-        return said("is reserved") if self.slug in RESERVED_SLUGS else None
+        return message("is reserved") if self.slug in RESERVED_SLUGS else None
 
 
 class Organizer(Struct):

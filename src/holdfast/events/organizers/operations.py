@@ -1,4 +1,4 @@
-"""What can be done with organizers."""
+"""The operations on organizers."""
 
 from holdfast.accounts import passwords
 from holdfast.accounts.signin.addresses import canonical
@@ -8,12 +8,31 @@ from holdfast.events.organizers.model import Authentication, Organizer, Register
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, new_public_ids
-from holdfast.kit.caller import Caller
-from holdfast.kit.pagination import OffsetPage, Page, offset_page
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import (
+    FORBIDDEN,
+    NOT_FOUND,
+    SERVICE_UNAVAILABLE,
+    VALIDATION_FAILED,
+    invalid,
+    refuses,
+)
+from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.running.operation import CommandLimit
 
 HEADER = "X-API-Key"
+NOTE = (
+    f"Send the key in the {HEADER} header of every request. It is not shown again. "
+    "Mails about your events wait until you confirm your e-mail address: sign in with a mailed link at {sign_in}."
+)
+"""Information for a new organizer about its key, and about mails."""
+
+
+ADDRESS_LIMIT = CommandLimit[RegisterOrganizer](
+    "organizer registration of an address", lambda command: canonical(command.email)
+)
+"""Limits how often a caller can test whether an address belongs to an organizer."""
 
 
 @refuses(VALIDATION_FAILED)
@@ -21,33 +40,42 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     """Register an organizer and get its first API key. Needs no credentials.
 
     The key is shown once, in this answer. Without a password the account signs in by magic link.
+
+    The address may be that of a person who is registered for events. The organizer is kept apart from that person until
+    the owner of the address signs in by a link and says that the organizer is theirs.
     """
     # Before the first statement, so that no connection is held meanwhile.
-    password_hash = None if command.password is None else await passwords.hashed(command.password)
+    password_hash = None if command.password is None else await passwords.hash_password(command.password)
     email = canonical(command.email)
-    email_taken, slug_taken = await sql.taken(tx, email, command.slug)
-    errors = {"email": [said("is already taken")]} if email_taken else {}
-    errors |= {"slug": [said("is already taken")]} if slug_taken else {}
-    if errors:
-        raise invalid(errors)
+    await _require_free(tx, email, command.slug)
     public_id = new_public_ids(1)[0]
     id = await sql.insert_organizer(tx, public_id, command.name, email, command.slug, password_hash)
     if id is None:
-        raise SERVICE_UNAVAILABLE("Somebody registered the same address or slug just now.", retry_after=1)
+        await _require_free(tx, email, command.slug)  # another request has taken one of them meanwhile
+        raise SERVICE_UNAVAILABLE("The organizer could not be stored just now.", retry_after=1)
     key = await mint(tx, id, "First key")
     path = organizer_path(command.slug)
     return Registered(
-        Authentication(HEADER, f"Send the key in the {HEADER} header of every request. It is not shown again."),
+        Authentication(HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
         key,
         Organizer(id, command.name, email, "organizer", command.slug, tx.resources.settings.base_url + path, path),
     )
 
 
+async def _require_free(reader: Reader, email: str, slug: str) -> None:
+    """Raises `validation_failed` if an organizer has the address, or any account the slug."""
+    email_taken, slug_taken = await sql.find_conflicts(reader, email, slug)
+    errors = {"email": [message("is already taken")]} if email_taken else {}
+    errors |= {"slug": [message("is already taken")]} if slug_taken else {}
+    if errors:
+        raise invalid(errors)
+
+
 def owner(caller: Caller, organizer_id: int | None) -> int:
-    """The owner of something new: the organizer of the key, or with an admin key the organizer that is named."""
+    """The owner of a new object: the organizer of the key, or with an admin key the named organizer."""
     if caller.tenant_id is None:
         if organizer_id is None:
-            raise invalid({"organizer_id": [said("is required with an admin key")]})
+            raise invalid({"organizer_id": [message("is required with an admin key")]})
         return organizer_id
     if organizer_id not in (None, caller.tenant_id):
         raise FORBIDDEN("An organizer key works for its own organizer only.")

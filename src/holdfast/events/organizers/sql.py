@@ -3,14 +3,15 @@
 from typing import LiteralString
 
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import User
+from holdfast.events.users.model import IS_UNPROVED, User
 
 
-async def taken(reader: Reader, email: str, slug: str) -> tuple[bool, bool]:
-    """Whether the address and the slug belong to someone already."""
+async def find_conflicts(reader: Reader, email: str, slug: str) -> tuple[bool, bool]:
+    """Whether an organizer or admin has the address, and whether any account has the slug."""
     rows = await reader.tuples(
         """
-        select exists (select from users where email = %(email)s), exists (select from users where slug = %(slug)s)
+        select exists (select from users where email = %(email)s and role <> 'user'),
+               exists (select from users where slug = %(slug)s)
         """,
         {"email": email, "slug": slug},
     )
@@ -20,7 +21,7 @@ async def taken(reader: Reader, email: str, slug: str) -> tuple[bool, bool]:
 async def insert_organizer(
     tx: Tx, public_id: str, name: str, email: str, slug: str, password_hash: str | None
 ) -> int | None:
-    """The id of the new organizer, or None if another request has just taken the address or the slug."""
+    """Insert an organizer. Returns its id; None if another request has just used the address or the slug."""
     return await tx.value(
         """
         insert into users (public_id, name, email, slug, role, password_hash)
@@ -31,31 +32,41 @@ async def insert_organizer(
     )
 
 
-async def slug_taken(reader: Reader, slug: str, user_id: int) -> bool:
-    """Whether somebody else has the slug."""
-    return await reader.value(
-        "select exists (select from users where slug = %(slug)s and id <> %(id)s)", {"slug": slug, "id": user_id}
-    )
-
-
 async def make_organizer(tx: Tx, user_id: int, name: str, slug: str) -> None:
-    await tx.run(
+    """Make a person an organizer. Raises `UniqueViolation` of the index of the slug, or of organizers' addresses."""
+    await tx.value(
         """
         update users set role = 'organizer', name = %(name)s, slug = %(slug)s
-         where id = %(id)s and role = 'user' and proved_at is not null
+         where id = %(id)s and role = 'user' and proved_at is not null returning true
         """,
         {"id": user_id, "name": name, "slug": slug},
     )
 
 
-async def has_password(reader: Reader, user_id: int) -> bool:
-    return bool(await reader.value("select password_hash is not null from users where id = %(id)s", {"id": user_id}))
+async def lock_unproved(tx: Tx, user_id: int) -> str | None:
+    """Lock an unproved organizer. Returns its address; None for any other account."""
+    return await tx.value(f"select email from users where id = %(id)s and {IS_UNPROVED} for update", {"id": user_id})
+
+
+async def end_organizer(tx: Tx, user_id: int, public_id: str, slug: str) -> None:
+    """Remove the identity of an organizer, and replace its public id and slug."""
+    await tx.run(
+        """
+        update users set role = 'user', email = null, name = null, slug = %(slug)s, password_hash = null,
+                         public_id = %(public_id)s, data_link_at = null, data_link_holder = null, erased_at = now()
+         where id = %(id)s
+        """,
+        {"id": user_id, "slug": slug, "public_id": public_id},
+    )
 
 
 async def prove(tx: Tx, user_id: int) -> bool:
-    """Note that the owner has said whose the keys and the password are. False if that was noted before."""
+    """Store that the owner has confirmed the account. False if that was stored before."""
     proved = await tx.value(
-        "update users set proved_at = now() where id = %(id)s and proved_at is null returning true", {"id": user_id}
+        """
+        update users set proved_at = now() where id = %(id)s and proved_at is null and erased_at is null returning true
+        """,
+        {"id": user_id},
     )
     return bool(proved)
 

@@ -1,27 +1,27 @@
-"""Signed links to one's own data. They are sent to the address of the account, and to no other.
+"""Signed links to a person's own data. They are sent only to the address of the account.
 
-A link names the moment at which it was made, which the account has stored: only the last one works, for an hour.
+A link names the time at which it was made, which the account has stored: only the last link works, for an hour.
 """
 
 import re
 from typing import NamedTuple
 
 from holdfast.events.settings import Settings
-from holdfast.kit.secrets import Secret
+from holdfast.kit.security.secrets import Secret
 
 PATH = "/people"
 
-DIGITS = 32
-"""Of a signature: it makes links short, and has 128 bits."""
+SIGNATURE_DIGITS = 32
+"""Hexadecimal digits of a signature: links stay short, and the signature has 128 bits."""
 
 _LINK = re.compile(r"([a-z2-7]{8})-([1-9][0-9]{0,17})-([0-9a-f]{32})")
 
 
 class DataLink(NamedTuple):
-    """What a valid link says.
+    """The content of a valid link.
 
     user_id    the public id of the person
-    issued     when it was made, in microseconds
+    issued     the time at which it was made, in microseconds
     """
 
     user_id: str
@@ -31,7 +31,7 @@ class DataLink(NamedTuple):
 def path(secret: Secret, link: DataLink) -> str:
     """The path of the page behind a link."""
     text = f"{link.user_id}-{link.issued}"
-    return f"{PATH}/{text}-{secret.signer('own data', DIGITS).sign(text)}"
+    return f"{PATH}/{text}-{secret.signer('own data', SIGNATURE_DIGITS).sign(text)}"
 
 
 def url(settings: Settings, secret: Secret, link: DataLink) -> str:
@@ -40,11 +40,11 @@ def url(settings: Settings, secret: Secret, link: DataLink) -> str:
 
 
 def read(secret: Secret, text: str) -> DataLink | None:
-    """The link in a text, or None if this service did not write the text."""
+    """The link in a text; None if this service did not write the text."""
     parts = _LINK.fullmatch(text)
     if parts is None:
         return None
     user_id, issued, signature = parts.groups()
-    if not secret.signer("own data", DIGITS).accepts(f"{user_id}-{issued}", signature):
+    if not secret.signer("own data", SIGNATURE_DIGITS).accepts(f"{user_id}-{issued}", signature):
         return None
     return DataLink(user_id, int(issued))

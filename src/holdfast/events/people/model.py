@@ -1,16 +1,17 @@
-"""One person's data: what is exported, and what erasing it does."""
+"""One person's data: its export, and the result of erasing it."""
 
 import datetime as dt
-from typing import Annotated, Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from holdfast.accounts.signin.links import Asked
+from holdfast.accounts.signin.links import RequestedLink
 from holdfast.events.users.model import Role
-from holdfast.kit.problems import FORBIDDEN, Problem
+from holdfast.kit.contract.problems import FORBIDDEN, Problem
 
 
-class Account(Struct):
+class AccountRow(Struct):
     """An account with an address."""
 
     id: int
@@ -22,12 +23,39 @@ class Account(Struct):
     inserted_at: dt.datetime
     proved_at: dt.datetime | None
 
+    @property
+    def is_owner(self) -> bool:
+        """Whether it is the account of the person with the address: not an organizer who has not proved it."""
+        return self.role != "organizer" or self.proved_at is not None
 
-class Named(Struct, frozen=True):
-    """Names an account by one of three: its address in canonical form, its id, its public id.
+    @property
+    def is_persons(self) -> bool:
+        """Whether only the owner of the address depends on it: a person's account, or an unproved organizer."""
+        return self.role == "user" or not self.is_owner
 
-    issued    of the link that names it: it must be the last one, at most an hour old
-    holder    the digest of what the page holds that uses the link: nobody else has used it
+
+class AddressHolders(Struct):
+    """The accounts with an address.
+
+    organizer    an organizer that was registered with it, and that the owner has not confirmed
+    """
+
+    account: AccountRow | None
+    organizer: AccountRow | None
+
+    def __iter__(self) -> Iterator[AccountRow]:
+        return (account for account in (self.account, self.organizer) if account)
+
+    @property
+    def is_nobody(self) -> bool:
+        return self.account is None and self.organizer is None
+
+
+class AccountSelector(Struct, frozen=True):
+    """Names an account by its address in canonical form, its id, or its public id.
+
+    issued    the time of the link that names it: it must be the last link, at most an hour old
+    holder    the digest of the secret of the page that uses the link: no other page has used it
     """
 
     email: str | None = None
@@ -47,8 +75,31 @@ class ExportedAccount(Struct):
     proved_at: dt.datetime | None
 
 
+class ExportedEvent(Struct):
+    """An event of an organizer."""
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    cancelled_at: dt.datetime | None
+
+
+class ExportedOrganizer(Struct):
+    """An organizer that was registered with the address. The owner of the address has not confirmed it.
+
+    keys    the names of its keys
+    """
+
+    name: str
+    slug: str
+    since: dt.datetime
+    has_password: bool
+    keys: list[str]
+    events: Sequence[ExportedEvent] = ()
+
+
 class ExportedSession(Struct):
-    """Somebody who is signed in with the account. `browser`: what the browser calls itself."""
+    """A session of the account. `browser`: the name that the browser sends."""
 
     way: str
     browser: str
@@ -57,7 +108,11 @@ class ExportedSession(Struct):
 
 
 class ExportedRegistration(Struct):
-    """One registration, and what the person told the organizer with it."""
+    """One registration, and the person's data in it. Amounts are in minor units of the currency.
+
+    paid_by_card    the amount of the card payment for it; None: none was made
+    noted_amount    the amount that the organizer has noted as paid
+    """
 
     event_id: int
     event: str
@@ -74,7 +129,8 @@ class ExportedRegistration(Struct):
     name: str | None
     language: str | None
     mails_wanted: bool
-    amount_paid: Annotated[int, Meta(description="In minor units of the currency.")]
+    paid_by_card: int | None
+    noted_amount: int
     amount_due: int | None
     held_until: dt.datetime | None
     currency: str
@@ -82,9 +138,9 @@ class ExportedRegistration(Struct):
 
 
 class ExportedPayment(Struct):
-    """A payment of the person, or a try to make one. Amounts are in minor units of the currency.
+    """A payment of the person, or an attempt to make one. Amounts are in minor units of the currency.
 
-    reference    what the payment processor calls it
+    reference    the id at the payment processor
     """
 
     event_id: int
@@ -98,7 +154,7 @@ class ExportedPayment(Struct):
 
 
 class ExportedMail(Struct):
-    """A mail to the person. Those that were sent are kept for 30 days."""
+    """A mail to the person. Sent mails are stored for 30 days."""
 
     kind: str
     event_id: int | None
@@ -114,15 +170,21 @@ class Export(Struct):
 
     exported_at: dt.datetime
     account: ExportedAccount | None
+    unconfirmed_organizer: ExportedOrganizer | None
     registrations: list[ExportedRegistration]
     payments: list[ExportedPayment]
     mails: list[ExportedMail]
+    mails_stopped_at: dt.datetime | None
     sessions: list[ExportedSession]
-    sign_in_links: list[Asked]
+    sign_in_links: list[RequestedLink]
 
 
-class Given(Struct):
-    """A registration as erasing treats it. `is_to_come`: it is for an event that neither began nor was cancelled."""
+class AffectedRegistration(Struct):
+    """A registration as erasing treats it.
+
+    amount_paid    the amount paid by card, or else the amount that the organizer has noted
+    is_to_come     whether its event has neither begun nor been cancelled
+    """
 
     event_id: int
     title: str
@@ -133,24 +195,31 @@ class Given(Struct):
     currency: str
     is_to_come: bool
 
+    @property
+    def has_seat(self) -> bool:
+        """Whether the person has a seat, also a held one."""
+        return self.status in ("held", "registered")
+
 
 class Erasure(Struct):
-    """What erasing does, or has done.
+    """The result of erasing, before or after it.
 
-    account_id    None: nobody has the address any more, and only mails are left
-    cancelled     registrations for events to come: they are removed, and their seats go to the next in line
-    kept          how many registrations stay, without an address and a name
-    mails         how many mails are deleted
+    account_id    None: no account has the address any more, and only mails are left
+    cancelled     registrations for events to come: they are removed, and their seats go to the next person
+    remaining     the number of registrations that stay, without an address and a name
+    mails         the number of mails that are deleted
+    organizer     the slug of an unconfirmed organizer with the address, which ends with everything it has
     """
 
     account_id: int | None
-    cancelled: list[Given]
-    kept: int
+    cancelled: list[AffectedRegistration]
+    remaining: int
     mails: int
+    organizer: str | None = None
 
 
-def refused(account: Account) -> Problem:
-    """The problem for an account that is not a person's alone."""
+def shared_account_refusal(account: AccountRow) -> Problem:
+    """The problem for an account on which others depend: of an organizer or an administrator."""
     whose = f"the organizer {account.slug}" if account.slug else "an administrator"
     return FORBIDDEN(
         f"This account is that of {whose}: events, keys and registrations of others depend on it, so its data is not "

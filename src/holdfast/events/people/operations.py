@@ -1,131 +1,184 @@
-"""What can be done with one person's data: export it, and erase it.
+"""The operations on one person's data: exporting and erasing it.
 
-A person is an account that is no organizer. Erased is what says who somebody is: the address, the names, the mails, and
-the handle that others know. Registrations stay for the organizer's counts and amounts, as those of an account that is
-nobody's (`docs/decisions/0041-*.md`).
+A person is an account that is not an organizer. Erasing removes the identity: the address, the names, the mails, and
+the handle that others know. Registrations stay for the organizer's counts and amounts, on an account without an
+identity (`docs/decisions/0041-*.md`).
+
+Every visitor can register an organizer with the address of a person. Until the person confirms the organizer, it is
+exported with the person, and ends when the address is erased (`docs/decisions/0067-*.md`).
 """
 
-from holdfast.accounts import sessions
+from collections.abc import Awaitable, Callable
+
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.signin import links
+from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.people import sql
 from holdfast.events.people.model import (
-    Account,
+    AccountRow,
+    AccountSelector,
+    AddressHolders,
+    AffectedRegistration,
     Erasure,
     Export,
     ExportedAccount,
     ExportedMail,
+    ExportedOrganizer,
     ExportedSession,
-    Given,
-    Named,
-    refused,
+    shared_account_refusal,
 )
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import new_public_ids
-from holdfast.kit import outbox
-from holdfast.kit.outbox import Received
-from holdfast.kit.problems import NOT_FOUND
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.mail import outbox
+from holdfast.kit.mail.outbox import RecipientMail
 
-TELLING = 0x74656C6C
+ANNOUNCEMENT_LOCK = 0x74656C6C
 """Advisory lock ("tell"): shared while announcements become mails, exclusive while the mails to a person are deleted.
 So no mail is stored later by a statement that has read the address before."""
 
 
-async def export(reader: Reader, named: Named) -> Export:
-    """Everything that is stored about a person. Raises `not_found`, and `forbidden` for an organizer."""
-    account = await sql.find(reader, named)
-    if account and account.role != "user":
-        raise refused(account)
-    mails = await outbox.mails_to(reader, _address(account, named))
-    if account is None and not mails:
-        raise _nobody(named)
+async def export(reader: Reader, named: AccountSelector) -> Export:
+    """All stored data about a person. Raises `not_found`, and `forbidden` for an organizer."""
+    holders, address = await _find_holders(reader, named)
+    account = holders.account
+    mails = await outbox.mails_to(reader, address)
+    if holders.is_nobody and not mails:
+        raise _not_found(named)
     return Export(
         exported_at=await sql.now(reader),
         account=_account(account) if account else None,
+        unconfirmed_organizer=await _organizer(reader, holders.organizer) if holders.organizer else None,
         registrations=await sql.list_registrations(reader, account.id) if account else [],
         payments=await sql.list_payments(reader, account.id) if account else [],
-        mails=[_mail(each) for each in mails],
+        mails=[_mail(mail) for mail in mails],
+        mails_stopped_at=await mailboxes.find_stopped_at(reader, address),
         sessions=[
-            ExportedSession(each.way, each.browser, each.began_at, each.seen_at)
-            for each in (await sessions.list_open(reader, account.id) if account else ())
+            ExportedSession(session.way, session.browser, session.began_at, session.seen_at)
+            for holder in holders
+            for session in await sessions.list_open(reader, holder.id)
         ],
-        sign_in_links=await links.list_asked(reader, _address(account, named)),
+        sign_in_links=await links.list_requested(reader, address),
     )
 
 
-async def preview(reader: Reader, named: Named) -> Erasure:
-    """What `erase` would do. Raises `not_found`, and `forbidden` for an organizer."""
-    account = await sql.find(reader, named)
-    if account and account.role != "user":
-        raise refused(account)
-    mails = await outbox.count_mails_to(reader, _address(account, named))
-    if account is None and not mails:
-        raise _nobody(named)
-    return _erasure(account, await sql.list_given(reader, account.id) if account else [], mails)
+async def preview(reader: Reader, named: AccountSelector) -> Erasure:
+    """The result that `erase` would have. Raises `not_found`, and `forbidden` for an organizer."""
+    holders, address = await _find_holders(reader, named)
+    mails = await outbox.count_mails_to(reader, address)
+    if holders.is_nobody and not mails:
+        raise _not_found(named)
+    registrations = await sql.list_affected(reader, holders.account.id) if holders.account else []
+    return _erasure(holders, registrations, mails)
 
 
-async def erase(tx: Tx, named: Named) -> Erasure:
-    """Erase a person's data: all of it, or with an error nothing. Returns what was done.
+async def erase(tx: Tx, named: AccountSelector, end_organizer: Callable[[Tx, int], Awaitable[None]]) -> Erasure:
+    """Erase all of a person's data; on an error, erase nothing. Returns the result.
 
-    Registrations for events to come are removed, and their seats go to the next in line. The others stay, of an account
-    without an address and a name. Whoever registers with the address later gets a new account. Raises `not_found`, also
-    for somebody who was erased before, and `forbidden` for an organizer.
+    Registrations for events to come are removed, and their seats go to the next person. The others stay, on an account
+    without an address and a name. A person who registers with the address later gets a new account. Raises `not_found`,
+    also for a person who was erased before, and `forbidden` for an organizer.
 
-    Locks are taken in this order: links to sign in, the account, its events in the order of their ids, its
-    registrations, `TELLING`. Who signs in locks the link and then the account. What accepts registrations locks events
-    only as far as this does not exclude it; all others that lock an event need no account after it.
+    It takes locks in this order: links to sign in, the person's events in the order of their ids, the account, its
+    registrations, `ANNOUNCEMENT_LOCK`. Signing in locks the link and then the account. Giving a seat that has to be
+    paid locks the event and then the account. Accepting registrations locks events `for key share`, which does not wait
+    for these locks.
+
+    end_organizer    ends an unconfirmed organizer with the address, and removes its address
     """
-    address = _address(await sql.find(tx, named), named)
+    holders, address = await _find_holders(tx, named)
     await links.forget(tx, address)
-    account = await sql.lock(tx, named)
-    if account is None and named.email is None:
-        raise _nobody(named)
-    if account and account.role != "user":
-        raise refused(account)
-    given = await _erase_account(tx, account) if account else []
-    await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": TELLING})
+    locked = None
+    while locked != holders:  # also accounts that came in between
+        locked = holders
+        if locked.account:
+            await sql.lock_events(tx, locked.account.id)
+        for holder in locked:
+            await sql.lock(tx, AccountSelector(id=holder.id))
+        holders, _ = await _find_holders(tx, named)
+    if holders.organizer:
+        await end_organizer(tx, holders.organizer.id)
+    registrations = await _erase_account(tx, holders.account) if holders.account else []
+    await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": ANNOUNCEMENT_LOCK})
     mails = await outbox.forget_recipient(tx, address)
-    if account is None and not mails:
-        raise _nobody(named)
-    return _erasure(account, given, mails)
+    if holders.is_nobody and not mails:
+        raise _not_found(named)
+    return _erasure(holders, registrations, mails)
 
 
-async def _erase_account(tx: Tx, account: Account) -> list[Given]:
+async def _erase_account(tx: Tx, account: AccountRow) -> list[AffectedRegistration]:
     """Erase an account that is locked. Returns its registrations as they were."""
     await sessions.end(tx, account.id)
-    await sql.lock_events(tx, account.id)
-    given = await sql.list_given(tx, account.id)
-    await sql.forget_what_was_told(tx, account.id)
+    await known_browsers.end(tx, [account.id])
+    await sql.lock_events(tx, account.id)  # also the events of registrations that came in between
+    registrations = await sql.list_affected(tx, account.id)
+    await sql.delete_personal_details(tx, account.id)
     await sql.delete_registrations(
-        tx, account.id, [each.event_id for each in given if each.is_to_come or each.status == "rejected"]
+        tx,
+        account.id,
+        [
+            registration.event_id
+            for registration in registrations
+            if registration.is_to_come or registration.status == "rejected"
+        ],
     )
-    await seating.pass_on(tx, [each.event_id for each in given if each.is_to_come and each.status == "registered"])
+    await seating.refill_seats(
+        tx,
+        [registration.event_id for registration in registrations if registration.is_to_come and registration.has_seat],
+    )
     await sql.erase_account(tx, account.id, new_public_ids(1)[0])
-    return given
+    return registrations
 
 
-def _erasure(account: Account | None, given: list[Given], mails: int) -> Erasure:
-    settled = [each for each in given if each.status != "rejected"]
-    cancelled = [each for each in settled if each.is_to_come]
-    return Erasure(account.id if account else None, cancelled, len(settled) - len(cancelled), mails)
+def _erasure(holders: AddressHolders, registrations: list[AffectedRegistration], mails: int) -> Erasure:
+    settled = [registration for registration in registrations if registration.status != "rejected"]
+    cancelled = [registration for registration in settled if registration.is_to_come]
+    account, organizer = holders.account, holders.organizer
+    return Erasure(
+        account.id if account else None,
+        cancelled,
+        len(settled) - len(cancelled),
+        mails,
+        organizer.slug if organizer else None,
+    )
 
 
-def _address(account: Account | None, named: Named) -> str:
-    """The address that mails were sent to."""
-    return account.email if account else named.email or ""
+async def _find_holders(reader: Reader, named: AccountSelector) -> tuple[AddressHolders, str]:
+    """The accounts with the address of the named account, and the address, to which mails were sent.
+
+    Raises `not_found` if the account does not exist, unless it is named by address, and `forbidden` for an organizer.
+    """
+    address = named.email
+    if address is None:
+        account = await sql.find(reader, named)
+        if account is None:
+            raise _not_found(named)
+        address = account.email
+    holders = await sql.find_holders(reader, address)
+    if holders.account and not holders.account.is_persons:
+        raise shared_account_refusal(holders.account)
+    return holders, address
 
 
-def _nobody(named: Named) -> Exception:
+async def _organizer(reader: Reader, account: AccountRow) -> ExportedOrganizer | None:
+    organizer = await sql.export_organizer(reader, account.id)
+    if organizer:
+        organizer.events = await sql.list_events(reader, account.id)
+    return organizer
+
+
+def _not_found(named: AccountSelector) -> Exception:
     if named.email is not None:
         return NOT_FOUND(f"Nothing is stored about {named.email}.")
     return NOT_FOUND("No account has this number, or its data was erased.")
 
 
-def _account(account: Account) -> ExportedAccount:
+def _account(account: AccountRow) -> ExportedAccount:
     return ExportedAccount(account.public_id, account.email, account.name, account.inserted_at, account.proved_at)
 
 
-def _mail(mail: Received) -> ExportedMail:
+def _mail(mail: RecipientMail) -> ExportedMail:
     return ExportedMail(
         kind=mail.kind,
         event_id=mail.arguments.get("event_id"),

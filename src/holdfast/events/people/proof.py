@@ -1,8 +1,8 @@
-"""One's own data, behind a link that was just sent to one's own address.
+"""A person's own data, behind a link that was just sent to the person's address.
 
-Whoever holds the link in an old mail about a registration may ask for this link, and does not get it: mails are
-forwarded. The link works for an hour, and for the page alone on which a button was pressed first. Looking at the page
-changes nothing, since programs that check mails follow their links.
+A holder of the link in an old mail about a registration may request this link, but it is sent to the address only,
+because mails are forwarded. The link works for an hour, and only for the first page on which its button was pressed.
+Reading the page changes nothing, because mail scanners follow links.
 """
 
 from collections.abc import Sequence
@@ -13,120 +13,114 @@ from msgspec import Meta, Struct
 from holdfast.accounts import sessions
 from holdfast.events.people import operations, sql
 from holdfast.events.people.links import DataLink
-from holdfast.events.people.model import Erasure, Export, Named, refused
-from holdfast.events.registrations.own import OwnCommand
+from holdfast.events.people.model import AccountSelector, Erasure, Export, shared_account_refusal
+from holdfast.events.registrations.own_registration import OwnRegistrationCommand
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
 
-class SendDataLink(OwnCommand):
+class SendDataLink(OwnRegistrationCommand):
     """Asks to send a link to the person of a registration. `language`: of the mail."""
 
     language: str
 
 
-class OpenData(Command):
-    """Asks for a link to the data of whoever is signed in. `language`: of the mail."""
+class OpenDataLink(Command):
+    """Asks for a link to the data of the signed-in person. `language`: of the mail."""
 
     account_id: int
     session_id: int
     language: str
 
 
-class Opened(Struct):
+class DataLinkResult(Struct):
     """The link; None: it was sent by mail."""
 
     link: DataLink | None
 
 
-class OfPerson(Command):
+class DataLinkCommand(Command):
     """Names a link to a person's data. `issued`: in microseconds."""
 
     user_id: str
     issued: int
 
-    def named(self, holder: bytes | None = None) -> Named:
-        return Named(public_id=self.user_id, issued=self.issued, holder=holder)
+    def named(self, holder: bytes | None = None) -> AccountSelector:
+        return AccountSelector(public_id=self.user_id, issued=self.issued, holder=holder)
 
 
-class LookAtLink(OfPerson):
+class CheckDataLink(DataLinkCommand):
     """Asks whether a link can still be used."""
 
 
-class WithLink(OfPerson):
-    """Uses a link. `holder`: the digest of what the page holds that was shown for it."""
+class UseDataLink(DataLinkCommand):
+    """Uses a link. `holder`: the digest of the secret of the page that was shown for it."""
 
     holder: Annotated[bytes, Meta(min_length=32, max_length=32)]
 
 
-class ExportOwn(WithLink):
-    """Asks for one's own data."""
+class ExportOwnData(UseDataLink):
+    """Asks for the person's own data."""
 
 
-class PreviewOwn(WithLink):
-    """Asks what erasing one's own data would do."""
+class PreviewOwnErasure(UseDataLink):
+    """Asks for the result that erasing the person's own data would have."""
 
 
-class EraseOwn(WithLink):
-    """Asks to erase one's own data."""
+class EraseOwnData(UseDataLink):
+    """Asks to erase the person's own data. `events.payments.erasing` does it."""
 
 
 async def send(tx: Tx, caller: Caller, command: SendDataLink) -> None:
-    """Send a link to the address of whoever is registered, unless one was sent in the last hour."""
+    """Send a link to the address of the registered person, unless one was sent in the last hour."""
     await sql.send_link(tx, command.event_id, command.user_id, command.arrival, command.language)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def open(tx: Tx, caller: Caller, command: OpenData) -> Opened:
-    """Return a link to the data of somebody who has just signed in by mail; send it to all others who are signed in.
+async def open(tx: Tx, caller: Caller, command: OpenDataLink) -> DataLinkResult:
+    """Return a link to the person's data if the person has just signed in by mail; otherwise mail the link.
 
-    At most one mail an hour is sent. A session lasts for weeks, and a browser may be left to somebody else meanwhile.
+    At most one mail an hour is sent. A session lasts for weeks, and another person may use the browser meanwhile.
     """
-    account = await sql.find(tx, Named(id=command.account_id))
+    account = await sql.find(tx, AccountSelector(id=command.account_id))
     if account is None:
         raise NOT_FOUND("This account was erased.")
-    if account.role != "user":
-        raise refused(account)
+    if not account.is_persons:
+        raise shared_account_refusal(account)
     if await sessions.is_fresh(tx, command.session_id):
-        return Opened(await sql.make_link(tx, account.id))
+        return DataLinkResult(await sql.make_link(tx, account.id))
     await sql.send_own_link(tx, account.id, command.language)
-    return Opened(None)
+    return DataLinkResult(None)
 
 
-async def unused(reader: Reader, sent: Sequence[DataLink]) -> set[DataLink]:
-    """Those of the links that nobody has used yet, and which still work: only for them a mail is sent."""
-    return await sql.find_unused(reader, sent)
+async def find_unused_links(reader: Reader, links: Sequence[DataLink]) -> set[DataLink]:
+    """The links that are unused and still work: only for them a mail is sent."""
+    return await sql.find_unused_links(reader, links)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def look(reader: Reader, caller: Caller, command: LookAtLink) -> None:
-    """Return if a link can be used. One that was used, is too old, or is not the last one is not found."""
+async def check(reader: Reader, caller: Caller, command: CheckDataLink) -> None:
+    """Check that a link can be used. Raises `not_found` for one that was used, is too old, or is not the last one."""
     account = await sql.find(reader, command.named())
     if account is None:
         raise NOT_FOUND("This link cannot be used any more.")
-    if account.role != "user":
-        raise refused(account)
+    if not account.is_persons:
+        raise shared_account_refusal(account)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def export(tx: Tx, caller: Caller, command: ExportOwn) -> Export:
-    """Everything that is stored about the person. From now on the link works for this holder alone."""
+async def export(tx: Tx, caller: Caller, command: ExportOwnData) -> Export:
+    """All stored data about the person. From now on the link works for this holder alone."""
     named = command.named(command.holder)
     await sql.use_link(tx, named)
     return await operations.export(tx, named)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def preview(tx: Tx, caller: Caller, command: PreviewOwn) -> Erasure:
-    """What erasing would do. From now on the link works for this holder alone."""
+async def preview(tx: Tx, caller: Caller, command: PreviewOwnErasure) -> Erasure:
+    """The result that erasing would have. From now on the link works for this holder alone."""
     named = command.named(command.holder)
     await sql.use_link(tx, named)
     return await operations.preview(tx, named)
-
-
-@refuses(NOT_FOUND, FORBIDDEN)
-async def erase(tx: Tx, caller: Caller, command: EraseOwn) -> Erasure:
-    """Erase the person's data, as `operations.erase` does."""
-    return await operations.erase(tx, command.named(command.holder))

@@ -7,36 +7,88 @@ from typing import LiteralString
 import msgspec
 
 from holdfast.events.people.links import DataLink
-from holdfast.events.people.model import Account, ExportedPayment, ExportedRegistration, Given, Named
+from holdfast.events.people.model import (
+    AccountRow,
+    AccountSelector,
+    AddressHolders,
+    AffectedRegistration,
+    ExportedEvent,
+    ExportedOrganizer,
+    ExportedPayment,
+    ExportedRegistration,
+)
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL
 
 ISSUED: LiteralString = "(extract(epoch from data_link_at) * 1000000)::bigint"
-"""By this number a link is known."""
+"""The number by which a link is identified."""
 
 IS_USABLE: LiteralString = f"""
     {ISSUED} = %(issued)s and data_link_at > now() - interval '1 hour'
     and (data_link_holder is null or data_link_holder = %(holder)s)
 """
 
+_ACCOUNT: LiteralString = "select id, public_id, email, name, role, slug, inserted_at, proved_at from users"
+
 FIND: LiteralString = f"""
-    select id, public_id, email, name, role, slug, inserted_at, proved_at from users
-     where (email = %(email)s or id = %(id)s or public_id = %(public_id)s) and erased_at is null
+    {_ACCOUNT}
+     where (email = %(email)s and {OWNS_EMAIL} or id = %(id)s or public_id = %(public_id)s) and erased_at is null
        and (%(issued)s::bigint is null or {IS_USABLE})
+"""
+
+BY_CARD: LiteralString = """
+    left join lateral (select amount as paid_by_card from payments
+                        where event_id = registrations.event_id and user_id = registrations.user_id
+                          and arrival = registrations.arrival and state = 'paid'
+                        order by id desc limit 1) as payment on true
 """
 
 IS_TO_COME: LiteralString = "events.cancelled_at is null and events.datetime > now()"
 
 
-async def find(reader: Reader, named: Named) -> Account | None:
-    return await reader.row(Account, FIND, msgspec.structs.asdict(named))
+async def find(reader: Reader, named: AccountSelector) -> AccountRow | None:
+    return await reader.row(AccountRow, FIND, msgspec.structs.asdict(named))
 
 
-async def lock(tx: Tx, named: Named) -> Account | None:
-    """The account, locked: until the transaction ends, nobody can be registered with it, and nothing is mailed to it.
+async def lock(tx: Tx, named: AccountSelector) -> AccountRow | None:
+    """Lock the account: until the transaction ends, it gets no registrations and no mails. Returns the account.
 
-    `FOR UPDATE`, since accepting a registration takes `FOR KEY SHARE`.
+    `FOR UPDATE`, because accepting a registration takes `FOR KEY SHARE`.
     """
-    return await tx.row(Account, FIND + " for update", msgspec.structs.asdict(named))
+    return await tx.row(AccountRow, FIND + " for update", msgspec.structs.asdict(named))
+
+
+async def find_holders(reader: Reader, email: str) -> AddressHolders:
+    """The accounts with an address."""
+    statement: LiteralString = f"{_ACCOUNT} where email = %(email)s and {OWNS_EMAIL}"
+    account = await reader.row(AccountRow, statement, {"email": email})
+    return AddressHolders(account, await find_organizer(reader, email))
+
+
+async def find_organizer(reader: Reader, email: str) -> AccountRow | None:
+    """The unproved organizer with an address."""
+    return await reader.row(AccountRow, f"{_ACCOUNT} where email = %(email)s and {IS_UNPROVED}", {"email": email})
+
+
+async def export_organizer(reader: Reader, id: int) -> ExportedOrganizer | None:
+    """An organizer, without its events."""
+    return await reader.row(
+        ExportedOrganizer,
+        """
+        select name, slug, inserted_at as since, password_hash is not null as has_password,
+               array(select name from api_keys where user_id = users.id order by id) as keys
+          from users where id = %(id)s and slug is not null
+        """,
+        {"id": id},
+    )
+
+
+async def list_events(reader: Reader, organizer_id: int) -> list[ExportedEvent]:
+    return await reader.rows(
+        ExportedEvent,
+        "select id, title, datetime, cancelled_at from events where organizer_id = %(id)s order by id",
+        {"id": organizer_id},
+    )
 
 
 async def lock_events(tx: Tx, user_id: int) -> None:
@@ -53,18 +105,18 @@ async def lock_events(tx: Tx, user_id: int) -> None:
 async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegistration]:
     return await reader.rows(
         ExportedRegistration,
-        """
+        f"""
         select event_id, events.title as event, events.datetime, events.timezone,
                events.cancelled_at as event_cancelled_at, coalesce(organizers.name, organizers.slug) as organizer,
                status::text, reason, received_at, settled_at, promoted_at,
                (select stored_at from check_in_scans as scans
                  where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
                as entered_at, registrations.name, language,
-               notify as mails_wanted, amount_paid, amount_due, held_until, currency,
+               notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until, currency,
                details_at as details_sent_again_at
           from registrations
           join events on events.id = event_id
-          join users as organizers on organizers.id = events.organizer_id
+          join users as organizers on organizers.id = events.organizer_id {BY_CARD}
          where user_id = %(user_id)s order by received_at, arrival
         """,
         {"user_id": user_id},
@@ -82,21 +134,22 @@ async def list_payments(reader: Reader, user_id: int) -> list[ExportedPayment]:
     )
 
 
-async def list_given(reader: Reader, user_id: int) -> list[Given]:
+async def list_affected(reader: Reader, user_id: int) -> list[AffectedRegistration]:
     """A person's registrations as erasing treats them, in the order of their dates."""
     return await reader.rows(
-        Given,
+        AffectedRegistration,
         f"""
-        select event_id, title, datetime, timezone, status::text, amount_paid, currency, {IS_TO_COME} as is_to_come
-          from registrations join events on events.id = event_id
+        select event_id, title, datetime, timezone, status::text, coalesce(paid_by_card, amount_paid) as amount_paid,
+               currency, {IS_TO_COME} as is_to_come
+          from registrations join events on events.id = event_id {BY_CARD}
          where user_id = %(user_id)s order by datetime, event_id
         """,
         {"user_id": user_id},
     )
 
 
-async def forget_what_was_told(tx: Tx, user_id: int) -> None:
-    """Remove what a person told organizers. From now on nothing mails the person about these registrations."""
+async def delete_personal_details(tx: Tx, user_id: int) -> None:
+    """Remove the data that a person gave organizers. From now on the person gets no mails about these registrations."""
     await tx.run(
         """
         update registrations set name = null, language = null, notify = false, details_at = null
@@ -114,7 +167,7 @@ async def delete_registrations(tx: Tx, user_id: int, event_ids: Sequence[int]) -
 
 
 async def erase_account(tx: Tx, user_id: int, public_id: str) -> None:
-    """Remove the address and the name, and replace the public id: links and handles that others keep lead nowhere."""
+    """Remove the address and the name, and replace the public id: links and handles that others have become invalid."""
     await tx.run("update payments set checkout = null where user_id = %(user_id)s", {"user_id": user_id})
     await tx.run(
         """
@@ -126,9 +179,42 @@ async def erase_account(tx: Tx, user_id: int, public_id: str) -> None:
     )
 
 
+async def insert_person(tx: Tx, email: str, public_id: str) -> int | None:
+    """Insert an account for the person with an address. Returns its id; None if one exists. Waits for other inserts."""
+    return await tx.value(
+        f"""
+        insert into users (public_id, email) values (%(public_id)s, %(email)s)
+            on conflict (email) where {OWNS_EMAIL} do nothing returning id
+        """,
+        {"public_id": public_id, "email": email},
+    )
+
+
+async def delete_person(tx: Tx, id: int) -> None:
+    """Delete an account without dependent rows."""
+    await tx.run("delete from users where id = %(id)s", {"id": id})
+
+
+async def move_identity(tx: Tx, giver: int, taker: int, public_id: str) -> None:
+    """Move a person's identity from one account to another. The giver gets a new public id, and loses its address."""
+    accounts = {"giver": giver, "taker": taker}
+    await tx.run("select move_registrations(%(giver)s, %(taker)s)", accounts)
+    [identity] = await tx.tuples(
+        "select public_id, data_link_at, data_link_holder from users where id = %(giver)s", accounts
+    )
+    await erase_account(tx, giver, public_id)
+    await tx.run(
+        """
+        update users set public_id = %(public_id)s, data_link_at = %(link_at)s, data_link_holder = %(link_holder)s
+         where id = %(taker)s
+        """,
+        {**accounts, **dict(zip(("public_id", "link_at", "link_holder"), identity, strict=True))},
+    )
+
+
 async def send_link(tx: Tx, event_id: int, user_id: str, arrival: int, language: str) -> None:
     """Send a new link to the person of a registration, at most one an hour."""
-    statement = _sending("""
+    statement = _send_link_statement("""
         select id from users join registrations on registrations.user_id = id
          where public_id = %(user_id)s and event_id = %(event_id)s and arrival = %(arrival)s
     """)
@@ -137,10 +223,10 @@ async def send_link(tx: Tx, event_id: int, user_id: str, arrival: int, language:
 
 async def send_own_link(tx: Tx, id: int, language: str) -> None:
     """Send a new link to the person with an account, at most one an hour."""
-    await tx.run(_sending("%(id)s::bigint"), {"id": id, "language": language})
+    await tx.run(_send_link_statement("%(id)s::bigint"), {"id": id, "language": language})
 
 
-def _sending(person: LiteralString) -> LiteralString:
+def _send_link_statement(person: LiteralString) -> LiteralString:
     """The statement that puts a mail with a new link into the outbox. `person`: the id of the account."""
     return f"""
         with due as (
@@ -168,16 +254,16 @@ async def make_link(tx: Tx, id: int) -> DataLink:
     return DataLink(*link)
 
 
-async def use_link(tx: Tx, named: Named) -> None:
-    """Let a link work for its present holder alone, if nobody has used it before."""
+async def use_link(tx: Tx, named: AccountSelector) -> None:
+    """Let a link work for its present holder alone, if no other has used it before."""
     await tx.run(
         f"update users set data_link_holder = %(holder)s where public_id = %(public_id)s and {IS_USABLE}",
         msgspec.structs.asdict(named),
     )
 
 
-async def find_unused(reader: Reader, sent: Sequence[DataLink]) -> set[DataLink]:
-    """Those of the links that nobody has used yet and that still work."""
+async def find_unused_links(reader: Reader, links: Sequence[DataLink]) -> set[DataLink]:
+    """The links that are unused and still work."""
     rows = await reader.tuples(
         f"""
         select person.public_id, sent.issued
@@ -186,9 +272,9 @@ async def find_unused(reader: Reader, sent: Sequence[DataLink]) -> set[DataLink]
                               where public_id = sent.user_id and {ISSUED} = sent.issued and data_link_holder is null
                                 and data_link_at > now() - interval '1 hour' limit 1) as person
         """,
-        {"sent": msgspec.json.encode([each._asdict() for each in sent]).decode()},
+        {"sent": msgspec.json.encode([link._asdict() for link in links]).decode()},
     )
-    return {DataLink(*each) for each in rows}
+    return {DataLink(*row) for row in rows}
 
 
 async def now(reader: Reader) -> dt.datetime:

@@ -1,15 +1,15 @@
-"""Until when people can cancel their own registration."""
+"""The deadline for people to cancel their own registration."""
 
 from datetime import datetime, timedelta
 
 
-def cancels_until(
+def cancellation_deadline(
     status: str | None, begins: datetime, cancellation_hours: int, promoted_at: datetime | None
 ) -> datetime:
-    """The moment from which a person can no longer cancel a seat: so many hours before the event begins.
+    """The time from which a person can no longer cancel a seat: `cancellation_hours` before the event begins.
 
-    Who moved up from the waiting list later than that can hand the place back until the event begins. Who has no seat
-    can cancel until then too.
+    A person who was promoted from the waiting list after that time can cancel until the event begins. A person without
+    a seat can cancel until then too.
     """
     if status != "registered":
         return begins

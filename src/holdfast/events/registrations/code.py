@@ -1,7 +1,7 @@
-"""The code of a registration, for the entrance: as a picture, and short enough to be read out.
+"""The code of a registration for check-in: a QR code, and a short code that can be read out.
 
-The picture is the address of the person's own page. The short code follows from the link in it, but not the other way
-round: whoever sees or hears it cannot open the page.
+The QR code holds the address of the person's own page. The short code is computed from the link in it, and does not
+reveal the link: a person who sees or hears the short code cannot open the page.
 """
 
 import re
@@ -11,56 +11,56 @@ from typing import NamedTuple
 import segno
 
 MASK = 3
-"""One of the eight patterns that a code may be laid out in. To compare all of them takes five times as long."""
+"""One of the eight patterns of a QR code. Comparing all of them takes five times as long."""
 
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Without I, L, O and U, which are taken for other characters, or make words of codes."""
+"""Without I, L, O and U, which readers confuse with other characters, or which turn codes into words."""
 
-PROOF = 6
-"""Characters that prove a short code: a guess is right once in 2^30 times, and each has to be shown at the entrance."""
+PROOF_LENGTH = 6
+"""Characters that prove a short code: a guess is right once in 2^30 times, and each guess needs a check-in attempt."""
 
-_ALIKE = str.maketrans("OIL", "011")
-_TYPED = re.compile(f"([1-9A-HJKMNP-TV-Z][{DIGITS}]{{0,11}})([{DIGITS}]{{{PROOF}}})")
+_LOOKALIKES = str.maketrans("OIL", "011")
+_SHORT_CODE = re.compile(f"([1-9A-HJKMNP-TV-Z][{DIGITS}]{{0,11}})([{DIGITS}]{{{PROOF_LENGTH}}})")
 
 
-class Spoken(NamedTuple):
-    """A short code, as it is compared.
+class ShortCode(NamedTuple):
+    """A short code.
 
-    arrival    of the registration
-    proof      what only somebody knows who has seen the code
+    arrival    the arrival number of the registration
+    proof      characters that only a person who has seen the code knows
     """
 
     arrival: int
     proof: str
 
     def __str__(self) -> str:
-        """The code, as it is shown."""
-        return f"{_written(self.arrival)}-{self.proof}"
+        """The code as pages show it."""
+        return f"{_base32(self.arrival)}-{self.proof}"
 
 
-def code(own_url: str) -> segno.QRCode:
-    """The QR code of an own page. It can be read with 15 % of it missing."""
+def qr_code(own_url: str) -> segno.QRCode:
+    """The QR code of a person's own page. It can be read with 15 % of it missing."""
     return segno.make(own_url, error="m", micro=False, mask=MASK)
 
 
-def spoken(link: str) -> Spoken:
-    """The short code of the registration that a link names. The text is that of `links.write`."""
+def short_code(link: str) -> ShortCode:
+    """The short code of the registration that a link names. `link` is a text that `links.write` returned."""
     bits = int.from_bytes(sha256(link.encode()).digest()[:4]) >> 2
-    return Spoken(int(link.split("-")[2]), _written(bits).rjust(PROOF, DIGITS[0]))
+    return ShortCode(int(link.split("-")[2]), _base32(bits).rjust(PROOF_LENGTH, DIGITS[0]))
 
 
-def read_spoken(text: str) -> Spoken | None:
-    """The short code that somebody typed: in any case, with or without its dash; None if it is none."""
-    typed = _TYPED.fullmatch(re.sub(r"[\s-]", "", text).upper().translate(_ALIKE))
+def parse_short_code(text: str) -> ShortCode | None:
+    """The short code in a typed text: in any case, with or without its dash; None if the text is not a short code."""
+    typed = _SHORT_CODE.fullmatch(re.sub(r"[\s-]", "", text).upper().translate(_LOOKALIKES))
     if typed is None:
         return None
     arrival = 0
-    for each in typed[1]:
-        arrival = 32 * arrival + DIGITS.index(each)
-    return Spoken(arrival, typed[2])
+    for digit in typed[1]:
+        arrival = 32 * arrival + DIGITS.index(digit)
+    return ShortCode(arrival, typed[2])
 
 
-def _written(number: int) -> str:
+def _base32(number: int) -> str:
     text = ""
     while number:
         number, digit = divmod(number, 32)

@@ -2,11 +2,11 @@
 
 A person who registers on the page of a paid event gets a seat that is held: it counts, at the price at which the person
 registered. A payment is opened for it in the same transaction. The time to pay begins when the processor's page is
-ready. When the payment arrives, the seat is the person's. When the payment can never be made any more, the seat goes to
-the next.
+ready. When the payment arrives, the person gets the seat. When the payment can never be made any more, the seat goes to
+the next person on the waiting list.
 
-What was paid without a seat goes back in full. The database itself makes that refund for whoever loses a paid seat, by
-triggers; here it is made for a payment that comes when the seat is gone.
+A payment without a seat is refunded in full. Database triggers make that refund for a person who loses a paid seat;
+this module makes it for a payment that arrives when the seat is gone.
 """
 
 import datetime as dt
@@ -18,22 +18,22 @@ from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Tx
 
-Ending = Literal["payment_expired", "payment_refused"]
-"""Why a held seat was given away: nobody paid in time, or the processor takes no payment for it."""
+ReleaseReason = Literal["payment_expired", "payment_refused"]
+"""Why a held seat was released: it was not paid in time, or the processor takes no payment for it."""
 
 
-class Paid(Struct):
-    """What the processor says was paid in a session."""
+class SessionPayment(Struct):
+    """A payment as the processor reports it for a session."""
 
     intent_id: str
     amount: int
     currency: str
 
 
-class Page(Struct):
+class CheckoutPage(Struct):
     """A page of the processor on which a held seat can be paid.
 
-    ends_at    when it ends by itself
+    ends_at    the time when the page expires
     """
 
     session_id: str
@@ -41,10 +41,10 @@ class Page(Struct):
     ends_at: dt.datetime
 
 
-async def begin(tx: Tx, payment_id: int, page: Page) -> dt.datetime:
-    """Note that the page to pay is ready: if the seat is still held, the person has the whole time to pay from now on.
+async def begin(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datetime:
+    """Store that the payment page is ready: if the seat is still held, the person's full time to pay begins now.
 
-    Returns until when it may be paid. To begin twice changes nothing.
+    Returns the time until which the seat may be paid. Beginning twice changes nothing.
     """
     await _lock(tx, payment_id)
     return await tx.value(
@@ -71,11 +71,11 @@ async def begin(tx: Tx, payment_id: int, page: Page) -> dt.datetime:
     )
 
 
-async def confirm(tx: Tx, payment_id: int, paid: Paid) -> None:
-    """Note that a payment was made, and give the person the seat. If the seat is gone, the money goes back.
+async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
+    """Store that a payment was made, and give the person the seat. If the seat is gone, the payment is refunded.
 
-    A payment that comes late takes a free seat if nobody waits for one. A payment of another amount or currency than
-    was asked for gets no seat: what was really paid goes back. To confirm twice changes nothing.
+    A late payment takes a free seat if the waiting list is empty. A payment of another amount or currency than
+    requested gets no seat: the amount that was paid is refunded. Confirming twice changes nothing.
     """
     event_id = await _lock(tx, payment_id)
     [(is_news, has_seat)] = await tx.tuples(
@@ -96,7 +96,10 @@ async def confirm(tx: Tx, payment_id: int, paid: Paid) -> None:
                and events.cancelled_at is null
                and (status = 'held'
                     or status = 'rejected' and reason = 'payment_expired' and events.datetime > now()
-                       and registered_count < capacity and waitlisted_count = 0)
+                       and registered_count < capacity
+                       and not exists (select from registrations as others
+                                        where others.event_id = payment.event_id and others.status = 'waitlisted'
+                                          and others.reason is null))
          returning 1),
         given_back as (
             insert into refunds (payment_id, amount, reason)
@@ -111,8 +114,8 @@ async def confirm(tx: Tx, payment_id: int, paid: Paid) -> None:
         await _give_away(tx, payment_id, event_id, "payment_refused")
 
 
-async def release(tx: Tx, payment_id: int, ending: Ending, error: str | None = None) -> None:
-    """Give the held seat to the next: its payment can never be made any more. To release twice changes nothing."""
+async def release(tx: Tx, payment_id: int, ending: ReleaseReason, error: str | None = None) -> None:
+    """Give the held seat to the next person: its payment can no longer be made. Releasing twice changes nothing."""
     event_id = await _lock(tx, payment_id)
     ended = await tx.value(
         """
@@ -125,7 +128,7 @@ async def release(tx: Tx, payment_id: int, ending: Ending, error: str | None = N
         await _give_away(tx, payment_id, event_id, ending)
 
 
-async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: Ending) -> None:
+async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: ReleaseReason) -> None:
     freed = await tx.value(
         """
         update registrations
@@ -140,11 +143,11 @@ async def _give_away(tx: Tx, payment_id: int, event_id: int, ending: Ending) -> 
         {"id": payment_id, "ending": ending},
     )
     if freed:
-        await seating.pass_on(tx, [event_id])
+        await seating.refill_seats(tx, [event_id])
 
 
 async def _lock(tx: Tx, payment_id: int) -> int:
-    """Lock the event of a payment, as everybody does who moves seats, and then the payment. Returns the event's id."""
+    """Lock the event of a payment, as all code that moves seats does, and then the payment. Returns the event's id."""
     event_id: int = await tx.value("select event_id from payments where id = %(id)s", {"id": payment_id})
     await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
     await tx.run("select from payments where id = %(id)s for no key update", {"id": payment_id})

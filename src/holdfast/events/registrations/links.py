@@ -1,30 +1,30 @@
-"""Signed links to one registration: to the person's own page of it, and to what the visitor of a form may see of it.
+"""Signed links to one registration: to the person's own page, and to the page that the visitor of a form may see.
 
-A link names the arrival of the registration. So it is no longer valid when the person was registered anew. Nobody can
-guess a link, and the two kinds cannot be exchanged: the first is sent to the address that was registered, the second is
-shown to whoever typed that address.
+A link names the arrival number of the registration. So it becomes invalid when the person is registered again. Links
+cannot be guessed, and one kind is not valid as the other: the first is mailed to the registered address, the second is
+shown to the visitor who typed that address.
 """
 
 import re
 from typing import Literal, NamedTuple
 
 from holdfast.events.settings import Settings
-from holdfast.kit.secrets import Secret
+from holdfast.kit.security.secrets import Secret
 
-Kind = Literal["own registrations", "outcomes"]
-OWN: Kind = "own registrations"
-OUTCOME: Kind = "outcomes"
+LinkKind = Literal["own registrations", "outcomes"]
+OWN_PAGE: LinkKind = "own registrations"
+OUTCOME_PAGE: LinkKind = "outcomes"
 
 PATH = "/registrations"
 
-DIGITS = 32
-"""Of a signature: it makes links short, and has 128 bits."""
+SIGNATURE_DIGITS = 32
+"""Hexadecimal digits of a signature: links stay short, and the signature has 128 bits."""
 
 _LINK = re.compile(r"([1-9][0-9]{0,17})-([a-z2-7]{8})-([1-9][0-9]{0,17})-([0-9a-f]{32})")
 
 
 class Link(NamedTuple):
-    """What a valid link says.
+    """The content of a valid link.
 
     user_id    the public id of the person
     """
@@ -35,36 +35,36 @@ class Link(NamedTuple):
 
 
 def own_url(settings: Settings, secret: Secret, event_id: int, user_id: str, arrival: int) -> str:
-    """The address of the person's own page of a registration: it shows the registration, and can cancel it.
+    """The address of the person's own page of a registration, on which it is shown and can be cancelled.
 
-    `<address>/unsubscribe` stops its mails. It is for the person alone: send it to the registered address only.
+    `<address>/unsubscribe` stops its mails. Only the person may have it: send it to the registered address only.
     """
-    return f"{settings.base_url}{PATH}/{write(secret, OWN, Link(event_id, user_id, arrival))}"
+    return f"{settings.base_url}{PATH}/{write(secret, OWN_PAGE, Link(event_id, user_id, arrival))}"
 
 
 def outcome_path(secret: Secret, link: Link, *, framed: bool = False) -> str:
-    """The path of the page that tells the visitor of a form how it went."""
-    return f"{PATH}/{write(secret, OUTCOME, link)}/outcome{'/embed' if framed else ''}"
+    """The path of the page that tells the visitor of a form the result."""
+    return f"{PATH}/{write(secret, OUTCOME_PAGE, link)}/outcome{'/embed' if framed else ''}"
 
 
-def write(secret: Secret, kind: Kind, link: Link) -> str:
+def write(secret: Secret, kind: LinkKind, link: Link) -> str:
     """The link as text for an address."""
     text = f"{link.event_id}-{link.user_id}-{link.arrival}"
-    return f"{text}-{secret.signer(kind, DIGITS).sign(text)}"
+    return f"{text}-{secret.signer(kind, SIGNATURE_DIGITS).sign(text)}"
 
 
-def every(secret: Secret, kind: Kind, link: Link) -> list[str]:
-    """Every text of a link that is valid: while the secret of the service is exchanged, the old one's too."""
+def valid_texts(secret: Secret, kind: LinkKind, link: Link) -> list[str]:
+    """All valid texts of a link: while the secret of the service is being replaced, also the text of the old secret."""
     text = f"{link.event_id}-{link.user_id}-{link.arrival}"
-    return [f"{text}-{signature}" for signature in secret.signer(kind, DIGITS).every(text)]
+    return [f"{text}-{signature}" for signature in secret.signer(kind, SIGNATURE_DIGITS).every(text)]
 
 
-def read(secret: Secret, kind: Kind, text: str) -> Link | None:
-    """The link in a text, or None if this service did not write the text as a link of this kind."""
+def read(secret: Secret, kind: LinkKind, text: str) -> Link | None:
+    """The link in a text; None if this service did not write the text as a link of this kind."""
     parts = _LINK.fullmatch(text)
     if parts is None:
         return None
     event_id, user_id, arrival, signature = parts.groups()
-    if not secret.signer(kind, DIGITS).accepts(f"{event_id}-{user_id}-{arrival}", signature):
+    if not secret.signer(kind, SIGNATURE_DIGITS).accepts(f"{event_id}-{user_id}-{arrival}", signature):
         return None
     return Link(int(event_id), user_id, int(arrival))

@@ -1,4 +1,4 @@
-"""Registrations: who asked for a seat, when, and what came of it."""
+"""Registrations: the person, the time of arrival, and the status."""
 
 from typing import Annotated, Literal, LiteralString
 
@@ -6,11 +6,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.accounts.signin.addresses import Email
 from holdfast.events.ids import EventId
-from holdfast.events.users.model import KNOWN, EmailShown, Name, PublicId
-from holdfast.kit.command import Command, Minor, rule
-from holdfast.kit.pagination import OffsetPage
+from holdfast.events.users.model import IS_KNOWN, EmailOrPlaceholder, Name, PublicId
+from holdfast.kit.contract.command import Command, Minor, rule
+from holdfast.kit.postgres.pagination import OffsetPage
 
-NAME: LiteralString = f"coalesce(registrations.name, case when {KNOWN} then users.name end)"
+NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then users.name end)"
 """The name of the person in a row of `registrations` and `users`, as the organizer in the column `seen_by` knows it."""
 
 Status = Literal["registered", "waitlisted"]
@@ -67,11 +67,11 @@ class Registration(Struct):
     amount_paid: Minor
     user_id: PublicId
     received_at: ReceivedAt
-    email: EmailShown
+    email: EmailOrPlaceholder
     name: Name
 
 
-class Next(Struct):
+class RegistrationNextStep(Struct):
     """What to do next."""
 
     url: str
@@ -85,13 +85,20 @@ class Next(Struct):
 class Accepted(Struct):
     """Stored, not yet seated."""
 
-    next: Next
+    next: RegistrationNextStep
     message: str = "The registration was received. It is settled in order of arrival."
     status: Literal["accepted"] = "accepted"
 
 
-class Found(Struct):
-    """What is known of one person at one event."""
+MAILS_WAIT = (
+    "The registration was received. It is settled in order of arrival. The organizer has not confirmed its e-mail "
+    "address yet: mails about its events wait until it signs in with a link sent to that address, for seven days."
+)
+"""The message of `Accepted` when the organizer has not proved its address."""
+
+
+class RegistrationMatch(Struct):
+    """The registration of one person for one event; `status` is None if there is none."""
 
     organizer_id: int
     event_id: int

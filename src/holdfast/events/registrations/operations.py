@@ -1,4 +1,4 @@
-"""What can be done with registrations."""
+"""The operations on registrations."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,23 +15,21 @@ from holdfast.events.problems import (
 )
 from holdfast.events.registrations import intake, seating, settlement, sql
 from holdfast.events.registrations.model import (
+    MAILS_WAIT,
     Accepted,
     AcceptRegistration,
     DeleteRegistration,
-    Found,
     GetRegistration,
     ListRegistrations,
-    Next,
     Registration,
+    RegistrationMatch,
+    RegistrationNextStep,
     UpdateRegistration,
 )
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.settings import Settings
-from holdfast.kit.batch import Locked
-from holdfast.kit.caller import Caller
-from holdfast.kit.modes import Batch
-from holdfast.kit.pagination import Page, offset_page
-from holdfast.kit.problems import (
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import (
     FORBIDDEN,
     NOT_FOUND,
     SERVICE_UNAVAILABLE,
@@ -40,6 +38,9 @@ from holdfast.kit.problems import (
     invalid,
     refuses,
 )
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.postgres.pagination import Page, offset_page
+from holdfast.kit.running.run_modes import Batch
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -53,7 +54,7 @@ async def list(reader: Reader, caller: Caller, command: ListRegistrations) -> Pa
         if organizer_id is None:
             raise _no_event(command.event_id)
         if not caller.may_access(organizer_id):
-            raise _of_another(command.event_id)
+            raise _not_your_event(command.event_id)
     rows = await sql.list_registrations(reader, caller.tenant_id, command.event_id, command.offset, command.limit + 1)
     return offset_page(rows, command)
 
@@ -65,12 +66,15 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
     Until it is registered or waitlisted it is refused: `registration_pending` while it waits to be settled, or a held
     seat to be paid; `registration_rejected` when there was no place.
     """
-    found = await sql.find_registrations(reader, [_asked(call.caller, call.command) for call in batch.calls])
-    return [_answer(call.caller, call.command, each) for call, each in zip(batch.calls, found, strict=True)]
+    matches = await sql.find_registrations(reader, [_lookup_key(call.caller, call.command) for call in batch.calls])
+    return [
+        _registration_or_problem(call.caller, call.command, match)
+        for call, match in zip(batch.calls, matches, strict=True)
+    ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
-async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | Locked]:
+async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event, by public id or by e-mail.
 
     Accepted means stored, not yet seated: ask at `next.url`, or get_registration. Registering the same person again
@@ -78,19 +82,20 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     """
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
-    outcomes = await intake.accept(tx, requests, waits=batch.waits)
-    if any(each.stored for each in outcomes):
+    results = await intake.accept(tx, requests, waits=batch.waits)
+    if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
-    return [_outcome(call.command, each) for call, each in zip(batch.calls, outcomes, strict=True)]
+    return [_answer_to(call.command, result) for call, result in zip(batch.calls, results, strict=True)]
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first who waits there.
+    Putting someone on the waiting list gives the seat to the first who waits there. The person stays on the list until
+    you set the status to registered.
     """
-    before = await _settled(tx, caller, command)
+    before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
     moved = status != before.status
     if moved and status == "registered" and not await sql.has_free_seat(tx, command.event_id):
@@ -99,10 +104,10 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
     amount_paid = before.amount_paid if command.amount_paid is UNSET else command.amount_paid
     await sql.update_registration(tx, command.event_id, command.user_id, status, amount_paid)
     if moved and status == "waitlisted":
-        await seating.pass_on(tx, [command.event_id], except_user=command.user_id)
+        await seating.refill_seats(tx, [command.event_id])
     elif moved:
         await reprice(tx, [command.event_id], "registration")
-    return await _settled(tx, caller, command)
+    return await _find_settled(tx, caller, command)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_REJECTED)
@@ -112,58 +117,60 @@ async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
     A seat it held goes to the first on the waiting list.
     """
     await sql.lock_event_of(tx, command.event_id)
-    [found] = await sql.find_registrations(tx, [_asked(caller, command)])
-    answer = _answer(caller, command, found)
+    [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
+    answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem) and answer.type is not REGISTRATION_PENDING:
         raise answer
     await sql.delete_registration(tx, command.event_id, command.user_id)
-    if found and found.status in ("registered", "held"):
-        await seating.pass_on(tx, [command.event_id])
+    if match and match.status in ("registered", "held"):
+        await seating.refill_seats(tx, [command.event_id])
 
 
-async def _settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
-    """The settled registration. Its event is locked, so that no other transaction settles or frees seats meanwhile."""
+async def _find_settled(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
+    """The settled registration. Locks its event, so that no other transaction settles or frees seats meanwhile."""
     await sql.lock_event_of(tx, command.event_id)
-    [found] = await sql.find_registrations(tx, [_asked(caller, command)])
-    answer = _answer(caller, command, found)
+    [match] = await sql.find_registrations(tx, [_lookup_key(caller, command)])
+    answer = _registration_or_problem(caller, command, match)
     if isinstance(answer, Problem):
         raise answer
     return answer
 
 
-Named = GetRegistration | UpdateRegistration | DeleteRegistration
+RegistrationCommand = GetRegistration | UpdateRegistration | DeleteRegistration
 
 
-def _asked(caller: Caller, command: Named) -> tuple[int, str, int | None]:
+def _lookup_key(caller: Caller, command: RegistrationCommand) -> tuple[int, str, int | None]:
     return command.event_id, command.user_id, caller.tenant_id
 
 
-def _answer(caller: Caller, command: Named, found: Found | None) -> Registration | Problem:
-    """The registration, or the problem, that a caller gets for one person at one event."""
-    if found is None:
+def _registration_or_problem(
+    caller: Caller, command: RegistrationCommand, match: RegistrationMatch | None
+) -> Registration | Problem:
+    """The answer to a caller about one person at one event: the registration, or a problem."""
+    if match is None:
         return _no_event(command.event_id)
-    if not caller.may_access(found.organizer_id):
-        return _of_another(command.event_id)
-    if found.status is None:
+    if not caller.may_access(match.organizer_id):
+        return _not_your_event(command.event_id)
+    if match.status is None:
         return NOT_FOUND(f"{command.user_id} is not registered for event {command.event_id}.")
-    if found.status == "pending":
+    if match.status == "pending":
         return REGISTRATION_PENDING(retry_after=1)
-    if found.status == "held":
+    if match.status == "held":
         return REGISTRATION_PENDING("A seat is held, and waits to be paid.", retry_after=15)
-    if found.status == "rejected":
-        return REGISTRATION_REJECTED(reason=found.reason)
-    assert found.amount_paid is not None
-    assert found.received_at is not None
-    assert found.email is not None
+    if match.status == "rejected":
+        return REGISTRATION_REJECTED(reason=match.reason)
+    assert match.amount_paid is not None
+    assert match.received_at is not None
+    assert match.email is not None
     return Registration(
-        id=f"{found.event_id}-{found.user_id}",
-        status=found.status,
-        event_id=found.event_id,
-        amount_paid=found.amount_paid,
-        user_id=found.user_id,
-        received_at=found.received_at,
-        email=found.email,
-        name=found.name,
+        id=f"{match.event_id}-{match.user_id}",
+        status=match.status,
+        event_id=match.event_id,
+        amount_paid=match.amount_paid,
+        user_id=match.user_id,
+        received_at=match.received_at,
+        email=match.email,
+        name=match.name,
     )
 
 
@@ -171,12 +178,12 @@ def _no_event(event_id: int) -> Problem:
     return NOT_FOUND(f"No event has the id {event_id}.")
 
 
-def _of_another(event_id: int) -> Problem:
+def _not_your_event(event_id: int) -> Problem:
     return FORBIDDEN(f"Event {event_id} belongs to another organizer.")
 
 
-def _request(caller: Caller, command: AcceptRegistration, settings: Settings) -> intake.Request:
-    return intake.Request(
+def _request(caller: Caller, command: AcceptRegistration, settings: Settings) -> intake.IntakeRequest:
+    return intake.IntakeRequest(
         caller.tenant_id,
         command.event_id,
         command.user_id,
@@ -186,28 +193,31 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
     )
 
 
-def _outcome(command: AcceptRegistration, outcome: intake.Outcome) -> Accepted | Problem | Locked:
-    return refusal(command.event_id, outcome) or _accepted(command.event_id, str(outcome.user_id))
+def _answer_to(command: AcceptRegistration, result: intake.IntakeResult) -> Accepted | Problem | LockedRow:
+    return refusal(command.event_id, result) or _accepted(command.event_id, result)
 
 
-def refusal(event_id: int, outcome: intake.Outcome) -> Problem | Locked | None:
-    """Why a registration was not accepted; None if it was."""
-    if outcome.problem is None:
+def refusal(event_id: int, result: intake.IntakeResult) -> Problem | LockedRow | None:
+    """The reason why a registration was not accepted; None if it was."""
+    if result.code is None:
         return None
-    if outcome.problem == "event_locked":
-        return Locked(event_id, outcome.organizer_id)
-    if outcome.problem == "person_locked":
-        return Locked(outcome.user_id, outcome.organizer_id)
-    return REFUSALS[outcome.problem](event_id)
+    if result.code == "event_locked":
+        return LockedRow(event_id, result.organizer_id)
+    if result.code == "person_locked":
+        return LockedRow(result.public_id, result.organizer_id)
+    return REFUSALS[result.code](event_id)
 
 
-def _accepted(event_id: int, public_id: str) -> Accepted:
-    return Accepted(Next(f"/api/registrations/{event_id}/{public_id}"))
+def _accepted(event_id: int, result: intake.IntakeResult) -> Accepted:
+    accepted = Accepted(RegistrationNextStep(f"/api/registrations/{event_id}/{result.public_id}"))
+    if result.mails_wait:
+        accepted.message = MAILS_WAIT
+    return accepted
 
 
 REFUSALS: Mapping[str, Callable[[int], Problem]] = {
     "not_found": _no_event,
-    "forbidden": _of_another,
+    "forbidden": _not_your_event,
     "event_cancelled": lambda event_id: EVENT_CANCELLED(f"Event {event_id} has been cancelled."),
     "event_expired": lambda event_id: EVENT_EXPIRED(f"Event {event_id} has already taken place."),
     "event_full": lambda event_id: EVENT_FULL(
@@ -216,6 +226,6 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
     "no_such_user": lambda _: invalid(
         {"user_id": ["nobody known to you has this public id; register by email instead"]}
     ),
-    "account_in_the_making": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
+    "account_being_created": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
 }
 """The problem for each code of the intake statement."""

@@ -1,6 +1,6 @@
-"""What the organizer's pages show of the registrations of one event: all states, searched, a part at a time.
+"""The registrations of one event for the organizer's pages: of every status, searchable, one part at a time.
 
-A part ends at a registration, and the next one begins there. So the last of a million costs as much as the first.
+A part ends at a registration, and the next one begins there. So the last part of a million costs as much as the first.
 """
 
 import datetime as dt
@@ -12,19 +12,19 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import canonical
 from holdfast.events.ids import EventId
-from holdfast.events.registrations import containing
-from holdfast.events.registrations.containing import CONTAINS
+from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
-from holdfast.events.registrations.sql import in_order
+from holdfast.events.registrations.sql import in_order, number_waiting
+from holdfast.events.registrations.substring_search import CONTAINS
 from holdfast.events.resources import Tx
-from holdfast.events.users.model import PublicId
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.events.users.model import OWNS_EMAIL, PublicId
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
-State = Literal["registered", "held", "waitlisted", "pending", "rejected"]
-MOST = 5_000
+ListedStatus = Literal["registered", "held", "waitlisted", "pending", "rejected"]
+MAX_PAGE_SIZE = 5_000
 """The most registrations of one part."""
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -33,23 +33,23 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 class SearchRegistrations(Command):
     """Asks for a part of the registrations of an event.
 
-    text     what the address or the name contains
+    text     a text that the address or the name contains
     after    the `key` of the registration after which the part begins
     """
 
     event_id: EventId
-    state: State | None = None
+    state: ListedStatus | None = None
     text: Annotated[str, Meta(max_length=254)] | None = None
     user_id: PublicId | None = None
     newest_first: bool = True
     after: Annotated[str, Meta(pattern=r"^[0-9]{1,16}-[0-9]{1,18}$(?!\n)")] | None = None
-    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)] = 50
 
 
-class Head(Struct, frozen=True):
+class SearchedEvent(Struct, frozen=True):
     """The event that the registrations are for. `is_open`: whether it takes registrations, full or not.
 
-    has_entries    whether somebody is in
+    has_entries    whether at least one attendee has entered
     """
 
     id: int
@@ -76,18 +76,22 @@ class Head(Struct, frozen=True):
         return not self.has_free_seat and self.waitlisted_count >= self.waitinglist_capacity
 
 
-class Shown(Struct, frozen=True):
+class RegistrationView(Struct, frozen=True):
     """A registration as the organizer sees it.
 
-    email    None of somebody whose data was erased
-    place    on the waiting list: 1 is the first; 0 without one
-    entered_at    when the scan of the entrance was stored; None of those who are not in
+    email           None: the person's data was erased
+    amount_paid     the organizer's note; the payer does not see it
+    amount_due      what is to be paid by card; None: nothing is
+    paid_by_card    what the payment says; None: nothing was paid by card
+    card_currency   the currency of that payment
+    place           the place on the waiting list: 1 is the first; 0: not on it
+    entered_at      when the scan of the entry was stored; None: the person has not entered
     """
 
     user_id: str
     email: str | None
     name: str | None
-    status: State
+    status: ListedStatus
     reason: str | None
     amount_paid: int
     amount_due: int | None
@@ -97,58 +101,67 @@ class Shown(Struct, frozen=True):
     arrival: int
     place: int
     entered_at: dt.datetime | None
+    paid_by_card: int | None
+    card_currency: str | None
 
     @property
     def key(self) -> str:
-        """Where it stands in the order of arrival."""
+        """Its position in the order of arrival."""
         return f"{(self.received_at - _EPOCH) // dt.timedelta(microseconds=1)}-{self.arrival}"
 
 
-class Part(Struct, frozen=True):
+class RegistrationsPart(Struct, frozen=True):
     """A part of the registrations. `more`: where the next part begins; None after the last."""
 
-    event: Head
-    registrations: list[Shown]
+    event: SearchedEvent
+    registrations: list[RegistrationView]
     more: str | None
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Part:
+async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> RegistrationsPart:
     """Read a part of the registrations of an event. A whole address finds its owner alone, if it is registered."""
-    head = await tx.row(Head, HEAD, {"id": command.event_id})
+    head = await tx.row(SearchedEvent, FIND_EVENT, {"id": command.event_id})
     if head is None or not caller.may_access(head.organizer_id):
         raise REFUSALS["forbidden" if head else "not_found"](command.event_id)
     text = canonical(command.text or "")
-    rows: list[Shown] = []
+    rows: list[RegistrationView] = []
     if "@" in text:
-        rows = await _find(tx, caller, command, "and users.email = %(text)s", text)
+        rows = await _find(tx, caller, command, f"and users.email = %(text)s and {OWNS_EMAIL}", text)
     if not rows:
         rows = await _find(tx, caller, command, CONTAINS if text else "", text)
     part = rows[: command.limit]
-    return Part(head, part, part[-1].key if len(rows) > command.limit else None)
+    return RegistrationsPart(head, part, part[-1].key if len(rows) > command.limit else None)
 
 
-HEAD: LiteralString = """
+FIND_EVENT: LiteralString = """
     select id, organizer_id, title, datetime, timezone, currency, pricing_mode, capacity, waitinglist_capacity,
            registered_count, waitlisted_count, cancelled_at, cancelled_at is null and datetime > now() as is_open,
            exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
       from events where id = %(id)s
 """
 
-STATES: Mapping[State, LiteralString] = {
+STATUS_CONDITIONS: Mapping[ListedStatus, LiteralString] = {
     "registered": "event_id = %(event_id)s and status = 'registered'",
     "held": "event_id = %(event_id)s and status = 'held'",
     "waitlisted": "event_id = %(event_id)s and status = 'waitlisted'",
     "pending": "event_id = %(event_id)s and status = 'pending'",
     "rejected": "event_id = %(event_id)s and status = 'rejected'",
 }
-"""The index of an event has each of them in order."""
+"""The index of an event has the rows of each condition in order."""
 
-FOUND: LiteralString = f"""
+MATCHES: LiteralString = f"""
     select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
            registrations.amount_paid, registrations.amount_due, registrations.held_until, registrations.notify,
            registrations.received_at, registrations.arrival,
-           registrations.user_id as account_id
+           registrations.user_id as account_id, paid_by_card, card_currency
+"""
+
+BY_CARD: LiteralString = """
+    left join lateral (select amount as paid_by_card, currency as card_currency from payments
+                        where registrations.amount_due is not null and event_id = registrations.event_id
+                          and user_id = registrations.user_id and arrival = registrations.arrival and state = 'paid'
+                        order by id desc limit 1) as payment on true
 """
 
 ENTERED: LiteralString = """
@@ -156,20 +169,19 @@ ENTERED: LiteralString = """
       where event_id = %(event_id)s and check_in_scans.user_id = account_id and is_entry) as entered_at
 """
 
-# Each of those who wait counts only the people between itself and its neighbour in this part. The first in the part
-# counts those at the end of the line where the list begins.
+_BEFORE = number_waiting("%(event_id)s", "last_received_at, last_arrival", "result.received_at, result.arrival")
+_BEHIND = number_waiting("%(event_id)s", "result.received_at, result.arrival", "last_received_at, last_arrival")
+
+# Each waiting registration counts only those between itself and its neighbour in this part. The first in the part
+# counts the registrations between itself and the end of the waiting list at which the list begins.
 PLACED: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
            case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as place,
-           {ENTERED}
+           {ENTERED}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
-              from found window line as (partition by status order by received_at, arrival)) as found
-     cross join lateral (select count(*) as number from registrations as others
-                          where found.status = 'waitlisted' and others.status = 'waitlisted'
-                            and others.event_id = %(event_id)s
-                            and (others.received_at, others.arrival) > (last_received_at, last_arrival)
-                            and (others.received_at, others.arrival) <= (found.received_at, found.arrival))
+              from result window line as (partition by status order by received_at, arrival)) as result
+     cross join lateral (select case when result.status = 'waitlisted' then {_BEFORE} else 0 end as number)
            as people_between
     window line as (partition by status order by received_at, arrival)
      order by received_at, arrival
@@ -178,16 +190,14 @@ PLACED_FROM_THE_END: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
            case when status = 'waitlisted'
                 then (select waitlisted_count from events where id = %(event_id)s)
+                     - (select count(*) from registrations
+                         where event_id = %(event_id)s and status = 'waitlisted' and reason is not null)
                      - (sum(people_between.number) over line)::bigint else 0 end as place,
-           {ENTERED}
+           {ENTERED}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, 'infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
-              from found window line as (partition by status order by received_at desc, arrival desc)) as found
-     cross join lateral (select count(*) as number from registrations as others
-                          where found.status = 'waitlisted' and others.status = 'waitlisted'
-                            and others.event_id = %(event_id)s
-                            and (others.received_at, others.arrival) <= (last_received_at, last_arrival)
-                            and (others.received_at, others.arrival) > (found.received_at, found.arrival))
+              from result window line as (partition by status order by received_at desc, arrival desc)) as result
+     cross join lateral (select case when result.status = 'waitlisted' then {_BEHIND} else 0 end as number)
            as people_between
     window line as (partition by status order by received_at desc, arrival desc)
      order by received_at desc, arrival desc
@@ -196,16 +206,18 @@ PLACED_FROM_THE_END: LiteralString = f"""
 
 async def _find(
     tx: Tx, caller: Caller, command: SearchRegistrations, contains: LiteralString, text: str
-) -> list[Shown]:
-    """One registration more than the part has, if there are more."""
+) -> list[RegistrationView]:
+    """The registrations of the part, and one more if there are more."""
     of_one: LiteralString = "and users.public_id = %(user_id)s" if command.user_id else ""
     after: LiteralString = ""
     if command.after:
         compared: LiteralString = "<" if command.newest_first else ">"
         after = f"and (received_at, arrival) {compared} (%(received_at)s, %(arrival)s)"
     order: LiteralString = "received_at desc, arrival desc" if command.newest_first else "received_at, arrival"
-    states: Collection[LiteralString] = [STATES[command.state]] if command.state else STATES.values()
-    which: Sequence[LiteralString] = [f"{each} {after}" for each in states]
+    states: Collection[LiteralString] = (
+        [STATUS_CONDITIONS[command.state]] if command.state else STATUS_CONDITIONS.values()
+    )
+    conditions: Sequence[LiteralString] = [f"{condition} {after}" for condition in states]
     moment, _, arrival = (command.after or "0-0").partition("-")
     params = {
         **msgspec.structs.asdict(command),
@@ -216,15 +228,15 @@ async def _find(
         "limit": command.limit + 1,
     }
 
-    async def read(listed: LiteralString) -> list[Shown]:
+    async def read(source: LiteralString) -> list[RegistrationView]:
         return await tx.rows(
-            Shown,
+            RegistrationView,
             f"""
-            with found as (
-                {FOUND}
-                  from ({listed}) as registrations
-                 cross join (select %(seen_by)s::bigint as seen_by) as reader
-                  join users on users.id = registrations.user_id
+            with result as (
+                {MATCHES}
+                  from ({source}) as registrations
+                 cross join (select %(seen_by)s::bigint as seen_by) as viewer
+                  join users on users.id = registrations.user_id {BY_CARD}
                  where true {of_one} {contains}
                  order by {order} limit %(limit)s)
             {PLACED_FROM_THE_END if command.newest_first else PLACED}
@@ -233,8 +245,8 @@ async def _find(
         )
 
     if contains is CONTAINS and not of_one:
-        return await containing.search(tx, command.event_id, text, which, order, command.limit + 1, read)
-    if contains or of_one:  # whoever is looked for may be anywhere
-        of_event: LiteralString = STATES[command.state] if command.state else "event_id = %(event_id)s"
+        return await substring_search.search(tx, command.event_id, text, conditions, order, command.limit + 1, read)
+    if contains or of_one:  # a match may be anywhere
+        of_event: LiteralString = STATUS_CONDITIONS[command.state] if command.state else "event_id = %(event_id)s"
         return await read(f"select * from registrations where {of_event} {after}")
-    return await read(in_order(which, order, "%(limit)s"))
+    return await read(in_order(conditions, order, "%(limit)s"))

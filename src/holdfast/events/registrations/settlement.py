@@ -1,4 +1,4 @@
-"""Settlement: registrations that were accepted get their outcome, strictly in order of arrival.
+"""Settlement: accepted registrations get a seat, a position on the waiting list or a rejection, in order of arrival.
 
 Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
 
@@ -9,8 +9,8 @@ Any number of processes accept registrations at the same time, and any of them m
 
 So a later registration cannot get a seat while an earlier one is still being stored.
 
-Events that somebody else has locked are left out, and a registration that somebody else has locked ends its event's
-part of the batch. These events are left to waiters, and do not hold up the others.
+Events that another transaction has locked are left out, and a registration that another transaction has locked ends its
+event's part of the batch. Waiters settle these events later, so that they do not delay the others.
 """
 
 import asyncio
@@ -23,34 +23,32 @@ from psycopg.errors import LockNotAvailable
 
 from holdfast.events.pricing.changes import reprice
 from holdfast.events.registrations import intake, sql
-from holdfast.events.registrations.opening import open_payments
+from holdfast.events.registrations.payment_opening import open_payments
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.notifications import notified
-from holdfast.kit.waiters import Waiters
+from holdfast.kit.postgres.lock_waiters import LockWaiters
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 
-SETTLED = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
+SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
 
 CHANNEL = "registrations_pending"
-BATCH = 1000
-PATROL_SECONDS = 5
-"""Seconds between checks without a notification, in case one was lost with a connection."""
+BATCH_SIZE = 1000
 
 PAUSE_SECONDS = 0.02
-"""Seconds of rest when all are settled: those that arrive one by one meanwhile share the next batch."""
+"""Seconds of rest when all are settled: registrations that arrive one by one meanwhile share the next batch."""
 
 RETRY_SECONDS = 0.25
-"""Seconds until locked events are tried again for which there is no waiter."""
+"""Seconds until locked events without a waiter are tried again."""
 
-CUT_SECONDS = (0.05, 1.0)
-"""How long the cut waits for accepting transactions, at first and at most. Later ones wait behind the cut. So if one
-stalls, the cut is given up, and tried again after a pause of the same length."""
+CUT_LOCK_TIMEOUT_SECONDS = (0.05, 1.0)
+"""Seconds that the cut waits for accepting transactions, first and at most. Later transactions wait behind the cut. So
+if one stalls, the cut is given up, and tried again after a pause of the same length."""
 
 
-class Settled(NamedTuple):
+class SettledBatch(NamedTuple):
     """The result of one batch.
 
-    outcomes    how many registrations got each outcome
-    locked      the events that were left out, since others have locked them or one of their registrations
+    outcomes    the number of registrations by their new status
+    locked      the events that were left out, because others have locked them or one of their registrations
     """
 
     outcomes: dict[str, int]
@@ -61,28 +59,30 @@ async def run(database: Database) -> None:
     """Settle registrations whenever some are pending, until cancelled."""
     waiting = asyncio.Event()
     with database.listen(CHANNEL, lambda _: waiting.set()):
-        async with Waiters(waiting.set) as waiters:
+        async with LockWaiters(waiting.set) as waiters:
             while True:
                 waiting.clear()
                 if await settle(database, waiters):
                     await asyncio.sleep(PAUSE_SECONDS)
-                await notified(waiting, RETRY_SECONDS if waiters.are_busy else PATROL_SECONDS)
+                await wait_for_notification(waiting, RETRY_SECONDS if waiters.are_busy else POLL_SECONDS)
 
 
-async def settle(database: Database, waiters: Waiters | None = None, *, batch: int = BATCH) -> int:
-    """Settle all registrations that are pending now, and leave locked events to the waiters. Returns how many."""
+async def settle(database: Database, waiters: LockWaiters | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+    """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
         before, locked = total, set(waiters.rows if waiters else ())
         while True:
-            settled = await database.transact(partial(_settle_free, cut=cut, limit=batch, locked=list(locked)))
-            count = _counted(settled)
+            batch_result = await database.transact(
+                partial(_settle_free, cut=cut, limit=batch_size, locked=list(locked))
+            )
+            count = _record(batch_result)
             total += count
-            if count < batch and not settled.locked:
+            if count < batch_size and not batch_result.locked:
                 break
-            locked.update(settled.locked)
+            locked.update(batch_result.locked)
             if waiters:
-                for event_id in settled.locked:
+                for event_id in batch_result.locked:
                     waiters.leave(event_id, partial(settle_locked, database, event_id))
         if total == before:
             # The others are locked, another process has settled them, or the clock was set back.
@@ -95,30 +95,31 @@ async def settle_locked(database: Database, event_id: int) -> None:
     await database.transact(lambda tx: wait_for_first(tx, event_id))
     cut = await read_cut(database)
 
-    async def settle(tx: Tx) -> Settled:
+    async def settle_event(tx: Tx) -> SettledBatch:
         await sql.lock_event_of(tx, event_id)
-        return await _settle_events(tx, [event_id], str(cut), BATCH)
+        return await _settle_events(tx, [event_id], str(cut), BATCH_SIZE)
 
     if cut:
-        _counted(await database.transact(settle))
+        _record(await database.transact(settle_event))
 
 
-def _counted(settled: Settled) -> int:
-    for outcome, count in settled.outcomes.items():
-        SETTLED.labels(outcome).inc(count)
-    return sum(settled.outcomes.values())
+def _record(result: SettledBatch) -> int:
+    """Count a batch in the metric. Returns the number settled."""
+    for outcome, count in result.outcomes.items():
+        SETTLED_COUNT.labels(outcome).inc(count)
+    return sum(result.outcomes.values())
 
 
-async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> Settled:
+async def _settle_free(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, locked)
     free = [id for id, is_free in events.items() if is_free]
-    settled = await _settle_events(tx, free, cut, limit) if free else Settled({}, [])
+    settled = await _settle_events(tx, free, cut, limit) if free else SettledBatch({}, [])
     return settled._replace(locked=[*settled.locked, *(events.keys() - free)])
 
 
-async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> Settled:
-    settled = await give_places(tx, events, cut, limit)
+async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    settled = await assign_seats(tx, events, cut, limit)
     if "held" in settled.outcomes:
         await open_payments(tx, events)
     if {"registered", "held"} & settled.outcomes.keys():
@@ -130,29 +131,29 @@ async def read_cut(database: Database) -> str | None:
     """The cut: the time up to which every accepted registration is committed. None when no registration is pending."""
     if not await database.read(lambda reader: reader.value(ANY_PENDING)):
         return None
-    patience, longest = CUT_SECONDS
-    while not (cut := await database.read(partial(_cut, patience=patience))):
-        await asyncio.sleep(patience)
-        patience = min(2 * patience, longest)
+    timeout, max_timeout = CUT_LOCK_TIMEOUT_SECONDS
+    while not (cut := await database.read(partial(_wait_for_cut, lock_timeout=timeout))):
+        await asyncio.sleep(timeout)
+        timeout = min(2 * timeout, max_timeout)
     return cut
 
 
 ANY_PENDING = "select exists (select from registrations where status = 'pending')"
 
 
-async def _cut(reader: Reader, patience: float) -> str | None:
-    """The time, once the accepting transactions that are running have ended. None if that takes longer than `patience`.
+async def _wait_for_cut(reader: Reader, lock_timeout: float) -> str | None:
+    """The time when the running accepting transactions have ended. None if that takes longer than `lock_timeout`.
 
     The exclusive lock waits for them; later ones wait for it, and get a later time.
     """
     try:
         return await reader.value(
             """
-            with limited as materialized (select set_config('lock_timeout', %(patience)s, true)),
+            with limited as materialized (select set_config('lock_timeout', %(lock_timeout)s, true)),
                  locked as materialized (select pg_advisory_xact_lock(%(lock)s) from limited)
             select clock_timestamp()::text from locked
             """,
-            {"lock": intake.LOCK, "patience": f"{round(patience * 1000)}ms"},
+            {"lock": intake.ADVISORY_LOCK_ID, "lock_timeout": f"{round(lock_timeout * 1000)}ms"},
         )
     except LockNotAvailable:
         return None
@@ -169,8 +170,8 @@ async def wait_for_first(tx: Tx, event_id: int) -> None:
     )
 
 
-async def lock_events(tx: Tx, cut: str, limit: int, but: Collection[int] = ()) -> dict[int, bool]:
-    """Lock the events of the oldest pending registrations, except those in `but`. Returns which of them are free.
+async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int] = ()) -> dict[int, bool]:
+    """Lock the events of the oldest pending registrations, except the skipped ones. Returns which of them are free.
 
     They are locked in the order of their ids to avoid deadlocks.
     """
@@ -179,56 +180,57 @@ async def lock_events(tx: Tx, cut: str, limit: int, but: Collection[int] = ()) -
         with concerned as materialized (
             select distinct event_id as id
               from (select event_id from registrations
-                     where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id <> all(%(but)s)
+                     where status = 'pending' and received_at <= %(cut)s::timestamptz
+                       and event_id <> all(%(skipped_ids)s)
                      order by received_at, arrival limit %(limit)s) as oldest),
-        free as (
+        lockable_events as (
             select id from events where id in (select id from concerned) order by id for no key update skip locked)
-        select concerned.id, free.id is not null from concerned left join free using (id)
+        select concerned.id, lockable_events.id is not null from concerned left join lockable_events using (id)
         """,
-        {"cut": cut, "limit": limit, "but": list(but)},
+        {"cut": cut, "limit": limit, "skipped_ids": list(skipped_ids)},
     )
     return dict(rows)
 
 
-async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> Settled:
-    """Settle the oldest registrations of locked events, by one statement: seats, then the waiting list, then no place.
+async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -> SettledBatch:
+    """Settle the oldest registrations of locked events, in one statement: seats, waiting list, rejections.
 
-    A seat that has to be paid is held.
-    Behind a registration that others have locked, nobody of the same event is settled.
+    A seat that has to be paid is held. Registrations behind a locked one of the same event are not settled.
     """
     rows = await tx.tuples(
         """
-        -- A row that was never locked has no xmax: only the others are asked for, which costs a lock each.
+        -- The xmax of a row that nobody has locked is 0. Only the other rows are locked here, one by one.
         with pending as materialized (
             select event_id, user_id, received_at, arrival, amount_due, xmax <> '0'::xid as was_locked
               from registrations
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
-        free as materialized (
+        locked_registrations as materialized (
             select mine.* from pending
              cross join lateral (select event_id, user_id from registrations
                                   where was_locked and event_id = pending.event_id and user_id = pending.user_id
                                   limit 1 for no key update skip locked) as mine),
         oldest as (
-            select event_id, user_id, amount_due, row_number() over line as place,
-                   bool_and(not was_locked or (event_id, user_id) in (select event_id, user_id from free)) over line
+            select event_id, user_id, amount_due, row_number() over line as rank,
+                   bool_and(not was_locked
+                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
                    as is_next
               from pending
             window line as (partition by event_id order by received_at, arrival)),
         outcome as (
             select oldest.event_id, oldest.user_id,
                    (case when cancelled_at is not null then 'rejected'
-                         when place <= seats and amount_due is null then 'registered'
-                         when place <= seats then 'held'
-                         when place <= seats + waiting_places then 'waitlisted'
+                         when rank <= seats and amount_due is null then 'registered'
+                         when rank <= seats then 'held'
+                         when rank <= seats + waitlist_positions then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
                    case when cancelled_at is not null then 'event_cancelled'
-                        when place > seats + waiting_places then 'event_full' end as reason
+                        when rank > seats + waitlist_positions then 'event_full' end as reason
               from oldest
               join events on events.id = oldest.event_id
              cross join lateral (
                 select capacity - registered_count as seats,
-                       greatest(waitinglist_capacity - waitlisted_count, 0) as waiting_places) as room
+                       greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions) as room
              where is_next),
         settled as (
             update registrations
@@ -243,6 +245,6 @@ async def give_places(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) ->
         """,
         {"event_ids": list(event_ids), "cut": cut, "limit": limit, "hold": tx.resources.settings.hold_minutes},
     )
-    return Settled(
+    return SettledBatch(
         {status: count for status, count, _ in rows if status}, [event_id for status, _, event_id in rows if not status]
     )

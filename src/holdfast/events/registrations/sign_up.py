@@ -1,6 +1,6 @@
-"""Signing up: people register themselves on a form that asks for no key.
+"""Signing up: people register themselves on a form that needs no key.
 
-Whoever types an address may not own it. So only somebody who registered a moment ago is told how it went; about an
+A visitor may type an address of another person. So only a visitor who registered a moment ago sees the result; about an
 older registration the page says nothing, and its details are sent to the address itself (`docs/decisions/0031-*.md`).
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 from msgspec import Meta, Struct
 
 from holdfast.accounts.signin.addresses import Email, canonical
@@ -20,58 +19,63 @@ from holdfast.events.registrations import intake, settlement
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.operations import refusal
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.batch import Locked
-from holdfast.kit.command import Command, Id
-from holdfast.kit.mail import NoAddress, envelope_address
-from holdfast.kit.modes import Batch
-from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem, refuses
+from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem, refuses
+from holdfast.kit.postgres.group_commit import LockedRow
+from holdfast.kit.running.run_modes import Batch
 
-LONGEST_NAME = 100
+MAX_NAME_CHARACTERS = 100
 
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
-"""Kinds of characters that people do not see: control, format (such as bidi marks), and those that mean nothing."""
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
+"""Unicode categories of invisible characters: control, format (such as bidi marks), and unassigned ones."""
 
-_LINKS = LinkifyIt()
 
 _JOINERS = "\u200c\u200d"
-"""Format characters that names of some languages are written with."""
+"""Format characters that names in some languages need."""
 
 
 class SignUp(Command):
     """Asks to register the person with an address.
 
-    name        as `written` returns it
+    name        as `clean_name` returns it
     language    the code of the language of the mails
     """
 
     event_id: Id
     email: Email
-    name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)] | None
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None
     language: str
 
 
-class SignedUp(Struct, frozen=True):
+OUTCOME_VISIBLE_SECONDS = 15 * 60
+DOUBLE_CLICK_SECONDS = 60
+
+
+class SignUpResult(Struct, frozen=True):
     """The registration that is stored.
 
-    is_new    whether it was received in the last 15 minutes, so that its visitor may see how it went
+    is_new       whether it was received in the last 15 minutes, so that the visitor may see its status
+    is_repeated  whether it was received more than a minute ago: the form was sent again, and not by a double click
     """
 
     link: Link
     is_new: bool
+    is_repeated: bool
 
 
-def written(name: str) -> str | None:
-    """A name as it is stored: without characters that nobody sees and without needless spaces. None if none is left."""
-    seen = "".join(
-        "" if unicodedata.category(each) in _UNSEEN and each not in _JOINERS else each
-        for each in unicodedata.normalize("NFC", re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", name))
+def clean_name(name: str) -> str | None:
+    """A name as it is stored: without invisible characters and needless spaces. None if no character is left."""
+    visible = "".join(
+        "" if unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _JOINERS else character
+        for character in unicodedata.normalize("NFC", re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", name))
     )
-    return " ".join(seen.split()).strip(_JOINERS) or None
+    return " ".join(visible.split()).strip(_JOINERS) or None
 
 
 def is_address(email: str) -> bool:
-    """Whether mail can be sent to a text, which has only characters that people see."""
-    if any(unicodedata.category(each) in _UNSEEN for each in email):
+    """Whether a text is an address that mail can be sent to, without invisible characters."""
+    if any(unicodedata.category(character) in _INVISIBLE_CATEGORIES for character in email):
         return False
     try:
         envelope_address(msgspec.convert(email, Email))
@@ -80,57 +84,55 @@ def is_address(email: str) -> bool:
     return True
 
 
-def has_link(name: str) -> bool:
-    """Whether a mail program would show a part of a name as a link. Mails greet people by their names, also at
-    addresses that strangers have typed."""
-    return _LINKS.test(name)  # pyright: ignore[reportUnknownMemberType] - not annotated
-
-
 @refuses(NOT_FOUND, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE)
-async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignedUp | Problem | Locked]:
-    """Store the registrations of people who filled in a form. Registering somebody again changes nothing."""
+async def sign_up(tx: Tx, batch: Batch[SignUp]) -> Sequence[SignUpResult | Problem | LockedRow]:
+    """Store the registrations of people who filled in a form. Registering a person again changes nothing."""
     unpayable = await find_unpayable(tx, sorted({call.command.event_id for call in batch.calls}))
-    wanted = [call.command for call in batch.calls if call.command.event_id not in unpayable]
-    stored = iter(await _store(tx, wanted, waits=batch.waits) if wanted else ())
+    commands = [call.command for call in batch.calls if call.command.event_id not in unpayable]
+    stored = iter(await _store(tx, commands, waits=batch.waits) if commands else ())
     return [
         PAYMENT_UNAVAILABLE(unpayable[call.command.event_id]) if call.command.event_id in unpayable else next(stored)
         for call in batch.calls
     ]
 
 
-async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[SignedUp | Problem | Locked]:
+async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[SignUpResult | Problem | LockedRow]:
     requests = [
-        intake.Request(
+        intake.IntakeRequest(
             None,
-            each.event_id,
-            email=canonical(each.email),
+            command.event_id,
+            email=canonical(command.email),
             amount_paid=0,
-            pays=True,
-            name=each.name,
-            language=each.language,
+            must_pay_online=True,
+            name=command.name,
+            language=command.language,
         )
-        for each in commands
+        for command in commands
     ]
     outcomes = await intake.accept(tx, requests, waits=waits)
-    if any(each.stored for each in outcomes):
+    if any(outcome.stored for outcome in outcomes):
         await tx.notify(settlement.CHANNEL)
-    people = [(command.event_id, each.user_id) for command, each in zip(commands, outcomes, strict=True)]
-    found = await find_arrivals(tx, people)
+    people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
+    arrivals = await find_arrivals(tx, people)
     return [
-        refusal(command.event_id, outcome) or _signed_up(*person, *arrival)
-        for command, outcome, person, arrival in zip(commands, outcomes, people, found, strict=True)
+        refusal(command.event_id, outcome) or _sign_up_result(*person, *arrival)
+        for command, outcome, person, arrival in zip(commands, outcomes, people, arrivals, strict=True)
     ]
 
 
-def _signed_up(event_id: int, user_id: str | None, arrival: int | None, is_new: bool | None) -> SignedUp | Problem:
-    if user_id is None or arrival is None:  # somebody has just deleted it
+def _sign_up_result(
+    event_id: int, public_id: str | None, arrival: int | None, age: float | None
+) -> SignUpResult | Problem:
+    if public_id is None or arrival is None or age is None:  # another transaction has just deleted it
         return SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1)
-    return SignedUp(Link(event_id, user_id, arrival), bool(is_new))
+    return SignUpResult(
+        Link(event_id, public_id, arrival), is_new=age < OUTCOME_VISIBLE_SECONDS, is_repeated=age > DOUBLE_CLICK_SECONDS
+    )
 
 
 async def find_unpayable(reader: Reader, event_ids: Sequence[int]) -> dict[int, str]:
-    """Those of the events that have a price which nobody can pay, with why: their organizer cannot be paid out, or the
-    processor does not charge the price. So no seat is held that can never be paid."""
+    """The events whose price cannot be paid, each with the reason: its organizer cannot be paid out, or the processor
+    does not charge the price. So no seat is held that can never be paid."""
     rows = await reader.tuples(
         """
         select events.id, payouts_ready and %(takes_payments)s, current_price, currency
@@ -148,27 +150,27 @@ async def find_unpayable(reader: Reader, event_ids: Sequence[int]) -> dict[int, 
     }
 
 
-class Person(Struct):
-    """One person at one event, as the statement reads them."""
+class ArrivalKey(Struct):
+    """One person and one event, as the statement reads them."""
 
-    place: int
+    index: int
     event_id: int
-    user_id: str | None
+    public_id: str | None
 
 
 async def find_arrivals(
     reader: Reader, people: Sequence[tuple[int, str | None]]
-) -> list[tuple[int | None, bool | None]]:
-    """The arrival of each registration, and whether it was received in the last 15 minutes; both None without one."""
-    rows = [Person(place, *each) for place, each in enumerate(people)]
+) -> list[tuple[int | None, float | None]]:
+    """The arrival number of each registration, and its age in seconds; both None if there is no registration."""
+    rows = [ArrivalKey(index, *person) for index, person in enumerate(people)]
     return await reader.tuples(
         """
-        select registration.arrival, registration.received_at > now() - interval '15 minutes'
-          from json_to_recordset(%(people)s::json) as person (place integer, event_id bigint, user_id text)
-          left join lateral (select id from users where public_id = person.user_id limit 1) as users on true
+        select registration.arrival, extract(epoch from clock_timestamp() - registration.received_at)::float8
+          from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
+          left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
           left join lateral (select arrival, received_at from registrations
                               where event_id = person.event_id and user_id = users.id limit 1) as registration on true
-         order by person.place
+         order by person.index
         """,
         {"people": msgspec.json.encode(rows).decode()},
     )

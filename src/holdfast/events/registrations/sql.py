@@ -6,50 +6,57 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.registrations.model import NAME, Found, Registration
+from holdfast.events.hand_overs import of_organizer
+from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import EMAIL
 
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 
-LISTED: LiteralString = "status in ('registered', 'waitlisted')"
-"""What the indexes of lists have."""
+IS_LISTED: LiteralString = "status in ('registered', 'waitlisted')"
+"""The condition of the indexes that lists use."""
 
 
-def in_order(which: Sequence[LiteralString], order: LiteralString, limit: LiteralString) -> LiteralString:
-    """The first of all the registrations that meet one of some conditions, each read from an index and then merged."""
-    each: LiteralString = " union all ".join(
-        f"(select * from registrations where {one} order by {order} limit {limit})" for one in which
+def in_order(conditions: Sequence[LiteralString], order: LiteralString, limit: LiteralString) -> LiteralString:
+    """A select of the first registrations that meet one of the conditions, each read from an index and then merged."""
+    parts: LiteralString = " union all ".join(
+        f"(select * from registrations where {condition} order by {order} limit {limit})" for condition in conditions
     )
-    return f"select * from ({each}) as merged order by {order} limit {limit}"
+    return f"select * from ({parts}) as merged order by {order} limit {limit}"
 
 
 async def list_registrations(
     reader: Reader, seen_by: int | None, event_id: int | None, offset: int, limit: int
 ) -> list[Registration]:
-    """Registrations in order of arrival: for the events of one organizer, or for all with None; or for one event."""
-    which: Sequence[LiteralString] = [LISTED if seen_by is None else f"organizer_id = %(seen_by)s and {LISTED}"]
+    """Registrations in order of arrival: of one organizer's events, of all with None, or of one event."""
+    conditions: Sequence[LiteralString] = [IS_LISTED] if seen_by is None else of_organizer(IS_LISTED)
     if event_id is not None:
-        # The index of an event has each state in order.
-        of: LiteralString = "" if seen_by is None else "organizer_id = %(seen_by)s and"
-        which = [f"{of} event_id = %(event_id)s and status = {each}" for each in ("'registered'", "'waitlisted'")]
+        # The index of an event has the rows of each status in order.
+        its_organizer: LiteralString = "(select organizer_id from events where id = %(event_id)s) = %(seen_by)s and"
+        of: LiteralString = "" if seen_by is None else its_organizer
+        conditions = [
+            f"{of} event_id = %(event_id)s and status = {status}" for status in ("'registered'", "'waitlisted'")
+        ]
     first: LiteralString = "null as nothing"
     if offset:
-        # Where the page begins is counted in the indexes alone.
-        skipped = in_order(which, "received_at, arrival", "%(offset)s::bigint + 1")
+        # The beginning of the page is counted in the indexes alone.
+        skipped = in_order(conditions, "received_at, arrival", "%(offset)s::bigint + 1")
         first = f"received_at, arrival from ({skipped}) as skipped order by received_at, arrival offset %(offset)s"
-        which = [f"{each} and (received_at, arrival) >= (select received_at, arrival from first)" for each in which]
+        conditions = [
+            f"{condition} and (received_at, arrival) >= (select received_at, arrival from first)"
+            for condition in conditions
+        ]
     return await reader.rows(
         Registration,
         f"""
         with first as materialized (select {first}),
-        page as materialized ({in_order(which, "received_at, arrival", "%(limit)s")})
+        page as materialized ({in_order(conditions, "received_at, arrival", "%(limit)s")})
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
                {EMAIL} as email, {NAME} as name
           from page as registrations
-         cross join (select %(seen_by)s::bigint as seen_by) as reader
+         cross join (select %(seen_by)s::bigint as seen_by) as viewer
          cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
          order by registrations.received_at, registrations.arrival
         """,
@@ -61,38 +68,41 @@ async def organizer_of(reader: Reader, event_id: int) -> int | None:
     return await reader.value("select organizer_id from events where id = %(id)s", {"id": event_id})
 
 
-class Asked(Struct):
-    """One person at one event, as the statement reads them. `seen_by` is the organizer who asks, None for an admin."""
+class RegistrationKey(Struct):
+    """One person and one event, as the statement reads them. `seen_by` is the calling organizer, None for an admin."""
 
-    place: int
+    index: int
     event_id: int
     user_id: str
     seen_by: int | None
 
 
 # Frequent statements get their calls as one JSON array, which is written and read several times faster than arrays of
-# columns. Their look-ups are lateral with `limit 1`, so that each is one index look-up. For a plain join PostgreSQL may
-# plan and cache a scan while a table is small, which then gets slower with every row until the statistics are updated.
+# columns. Their look-ups are lateral with `limit 1`, so that each is one index look-up. For a plain join, PostgreSQL
+# may plan and cache a scan while a table is small; it gets slower with every row until the statistics are updated.
 
 FIND: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
            {EMAIL}, {NAME}
-      from json_to_recordset(%(asked)s::json) as asked (place integer, event_id bigint, user_id text, seen_by bigint)
-      left join lateral (select id, organizer_id from events where id = asked.event_id limit 1) as events on true
-      left join lateral (select * from users where public_id = asked.user_id limit 1) as users on true
+      from json_to_recordset(%(requests)s::json)
+               as request (index integer, event_id bigint, user_id text, seen_by bigint)
+      left join lateral (select id, organizer_id from events where id = request.event_id limit 1) as events on true
+      left join lateral (select * from users where public_id = request.user_id limit 1) as users on true
       left join lateral (select * from registrations
                           where event_id = events.id and user_id = users.id limit 1) as registrations on true
-     order by asked.place
+     order by request.index
 """
 
 
-async def find_registrations(reader: Reader, asked: Sequence[tuple[int, str, int | None]]) -> list[Found | None]:
-    """The registration of each (event, person, organizer who asks), in the order given; None if there is no event."""
-    rows = [Asked(place, *each) for place, each in enumerate(asked)]
-    found = await reader.tuples(FIND, {"asked": msgspec.json.encode(rows).decode()})
+async def find_registrations(
+    reader: Reader, keys: Sequence[tuple[int, str, int | None]]
+) -> list[RegistrationMatch | None]:
+    """The registration of each (event, person, calling organizer), in the order of the keys; None without an event."""
+    key_rows = [RegistrationKey(index, *key) for index, key in enumerate(keys)]
+    matches = await reader.tuples(FIND, {"requests": msgspec.json.encode(key_rows).decode()})
     return [
-        None if organizer_id is None else Found(organizer_id, each.event_id, each.user_id, *known)
-        for each, (organizer_id, *known) in zip(rows, found, strict=True)
+        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.user_id, *known)
+        for row, (organizer_id, *known) in zip(key_rows, matches, strict=True)
     ]
 
 
@@ -108,10 +118,15 @@ async def has_free_seat(reader: Reader, event_id: int) -> bool:
 
 
 async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
+    """Set the status by hand, or the amount paid. A person put on the waiting list stays there until moved back."""
     await tx.run(
         """
-        update registrations set status = %(status)s, amount_paid = %(amount_paid)s
+        update registrations
+           set status = moved.status, amount_paid = %(amount_paid)s,
+               reason = case when registrations.status = moved.status then reason
+                             when moved.status = 'waitlisted' then 'by_organizer' end
           from users
+         cross join (select %(status)s::registration_status as status) as moved
          where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
         """,
         {"event_id": event_id, "user_id": user_id, "status": status, "amount_paid": amount_paid},
@@ -128,7 +143,19 @@ async def delete_registration(tx: Tx, event_id: int, user_id: str) -> None:
     )
 
 
-async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> bool:
+def number_waiting(event_id: LiteralString, after: LiteralString, until: LiteralString) -> LiteralString:
+    """SQL for the number of people who wait for a free seat in a part of a waiting list, without those put by hand.
+
+    after, until    the ends of the part, each as `received_at, arrival`
+    """
+    part: LiteralString = f"""
+        select count(*) from registrations
+         where event_id = {event_id} and status = 'waitlisted'
+           and (received_at, arrival) > ({after}) and (received_at, arrival) <= ({until})"""
+    return f"({part}) - ({part} and reason is not null)"
+
+
+async def promote(tx: Tx, event_ids: Sequence[int]) -> bool:
     """Give the free seats of active events to the first on their waiting lists. Returns whether one has to be paid."""
     return await tx.value(
         """
@@ -140,8 +167,7 @@ async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> 
                        case when amount_due is not null
                             then least(now() + %(claim)s * interval '1 hour', events.datetime) end as held_until
                   from registrations
-                 where event_id = events.id and status = 'waitlisted'
-                   and user_id is distinct from (select id from users where public_id = %(except_user)s)
+                 where event_id = events.id and status = 'waitlisted' and reason is null
                  order by received_at, arrival limit capacity - registered_count) as waiting
              where events.id = any(%(event_ids)s) and cancelled_at is null and datetime > now()),
         promoted as (
@@ -151,11 +177,7 @@ async def promote(tx: Tx, event_ids: Sequence[int], except_user: str | None) -> 
          returning registrations.status)
         select exists (select from promoted where status = 'held')
         """,
-        {
-            "event_ids": list(event_ids),
-            "except_user": except_user,
-            "claim": tx.resources.settings.claim_hours,
-        },
+        {"event_ids": list(event_ids), "claim": tx.resources.settings.claim_hours},
     )
 
 
@@ -180,7 +202,7 @@ async def delete_old_rejections(tx: Tx, limit: int) -> int:
 
 
 async def find_registrants(reader: Reader, after: int, limit: int) -> dict[int, bool]:
-    """The next accounts after an id, each with whether it is still needed."""
+    """The next accounts after an id, each with True if it is still needed."""
     rows = await reader.tuples(
         """
         select id, role <> 'user' or slug is not null or password_hash is not null
@@ -194,7 +216,7 @@ async def find_registrants(reader: Reader, after: int, limit: int) -> dict[int, 
 
 
 async def delete_registrants(tx: Tx, ids: Sequence[int]) -> int:
-    """Delete those of the accounts that have no registration. Returns how many were deleted."""
+    """Delete the accounts that have no registration. Returns the number deleted."""
     return await tx.value(
         """
         with deleted as (

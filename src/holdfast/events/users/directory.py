@@ -1,14 +1,14 @@
-"""The accounts of the events service, for those who sign in. An organizer acts for itself."""
+"""The accounts of the events service, for signing in. An organizer acts for itself."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from holdfast.accounts.directory import Account, Password
+from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.accounts.signin.addresses import usable
-from holdfast.events.users.model import new_public_ids
-from holdfast.kit.database import Reader, Tx
+from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, new_public_ids
+from holdfast.kit.postgres.database import Reader, Tx
 
 _ACCOUNT = """
     id, email, case when role = 'organizer' then id end as tenant_id, proved_at is not null as is_proved
@@ -24,35 +24,43 @@ class UserDirectory:
             f"select {_ACCOUNT} from users where id = any(%(ids)s) and email is not null",
             {"ids": list(ids)},
         )
-        return {each.id: each for each in rows}
+        return {account.id: account for account in rows}
 
-    async def find_password(self, reader: Reader[Any], email: str) -> Password | None:
+    async def find_password(self, reader: Reader[Any], email: str) -> StoredPassword | None:
         return await reader.row(
-            Password,
-            "select id as account_id, password_hash as hash from users where email = %(email)s",
+            StoredPassword,
+            # Only organizers have one, and their addresses are unique among them.
+            "select id as account_id, password_hash as hash from users where email = %(email)s and role <> 'user'",
             {"email": email},
         )
 
-    async def still_has(self, tx: Tx[Any], password: Password) -> bool:
-        found = await tx.value(
+    async def still_has(self, tx: Tx[Any], password: StoredPassword) -> bool:
+        matches = await tx.value(
             "select true from users where id = %(account_id)s and password_hash = %(hash)s for share",
             msgspec.structs.asdict(password),
         )
-        return bool(found)
+        return bool(matches)
 
     async def prove(self, tx: Tx[Any], email: str) -> Account:
-        """The account with an address that was proved just now, made if there is none.
+        """The account with an address that was just proved; inserted if there is none.
 
-        Where keys or a password were made before, the owner is asked whose they are: only then the account is proved.
+        An unproved organizer with the address comes first, and stays unproved: the owner of the address is asked
+        whether the organizer is theirs.
         """
+        # The lock lasts until the session has begun: meanwhile the account is not erased.
+        organizer = await tx.row(
+            Account,
+            f"select {_ACCOUNT} from users where email = %(email)s and {IS_UNPROVED} for no key update",
+            {"email": email},
+        )
+        if organizer:
+            return organizer
         # One statement: between two, the account could be erased.
         account = await tx.row(
             Account,
             f"""
             insert into users (public_id, email, proved_at) values (%(public_id)s, %(email)s, now())
-                on conflict (email) do update
-               set proved_at = coalesce(users.proved_at, case when users.password_hash is null and not exists (
-                       select from api_keys where user_id = users.id and active) then now() end)
+                on conflict (email) where {OWNS_EMAIL} do update set proved_at = coalesce(users.proved_at, now())
             returning {_ACCOUNT}
             """,
             {"public_id": new_public_ids(1)[0], "email": email},

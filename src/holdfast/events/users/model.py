@@ -6,16 +6,16 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
-from holdfast.kit.said import said
+from holdfast.kit.contract.messages import message
 
-A_SLUG = said("3 to 100 of the characters a-z, 0-9 and -")
+SLUG_NOUN = message("3 to 100 of the characters a-z, 0-9 and -")
 
 PublicId = Annotated[
     str,
     Meta(
         pattern=r"^[a-z2-7]{8}$(?!\n)",
         description="Public id: an 8-character handle.",
-        extra={"noun": said("a public id: 8 of the characters a-z and 2-7")},
+        extra={"noun": message("a public id: 8 of the characters a-z and 2-7")},
     ),
 ]
 Role = Literal["user", "organizer", "admin"]
@@ -23,18 +23,32 @@ Role = Literal["user", "organizer", "admin"]
 
 Name = Annotated[str | None, Meta(description="null where it is not known to you.")]
 
-KNOWN: LiteralString = "(seen_by is null or users.id = seen_by or users.role = 'user')"
-"""Whether name, slug and role in a row of `users` are known to the organizer in the column `seen_by`; null is an admin.
+IS_KNOWN: LiteralString = "(seen_by is null or users.id = seen_by or users.role = 'user')"
+"""SQL condition: the organizer in the column `seen_by` may know name, slug and role in a row of `users`. Null: admin.
 
-An organizer knows its own account. Of another organizer who is registered for its events, it knows only the address.
+An organizer may know its own account. Of another organizer who is registered for its events, only the address.
+"""
+
+
+IS_UNPROVED: LiteralString = "users.role = 'organizer' and users.proved_at is null"
+"""SQL condition: a row of `users` is an organizer with an unproved address: any visitor can register any address."""
+
+OWNS_EMAIL: LiteralString = "(users.role <> 'organizer' or users.proved_at is not null)"
+"""SQL condition: a row of `users` is the account of the person with its address: everything but an unproved organizer.
+An address has at most one such account, and at most one unproved organizer. The unique index has this condition.
+"""
+
+PUBLIC_NAME: LiteralString = "case when organizers.proved_at is not null then organizers.name end"
+"""The name of the organizer in a row of `users`, here `organizers`, as the public sees it.
+
+Null until the owner of its address has confirmed it: any visitor can register a name and an address.
 """
 
 
 EMAIL: LiteralString = "coalesce(users.email, 'erased-' || users.public_id || '@erased.invalid')"
-"""The address in a row of `users`. People whose data was erased have none; this one, which cannot exist, stands for it.
-"""
+"""The address in a row of `users`. Erased people have none; a placeholder, which cannot exist, stands for it."""
 
-EmailShown = Annotated[
+EmailOrPlaceholder = Annotated[
     str, Meta(description="E-mail address; `erased-<user_id>@erased.invalid` of people whose data was erased.")
 ]
 
@@ -45,7 +59,7 @@ class User(Struct):
     id: int
     public_id: PublicId
     name: Name
-    email: EmailShown
+    email: EmailOrPlaceholder
     role: Role
     slug: Annotated[str | None, Meta(description="Organizer path namespace.")]
 

@@ -1,10 +1,10 @@
-"""What can be done with users."""
+"""The operations on users."""
 
 from holdfast.events.resources import Reader
 from holdfast.events.users import sql
 from holdfast.events.users.model import User
-from holdfast.kit.caller import Caller
-from holdfast.kit.pagination import OffsetPage, Page, offset_page
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[User]:

@@ -1,8 +1,8 @@
 """Finding the registrations of an event whose address or name contains a text.
 
-The registrations of most events are read one by one. When somebody searches an event with many, a job writes what is
-searched into `searched_registrations`, in order of arrival, and an index finds a part of it (migration 0035). Those who
-came later are read one by one, until the job runs again.
+The registrations of most events are read one by one. When an organizer searches an event with many, a job copies the
+searched columns to `searched_registrations`, in order of arrival, and an index finds substrings in them (the function
+`found_registrations`). Registrations that came later are read one by one, until the job runs again.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,62 +14,64 @@ from msgspec import Struct
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.sql import in_order
 from holdfast.events.resources import Steps, Tx
-from holdfast.kit.tasks import Task
+from holdfast.kit.postgres.tasks import Task
 
 T = TypeVar("T")
 
-MANY = 10_000
-"""The job runs when so many more people have a place than when it was through. To read them takes about 10 ms."""
+REINDEX_THRESHOLD = 10_000
+"""The job runs when so many more people have a place than after its last run. Reading them takes about 10 ms."""
 
-PORTION = 2_000
+BATCH_SIZE = 2_000
 """Registrations that the job writes in one transaction."""
 
-FIRST: LiteralString = "2000"
-"""How many are looked at before the index is used. A common text has filled the page by then; the index would find
+MAX_SCANNED_ROWS: LiteralString = "2000"
+"""Registrations that are read before the index is used. A common text fills the page with them; the index would find
 thousands of registrations to sort."""
 
-SHORTEST = 3
-"""Characters of a part. A shorter text has none, so everything is read for it."""
+MIN_INDEXED_CHARACTERS = 3
+"""Characters that the index needs. For a shorter text all registrations are read."""
 
 CONTAINS: LiteralString = f"and (strpos(users.email, %(text)s) > 0 or strpos(lower({NAME}), %(text)s) > 0)"
 """Whether rows of `registrations` and `users` contain the text."""
 
-UNTIL: LiteralString = "(select received_at, arrival from searched_events where event_id = %(event_id)s)"
-"""The last registration in the order of arrival that the index has."""
+INDEXED_UNTIL: LiteralString = "(select received_at, arrival from searched_events where event_id = %(event_id)s)"
+"""SQL for the last registration, in order of arrival, that the index has."""
 
 
-class OfEvent(Struct):
-    """A task about one event."""
+class IndexArguments(Struct):
+    """The arguments of `INDEX`."""
 
     event_id: int
 
 
-INDEX = Task("index_registrations", OfEvent)
-"""Write what is searched of the registrations of an event, up to the newest that is settled."""
+INDEX = Task("index_registrations", IndexArguments)
+"""Index the registrations of an event, up to the newest settled one."""
 
 
 async def search(
     tx: Tx,
     event_id: int,
     text: str,
-    which: Sequence[LiteralString],
+    conditions: Sequence[LiteralString],
     order: LiteralString,
     limit: int,
     read: Callable[[LiteralString], Awaitable[list[T]]],
 ) -> list[T]:
     """The first registrations of an event that contain a text.
 
-    which    conditions, of which they meet one; the index of an event has those that meet one of them in order
-    limit    the most that are read
-    read     runs a statement that reads those that contain the text, among the rows of a `select` from `registrations`.
-             It has the parameters `event_id`, `text`, `seen_by` and `limit`
+    conditions    they meet one of these; the index of an event has the rows of each condition in order
+    limit         the largest number of registrations that are read
+    read          reads the registrations that contain the text, among the rows of a `select` from `registrations`. The
+                  `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
     """
-    if not await _is_indexed(tx, event_id) or len(text) < SHORTEST:
-        return await read(" union all ".join(f"select * from registrations where {each}" for each in which))
-    found = await read(in_order(which, order, FIRST))
-    if len(found) >= limit:
-        return found
-    # Looked at in order of arrival: when that is the order of the page, nobody is looked at behind its end.
+    if not await _is_indexed(tx, event_id) or len(text) < MIN_INDEXED_CHARACTERS:
+        return await read(
+            " union all ".join(f"select * from registrations where {condition}" for condition in conditions)
+        )
+    matches_read = await read(in_order(conditions, order, MAX_SCANNED_ROWS))
+    if len(matches_read) >= limit:
+        return matches_read
+    # Read in order of arrival: when that is the order of the page, no registration behind its end is read.
     in_turn: LiteralString = "at desc, number desc" if order.endswith("desc") else "at, number"
     matches: LiteralString = f"""
         (select * from found_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
@@ -77,11 +79,12 @@ async def search(
                              offset 0) as registrations
         """
     later: LiteralString = " union all ".join(
-        f"select * from registrations where {each} and (received_at, arrival) > {UNTIL}" for each in which
+        f"select * from registrations where {condition} and (received_at, arrival) > {INDEXED_UNTIL}"
+        for condition in conditions
     )
     return await read(
         f"""
-        {_page(matches, f"received_at = at and arrival = number and ({' or '.join(which)})", order)}
+        {_page(matches, f"received_at = at and arrival = number and ({' or '.join(conditions)})", order)}
         union all
         {_page(f"({later}) as registrations", "true", order)}
         """
@@ -89,18 +92,18 @@ async def search(
 
 
 def _page(source: LiteralString, condition: LiteralString, order: LiteralString) -> LiteralString:
-    """The first of some registrations that contain the text. Each is looked at by itself, with its person."""
+    """A select of the first registrations of a source that contain the text. Each is read alone, with its person."""
     return f"""
         (select registrations.* from {source}
           cross join lateral (select id, email, name, role from users where id = registrations.user_id limit 1) as users
-          cross join (select %(seen_by)s::bigint as seen_by) as reader
+          cross join (select %(seen_by)s::bigint as seen_by) as viewer
           where {condition} {CONTAINS}
           order by {order} limit %(limit)s)
         """
 
 
 async def _is_indexed(tx: Tx, event_id: int) -> bool:
-    """Whether something of an event is in the index. If much is not, a job is enqueued that changes that."""
+    """Whether the index has registrations of an event. If many are missing, the indexing job is enqueued."""
     [(is_indexed, lags)] = await tx.tuples(
         """
         select coalesce(received_at > '-infinity', false),
@@ -109,14 +112,14 @@ async def _is_indexed(tx: Tx, event_id: int) -> bool:
           from events left join searched_events on event_id = id
          where id = %(event_id)s
         """,
-        {"event_id": event_id, "many": MANY},
+        {"event_id": event_id, "many": REINDEX_THRESHOLD},
     )
-    if lags and await tx.value(ASK, {"event_id": event_id}):
-        await tx.enqueue(INDEX, OfEvent(event_id))
+    if lags and await tx.value(REQUEST_INDEXING, {"event_id": event_id}):
+        await tx.enqueue(INDEX, IndexArguments(event_id))
     return is_indexed
 
 
-ASK: LiteralString = """
+REQUEST_INDEXING: LiteralString = """
     insert into searched_events (event_id) values (%(event_id)s)
         on conflict (event_id) do update set touched_at = now()
      where searched_events.touched_at < now() - interval '1 minute'
@@ -124,26 +127,26 @@ ASK: LiteralString = """
 """
 
 
-async def index(steps: Steps, of: OfEvent) -> None:
-    """Write what is searched of the registrations of an event. May be called at any time, and twice."""
-    while await steps.transact(partial(index_portion, event_id=of.event_id)) == PORTION:
+async def index(steps: Steps, arguments: IndexArguments) -> None:
+    """Index the registrations of an event. May be called at any time, and twice."""
+    while await steps.transact(partial(index_batch, event_id=arguments.event_id)) == BATCH_SIZE:
         pass
 
 
-async def index_portion(tx: Tx, *, event_id: int) -> int:
-    """Write what is searched of the next registrations in order of arrival. Returns how many."""
-    # Whoever changes or removes names waits for this lock, and then finds what is written here.
+async def index_batch(tx: Tx, *, event_id: int) -> int:
+    """Index the next registrations in order of arrival. Returns their number."""
+    # A transaction that changes or removes names waits for this lock, and then sees the rows that are written here.
     await tx.run("select from searched_events where event_id = %(event_id)s for no key update", {"event_id": event_id})
-    return await tx.value(WRITE, {"event_id": event_id, "portion": PORTION})
+    return await tx.value(WRITE, {"event_id": event_id, "portion": BATCH_SIZE})
 
 
-# Nobody is stored later who arrived before somebody who is settled (see settlement.py).
+# A registration that arrived before a settled one is never stored later (see settlement.py).
 _NEXT: LiteralString = f"""
-    (received_at, arrival) > {UNTIL} and (received_at, arrival) < (select received_at, arrival from unsettled)
+    (received_at, arrival) > {INDEXED_UNTIL} and (received_at, arrival) < (select received_at, arrival from unsettled)
 """
 _SETTLED: Sequence[LiteralString] = [
-    f"event_id = %(event_id)s and status = {each} and {_NEXT}"
-    for each in ("'registered'", "'held'", "'waitlisted'", "'rejected'")
+    f"event_id = %(event_id)s and status = {status} and {_NEXT}"
+    for status in ("'registered'", "'held'", "'waitlisted'", "'rejected'")
 ]
 WRITE: LiteralString = f"""
     with unsettled as (

@@ -6,14 +6,18 @@ from typing import LiteralString
 from holdfast.events.processor.currencies import by_currency
 from holdfast.events.resources import Tx
 
-CHANNEL: LiteralString = "payments"
-"""The channel on which is announced that the payment processor is to be asked or told something."""
+PAYMENTS_CHANNEL: LiteralString = "payments"
+"""The channel that wakes up all work with the payment processor (`payments/due.py`).
+
+It is declared here because `payments` imports `registrations`, and not the other way round. SQL functions use the name
+too.
+"""
 
 UNIT: LiteralString = by_currency("unit")
 
 
 async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
-    """Open payments for the held seats of locked events that have none yet."""
+    """Open payments for those held seats of locked events that have no payment yet."""
     await tx.run(
         f"""
         with opened as (
@@ -23,7 +27,7 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
                    currency, account_id, coalesce(refund_days, 0), held_until, language
               from registrations
               join events on events.id = event_id
-              left join payout_accounts on payout_accounts.organizer_id = events.organizer_id
+              left join payout_accounts on payout_accounts.organizer_id = events.organizer_id and is_confirmed
              where event_id = any(%(event_ids)s) and status = 'held'
                and not exists (select from payments as known
                                 where known.event_id = registrations.event_id
@@ -36,4 +40,4 @@ async def open_payments(tx: Tx, event_ids: Sequence[int]) -> None:
         """,
         {"event_ids": list(event_ids), "percent": tx.resources.settings.platform_fee_percent},
     )
-    await tx.notify(CHANNEL)
+    await tx.notify(PAYMENTS_CHANNEL)

@@ -1,17 +1,17 @@
-"""Sending the details of a registration again, to the address that was registered.
+"""Sending the details of a registration again to the registered address.
 
-Anybody can type an address into a form. So its owner gets at most one such mail an hour for a registration, and none
-after the mails about it were stopped.
+Every visitor can type any address into a form. So the owner of the address gets at most one such mail an hour for a
+registration, and none after the mails about it were stopped.
 """
 
 import msgspec
 
-from holdfast.events.registrations.own import OwnCommand
+from holdfast.events.registrations.own_registration import OwnRegistrationCommand
 from holdfast.events.resources import Tx
-from holdfast.kit.caller import Caller
+from holdfast.kit.contract.caller import Caller
 
 
-class SendDetails(OwnCommand):
+class SendDetails(OwnRegistrationCommand):
     """Asks to send the details of a registration again."""
 
 
@@ -24,12 +24,13 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
              where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
                and arrival = %(arrival)s and notify and status in ('registered', 'waitlisted')
                and (details_at is null or details_at < now() - interval '1 hour')
-         returning organizer_id, event_id, arrival, name, language, status)
+         returning event_id, arrival, name, language, status, reason)
         insert into mails (kind, thread, recipient, arguments)
-        select case status when 'registered' then 'seat_again' else 'waitlisted_again' end,
+        select mail_kind(status::text, 'repeated'),
                'registration ' || event_id || ' ' || users.public_id, users.email,
-               jsonb_build_object('organizer_id', organizer_id, 'event_id', event_id, 'user_id', users.public_id,
-                                  'arrival', arrival, 'name', due.name, 'language', due.language)
+               jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
+                                  'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
+                                  'name', due.name, 'language', due.language, 'reason', due.reason)
           from due, users
          where users.public_id = %(user_id)s
         """,

@@ -1,0 +1,236 @@
+"""A person's own registration, behind a signed link: reading it, cancelling it, and stopping its mails.
+
+Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Literal, LiteralString
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.registrations import seating, sql
+from holdfast.events.registrations.cancellation import cancellation_deadline
+from holdfast.events.registrations.links import Link
+from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import PUBLIC_NAME
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.running.run_modes import Batch
+
+RegistrationStatus = Literal["pending", "held", "registered", "waitlisted", "rejected"]
+
+
+class OwnRegistrationCommand(Command):
+    """Names a registration by the fields of its link."""
+
+    event_id: Id
+    user_id: str
+    arrival: Id
+
+
+class GetOwnRegistration(OwnRegistrationCommand):
+    """Asks for a registration and its status."""
+
+
+class CancelOwnRegistration(OwnRegistrationCommand):
+    """Asks to cancel a registration."""
+
+
+class StopMails(OwnRegistrationCommand):
+    """Asks to send no more mails about a registration."""
+
+
+class OwnRegistration(Struct, frozen=True):
+    """A registration and its event, as the person may see them. Amounts are in minor units.
+
+    age             seconds since it was received
+    position        the place on the waiting list: 1 is the first
+    waiting         the number of people who wait for a free seat, counted like `position`
+    amount_due      the price of the seat; None: nothing is due
+    held_until      the time until which the seat is held
+    payment_url     the page on which it can be paid; None: it cannot be paid, or not yet
+    amount_paid     the amount paid by card; else the amount that the organizer has noted
+    is_closing      whether the time to pay is over, and the processor has not closed its page yet
+    refunded        the sum of the refunds, also of those that are still to be made
+    refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
+                    bank of the card has given the money back itself
+    refundable      the amount that is refunded if it is cancelled now
+    refund_days     a cancellation earlier than so many days before the event is refunded in full; None: no card payment
+    disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
+                    the bank of the card has given the money back itself
+    now             the time of the database
+    mails_wait      whether mails wait until the organizer proves its address
+    """
+
+    event_id: int
+    user_id: str
+    arrival: int
+    status: RegistrationStatus
+    reason: str | None
+    notify: bool
+    amount_due: int | None
+    amount_paid: int
+    currency: str
+    held_until: dt.datetime | None
+    payment_url: str | None
+    is_closing: bool
+    refunded: int
+    refund_outlook: Literal["back", "waits", "lost"] | None
+    refundable: int
+    refund_days: int | None
+    disputed: Literal["open", "lost"] | None
+    promoted_at: dt.datetime | None
+    age: int
+    position: int
+    title: str
+    datetime: dt.datetime
+    timezone: str | None
+    location_name: str | None
+    address: str | None
+    cancellation_hours: int
+    cancelled_at: dt.datetime | None
+    waiting: int
+    organizer_name: str | None
+    organizer_slug: str
+    now: dt.datetime
+    mails_wait: bool
+
+    @property
+    def until(self) -> dt.datetime:
+        """The deadline for cancelling it."""
+        return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        return self.status != "rejected" and self.cancelled_at is None and self.now < self.until
+
+
+class CancellationResult(Struct, frozen=True):
+    """The registration before the command; `done`: whether it was removed, or else it was too late."""
+
+    registration: OwnRegistration
+    done: bool
+
+
+@refuses(NOT_FOUND)
+async def get(reader: Reader, batch: Batch[GetOwnRegistration]) -> Sequence[OwnRegistration | Problem]:
+    """Read registrations. One that was removed, or replaced by a newer one, is not found."""
+    registrations = await find_own_registrations(reader, [call.command for call in batch.calls])
+    return [registration or NOT_FOUND("There is no such registration any more.") for registration in registrations]
+
+
+@refuses(NOT_FOUND)
+async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> CancellationResult:
+    """Remove a registration, unless it is too late. A seat it held goes to the first on the waiting list."""
+    await sql.lock_event_of(tx, command.event_id)
+    [registration] = await find_own_registrations(tx, [command])
+    if registration is None:
+        raise NOT_FOUND("There is no such registration any more.")
+    if not registration.can_be_cancelled:
+        return CancellationResult(registration, done=False)
+    if registration.amount_due and not registration.refundable:
+        await keep_payment(tx, registration)
+    await sql.delete_registration(tx, registration.event_id, registration.user_id)
+    if registration.status in ("registered", "held"):
+        await seating.refill_seats(tx, [registration.event_id])
+    return CancellationResult(registration, done=True)
+
+
+async def keep_payment(tx: Tx, registration: OwnRegistration) -> None:
+    """Let the organizer keep the payment: by the rule for cancellations it is too late for a refund."""
+    await tx.run(
+        """
+        update payments set kept = amount - refunded from users
+         where event_id = %(event_id)s and users.id = user_id and users.public_id = %(user_id)s
+           and arrival = %(arrival)s and state = 'paid'
+        """,
+        {"event_id": registration.event_id, "user_id": registration.user_id, "arrival": registration.arrival},
+    )
+
+
+async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
+    """Send no more mails about a registration. A removed registration has no mails to stop."""
+    await tx.run(
+        """
+        update registrations set notify = false
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+           and arrival = %(arrival)s and notify
+        """,
+        msgspec.structs.asdict(command),
+    )
+
+
+_BETWEEN = sql.number_waiting(
+    "registration.event_id", "last_received_at, last_arrival", "registration.received_at, registration.arrival"
+)
+
+FIND_OWN: LiteralString = f"""
+    -- Of those who ask about one waiting list, each knows who is the next before it. They count only the people
+    -- between them, so the list is counted once for all of them.
+    with registration as (
+        select link.user_id as public_id, registrations.*,
+               lag(received_at, 1, '-infinity') over line as last_received_at,
+               lag(registrations.arrival, 1, 0::bigint) over line as last_arrival
+          from json_to_recordset(%(own)s::json) as link (event_id bigint, user_id text, arrival bigint)
+         cross join lateral (select id from users where public_id = link.user_id limit 1) as users
+         cross join lateral (select * from registrations
+                              where event_id = link.event_id and user_id = users.id limit 1) as registrations
+         where registrations.arrival = link.arrival
+        window line as (partition by registrations.event_id, status order by received_at, registrations.arrival))
+    select registration.event_id, registration.public_id as user_id, registration.arrival,
+           registration.status::text, registration.reason, registration.notify,
+           registration.amount_due, coalesce(payment.received, registration.amount_paid) as amount_paid,
+           coalesce(payment.currency, events.currency) as currency,
+           registration.held_until, payment.url as payment_url, coalesce(payment.is_closing, false) as is_closing,
+           coalesce(payment.refunded, 0) as refunded, payment.refund_outlook,
+           case when events.datetime - payment.refund_days * interval '1 day' > now()
+                then payment.paid - payment.refunded else 0 end as refundable, payment.refund_days, payment.disputed,
+           registration.promoted_at,
+           extract(epoch from clock_timestamp() - registration.received_at)::integer as age,
+           (sum(people_between.number)
+                over (partition by registration.event_id, registration.status
+                      order by registration.received_at, registration.arrival))::bigint
+           as position,
+           events.title, events.datetime, events.timezone, events.location_name, events.address,
+           events.cancellation_hours, events.cancelled_at,
+           events.waitlisted_count - moved.number as waiting,
+           {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, clock_timestamp() as now,
+           organizers.proved_at is null as mails_wait
+      from registration
+     cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
+           as people_between
+     cross join lateral (select * from events where id = registration.event_id limit 1) as events
+     cross join lateral (select count(*) as number from registrations
+                          where registration.status = 'waitlisted' and event_id = registration.event_id
+                            and status = 'waitlisted' and reason is not null) as moved
+      left join lateral (select case when state = 'open' and ends_at > now() then url end as url,
+                                state = 'open' and ends_at <= now() as is_closing,
+                                case when state = 'paid' then amount end as received, refunded,
+                                case when refunded > 0 then coalesce((
+                                    select case blocked_by_dispute(payments.intent_id)
+                                                when 'open' then 'waits' when 'lost' then 'lost' end
+                                      from refunds where payment_id = payments.id and state <> 'made' limit 1), 'back')
+                                end as refund_outlook, currency,
+                                case when state in ('opening', 'open', 'paid') then refund_days end as refund_days,
+                                case when state = 'paid' then blocked_by_dispute(payments.intent_id) end as disputed,
+                                case when state = 'paid' then amount - kept else 0 end as paid from payments
+                          where registration.amount_due is not null and event_id = registration.event_id
+                            and user_id = registration.user_id and arrival = registration.arrival
+                          order by id desc limit 1) as payment on true
+     cross join lateral (select name, slug, proved_at from users
+                          where id = events.organizer_id limit 1) as organizers
+"""
+
+
+async def find_own_registrations(
+    reader: Reader, commands: Sequence[OwnRegistrationCommand]
+) -> list[OwnRegistration | None]:
+    """The registrations that links name, in the order of the links; None for one that was removed or replaced."""
+    links = [Link(command.event_id, command.user_id, command.arrival) for command in commands]
+    unique_links = [link._asdict() for link in {*links}]
+    rows = await reader.rows(OwnRegistration, FIND_OWN, {"own": msgspec.json.encode(unique_links).decode()})
+    registrations = {Link(row.event_id, row.user_id, row.arrival): row for row in rows}
+    return [registrations.get(link) for link in links]
