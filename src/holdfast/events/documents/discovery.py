@@ -1,6 +1,6 @@
-"""The discovery documents of the events service, for programs that do not know it yet; see `kit/discovery.py`.
+"""The discovery documents of the events service, for programs that do not know it yet; see `kit/process/discovery.py`.
 
-The texts are files in this folder: `agents.md` for an agent that begins, `docs.md`, `llms.txt`.
+The texts are files in this folder: `agents.md` for the first steps of an agent, `docs.md`, `llms.txt`.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,14 @@ from starlette.routing import BaseRoute
 
 from holdfast.events.documents import page, reference
 from holdfast.events.oauth.model import SCOPES
-from holdfast.events.oauth.own_server import ASKED
 from holdfast.events.organizers.operations import HEADER
 from holdfast.events.problems import ALL
 from holdfast.events.settings import Settings
-from holdfast.kit import discovery
-from holdfast.kit.discovery import (
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.mcp import Document, ResourceEntry
+from holdfast.kit.mcp.endpoint import VERSIONS
+from holdfast.kit.process import discovery
+from holdfast.kit.process.discovery import (
     CARD_PATH,
     JSON,
     LINKSET,
@@ -25,12 +27,9 @@ from holdfast.kit.discovery import (
     RESOURCE_PATH,
     ServiceDescription,
     document,
-    filled,
+    fill_template,
 )
-from holdfast.kit.mcp import Document, Entry
-from holdfast.kit.mcp.endpoint import VERSIONS
-from holdfast.kit.operation import Operations
-from holdfast.kit.problems import EVERYWHERE
+from holdfast.kit.running.operation import Operations
 
 CATALOG_PATH = "/.well-known/api-catalog"
 
@@ -42,11 +41,11 @@ Documents = Mapping[str, Document]
 
 
 def routes(described: ServiceDescription, documents: Documents, spec: Spec, settings: Settings) -> list[BaseRoute]:
-    """Every discovery document, and the reference for people."""
+    """The routes of all discovery documents, and of the reference for people."""
     catalog = {"Link": f'<{described.base_url}{CATALOG_PATH}>; rel="api-catalog"'}
     return [
         *discovery.routes(described, protected_resource(described, settings), llms(described)),
-        *(document(path, each.text.encode(), each.entry.mime_type, catalog) for path, each in documents.items()),
+        *(document(path, doc.text.encode(), doc.entry.mime_type, catalog) for path, doc in documents.items()),
         document(CATALOG_PATH, discovery.json(api_catalog(described.base_url)), LINKSET, catalog),
         *page.routes(spec),
     ]
@@ -56,29 +55,31 @@ def documents(operations: Operations, spec: Spec, settings: Settings) -> Documen
     """The documents that are also resources of `/mcp`: the instructions, the documentation, the catalog, OpenAPI."""
     return {
         "/agents.md": Document(
-            Entry("holdfast://agents", "agents", "For agents", "From nothing to an event with people.", MARKDOWN),
+            ResourceEntry(
+                "holdfast://agents", "agents", "For agents", "From nothing to an event with people.", MARKDOWN
+            ),
             agents(operations, settings),
         ),
         "/docs.md": Document(
-            Entry("holdfast://docs", "docs", "Documentation", "Every operation, object and error.", MARKDOWN),
+            ResourceEntry("holdfast://docs", "docs", "Documentation", "Every operation, object and error.", MARKDOWN),
             docs(spec, settings),
         ),
         "/api": Document(
-            Entry("holdfast://catalog", "catalog", "API catalog", "The operations as JSON.", JSON),
+            ResourceEntry("holdfast://catalog", "catalog", "API catalog", "The operations as JSON.", JSON),
             discovery.json(catalog(operations, spec, settings)).decode(),
         ),
-        # Not indented: that would double its length, and only programs read it.
+        # It is not indented: only programs read it, and indentation would double its length.
         "/openapi.json": Document(
-            Entry("holdfast://openapi", "openapi", "OpenAPI", "The operations as OpenAPI 3.1.", JSON),
+            ResourceEntry("holdfast://openapi", "openapi", "OpenAPI", "The operations as OpenAPI 3.1.", JSON),
             msgspec.json.encode(spec).decode(),
         ),
     }
 
 
 def agents(operations: Operations, settings: Settings) -> str:
-    """The instructions for agents, from no credentials to an event with people registered."""
-    tools = [f"| `{each.name}` | {each.summary} |" for each in operations if each.tool]
-    return filled(
+    """The instructions for agents, from no credentials to an event with registrations."""
+    tools = [f"| `{operation.name}` | {operation.summary} |" for operation in operations if operation.tool]
+    return fill_template(
         HERE / "agents.md",
         base_url=settings.base_url,
         versions=", ".join(VERSIONS),
@@ -93,6 +94,7 @@ def _limits(settings: Settings) -> dict[str, str]:
         "messages_per_second": str(settings.messages_per_second),
         "registrations_per_minute": str(settings.registrations_per_minute),
         "organizers_per_hour": str(settings.organizers_per_hour),
+        "organizers_per_email": str(settings.organizers_per_email),
         "photos_per_minute": str(settings.photos_per_minute),
         "joins_per_minute": str(settings.joins_per_minute),
         "keys_share": str(settings.keys_share),
@@ -106,7 +108,7 @@ def _limits(settings: Settings) -> dict[str, str]:
 
 
 def _tokens(settings: Settings) -> str:
-    """The section on access tokens; empty if none are accepted."""
+    """The section on access tokens; empty if the service accepts none."""
     base, issuer = settings.base_url, settings.authorization_server
     if not issuer:
         return ""
@@ -137,10 +139,10 @@ _TOKENS_OF_ANOTHER = (
 
 
 def docs(spec: Spec, settings: Settings) -> str:
-    """The documentation."""
-    types = sorted((*EVERYWHERE, *ALL), key=lambda each: (each.status, each.code))
-    problems = [f"| {each.status} | `{each.code}` | {each.meaning} | {each.hint} |" for each in types]
-    return filled(
+    """The documentation as Markdown."""
+    types = sorted((*COMMON_PROBLEMS, *ALL), key=lambda problem: (problem.status, problem.code))
+    problems = [f"| {problem.status} | `{problem.code}` | {problem.meaning} | {problem.hint} |" for problem in types]
+    return fill_template(
         HERE / "docs.md",
         base_url=settings.base_url,
         version=spec["info"]["version"],
@@ -153,8 +155,8 @@ def docs(spec: Spec, settings: Settings) -> str:
 
 
 def llms(described: ServiceDescription) -> str:
-    """The service on one page, for language models (llmstxt.org)."""
-    return filled(
+    """A summary of the service on one page for language models (llmstxt.org)."""
+    return fill_template(
         HERE / "llms.txt",
         base_url=described.base_url,
         description=described.description,
@@ -164,7 +166,7 @@ def llms(described: ServiceDescription) -> str:
 
 
 def catalog(operations: Operations, spec: Spec, settings: Settings) -> dict[str, Any]:
-    """The API catalog: the operations, and where they are documented."""
+    """The API catalog: the operations, and the addresses of their documentation."""
     base = settings.base_url
     info: Mapping[str, str] = spec["info"]
     return {
@@ -191,21 +193,21 @@ def catalog(operations: Operations, spec: Spec, settings: Settings) -> dict[str,
         },
         "endpoints": [
             {
-                "name": each.name,
-                "method": each.method,
-                "path": each.path,
-                "description": each.summary,
-                "authentication": "none" if each.public else "api_key",
-                "tool": each.name if each.tool else None,
+                "name": operation.name,
+                "method": operation.method,
+                "path": operation.path,
+                "description": operation.summary,
+                "authentication": "none" if operation.public else "api_key",
+                "tool": operation.name if operation.tool else None,
             }
-            for each in operations
-            if each.route
+            for operation in operations
+            if operation.route
         ],
     }
 
 
 def api_catalog(base_url: str) -> dict[str, Any]:
-    """The API catalog of RFC 9727: links to the documents, for programs that know no service in particular."""
+    """The API catalog of RFC 9727: links to the documents, for generic programs."""
 
     def links(*paths: tuple[str, str]) -> list[dict[str, str]]:
         return [{"href": f"{base_url}{path}", "type": kind} for path, kind in paths]
@@ -237,7 +239,7 @@ AUTH_NOTE = (
 
 
 def protected_resource(described: ServiceDescription, settings: Settings) -> dict[str, Any]:
-    """The RFC 9728 document. Without an authorization server, a note in it says how to get a key."""
+    """The protected resource metadata of RFC 9728. Without an authorization server, a note says how to get a key."""
     methods = [
         {"type": "http", "scheme": "bearer", "description": described.credential},
         {"type": "apiKey", "in": "header", "name": HEADER, "description": described.key},
@@ -246,6 +248,5 @@ def protected_resource(described: ServiceDescription, settings: Settings) -> dic
         more: dict[str, Any] = {"authorization_servers": [settings.authorization_server]}
     else:
         more = {"x-auth-note": AUTH_NOTE}
-    # Clients ask for all that is listed here. What an app rarely needs it must ask for expressly.
-    scopes = ASKED if settings.has_own_server else [*SCOPES]
-    return discovery.protected_resource(described, scopes, **{"x-auth-methods": methods}, **more)
+    # The challenge of `/mcp` names the scopes for the first request; these are all scopes.
+    return discovery.protected_resource(described, [*SCOPES], **{"x-auth-methods": methods}, **more)

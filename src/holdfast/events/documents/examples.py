@@ -1,4 +1,4 @@
-"""Examples for the reference: a body of every operation that takes one, and answers made from their schemas."""
+"""Examples for the reference: a request body for every operation that has one, and answers built from schemas."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "join_queue": {"visitor_id": "visitor-1"},
     "verify_queue_token": {"token": "eyJhbGciOiJSUzI1NiJ9.eyJxaWQiOjd9.c2lnbmF0dXJl"},
 }
-"""The content of the body, by operation."""
+"""Example request bodies by operation."""
 
 VALUES: Mapping[str, Any] = {
     "body": "Bring a pencil.",
@@ -57,21 +57,24 @@ VALUES: Mapping[str, Any] = {
     "user_id": "sht2pjgt",
     "visitor_id": "visitor-1",
 }
-"""Values of fields and parameters that say more than their type."""
+"""Example values of fields and parameters, where the type alone is not enough."""
 
 
-def answer(schema: Schema, resolve: Callable[[Schema], Schema], name: str = "") -> Any:
-    """A value that a schema describes, for a field of this name."""
+def example_of(schema: Schema, resolve: Callable[[Schema], Schema], name: str = "") -> Any:
+    """An example value of a schema, for the field `name`."""
     schema = resolve(schema)
     kind = schema.get("type")
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
-        return answer(schema["anyOf"][0], resolve, name)
+        return example_of(schema["anyOf"][0], resolve, name)
     if kind == "object":
-        return {field: answer(each, resolve, field) for field, each in schema.get("properties", {}).items()}
+        return {
+            field: example_of(field_schema, resolve, field)
+            for field, field_schema in schema.get("properties", {}).items()
+        }
     if kind == "array":
-        return [answer(schema["items"], resolve, name)]
+        return [example_of(schema["items"], resolve, name)]
     if kind in {"integer", "number"}:
         value = VALUES.get(name)
         return value if isinstance(value, int) else max(7, schema.get("minimum", 0))

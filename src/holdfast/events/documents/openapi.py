@@ -1,4 +1,4 @@
-"""The table of operations as a document of OpenAPI 3.1."""
+"""Builds the OpenAPI 3.1 document from the table of operations."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import msgspec
 
-from holdfast.kit.command import body_type, explained
-from holdfast.kit.operation import Operation, Operations
-from holdfast.kit.problems import ProblemType
+from holdfast.kit.contract.command import body_type, with_descriptions
+from holdfast.kit.contract.problems import ProblemType
+from holdfast.kit.running.operation import Operation, Operations
 
 
 @lru_cache(4)
@@ -17,15 +17,15 @@ def document(
     title: str, version: str, description: str, base_url: str, operations: Operations, problems: Sequence[ProblemType]
 ) -> dict[str, Any]:
     """The OpenAPI 3.1 document of a service."""
-    described = {operation: _Described(operation) for operation in operations if operation.route}
-    types = [type_ for each in described.values() for type_ in each.types]
+    described = {operation: _OperationEntry(operation) for operation in operations if operation.route}
+    types = [type_ for entry in described.values() for type_ in entry.types]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    components = {_name(name): explained(_renamed(schema)) for name, schema in components.items()}
-    schemas = [_renamed(schema) for schema in schemas]
+    components = {_name(name): with_descriptions(_with_document_names(schema)) for name, schema in components.items()}
+    schemas = [_with_document_names(schema) for schema in schemas]
     by_type = {id(type_): schema for type_, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
-    for operation, each in described.items():
-        paths.setdefault(operation.path, {})[operation.method.lower()] = each.entry(by_type)
+    for operation, entry in described.items():
+        paths.setdefault(operation.path, {})[operation.method.lower()] = entry.entry(by_type)
     return {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version, "description": description},
@@ -43,22 +43,22 @@ def document(
 
 
 def _name(component: str) -> str:
-    """The name of a component. For a generic answer it is built from the Python type: UserPage for Page_User_."""
+    """The name of a component in the document. A generic type gets a readable name: UserPage for Page_User_."""
     return f"{component[5:-1]}Page" if component.startswith("Page_") else component
 
 
-def _renamed(schema: Any) -> Any:
-    """A schema whose references and titles have the component names of the document."""
+def _with_document_names(schema: Any) -> Any:
+    """The schema with the component names of the document in its references and titles."""
     match schema:
         case {"$ref": str(reference)}:
             folder, _, component = reference.rpartition("/")
             return {**schema, "$ref": f"{folder}/{_name(component)}"}
         case {"title": str(title), **rest} if title.startswith("Page["):
-            return {"title": f"{title[5:-1]}Page", **_renamed(rest)}
+            return {"title": f"{title[5:-1]}Page", **_with_document_names(rest)}
         case dict():
-            return {name: _renamed(each) for name, each in cast(dict[str, Any], schema).items()}
+            return {name: _with_document_names(value) for name, value in cast(dict[str, Any], schema).items()}
         case list():
-            return [_renamed(each) for each in cast(list[Any], schema)]
+            return [_with_document_names(item) for item in cast(list[Any], schema)]
         case _:
             return schema
 
@@ -73,17 +73,19 @@ IDEMPOTENCY_KEY = {
 }
 
 
-class _Described:
-    """Builds the part of the document about one operation."""
+class _OperationEntry:
+    """Builds the entry of one operation."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         fields = msgspec.structs.fields(operation.command)
         self.path = [field for field in fields if field.name in operation.path_fields]
         rest = [field for field in fields if field.name not in operation.path_fields]
-        has_body = operation.takes_body
+        has_body = operation.has_body_fields
         self.query = [] if has_body else rest
-        self.body: Any = body_type(operation.command, operation.path_fields, operation.body) if has_body else None
+        self.body: Any = (
+            body_type(operation.command, operation.path_fields, operation.body_member) if has_body else None
+        )
         self.answer: Any = operation.answer
         self.types = [type_ for type_ in (self.body, self.answer) if type_ is not None]
 
@@ -96,7 +98,7 @@ class _Described:
             "tags": [operation.noun],
             "parameters": [self._parameter(field, "path") for field in self.path]
             + [self._parameter(field, "query") for field in self.query]
-            + ([IDEMPOTENCY_KEY] if operation.repeatable else []),
+            + ([IDEMPOTENCY_KEY] if operation.takes_idempotency_key else []),
             "responses": {str(operation.status): self._success(by_type), **self._failures()},
         }
         if operation.public:
@@ -118,31 +120,31 @@ class _Described:
         if self.answer is None:
             return {"description": "Done; there is no body."}
         schema = by_type[id(self.answer)]
-        if not (self.operation.bare or self.operation.answers_page):
+        if not (self.operation.bare or self.operation.is_paginated):
             schema = {"type": "object", "properties": {"data": schema}, "required": ["data"]}
         return {"description": self.operation.summary, "content": {"application/json": {"schema": schema}}}
 
     def _failures(self) -> dict[str, Any]:
-        """The responses of every refusal, by status: which codes, and what they mean."""
+        """The responses for problems by status, with the codes and their meanings."""
         by_status: dict[int, list[ProblemType]] = {}
-        for each in self.operation.refuses:
-            by_status.setdefault(each.status, []).append(each)
+        for problem in self.operation.refuses:
+            by_status.setdefault(problem.status, []).append(problem)
         return {
             str(status): {
-                "description": " ".join(f"`{each.code}`: {each.meaning}" for each in types),
-                "content": {"application/json": {"schema": _error_of([each.code for each in types])}},
+                "description": " ".join(f"`{problem.code}`: {problem.meaning}" for problem in types),
+                "content": {"application/json": {"schema": _error_of([problem.code for problem in types])}},
             }
             for status, types in by_status.items()
         }
 
 
 def _error_of(codes: Sequence[str]) -> dict[str, Any]:
-    """The error envelope with one of these codes."""
+    """The schema of an error whose code is one of these."""
     return {"allOf": [{"$ref": "#/components/schemas/Error"}, {"properties": {"code": {"enum": [*codes]}}}]}
 
 
 def codes_of(response: Mapping[str, Any]) -> Sequence[str]:
-    """The codes a documented refusal can have."""
+    """The codes in a documented error response."""
     return response["content"]["application/json"]["schema"]["allOf"][1]["properties"]["code"]["enum"]
 
 
@@ -153,7 +155,7 @@ def _error_schema(problems: Sequence[ProblemType]) -> dict[str, Any]:
         "required": ["error", "code", "hint"],
         "properties": {
             "error": {"type": "string", "description": "What went wrong."},
-            "code": {"type": "string", "enum": sorted({each.code for each in problems})},
+            "code": {"type": "string", "enum": sorted({problem.code for problem in problems})},
             "hint": {"type": "string", "description": "What to do next."},
             "errors": {
                 "type": "object",
@@ -167,21 +169,21 @@ def _error_schema(problems: Sequence[ProblemType]) -> dict[str, Any]:
 
 def resolver(spec: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     def resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The schema itself, following one reference."""
+        """The schema, or the schema that its reference names."""
         name = schema.get("$ref", "").rpartition("/")[2]
         return spec["components"]["schemas"][name] if name else schema
 
     return resolve
 
 
-def answers(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The objects that operations answer with, and those inside them. Inputs are described with their operation."""
+def answer_schemas(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The schemas of answers and of the objects inside them. Inputs are documented with their operation."""
     schemas = spec["components"]["schemas"]
     return {name: schema for name, schema in schemas.items() if not name.endswith(("Body", "Request"))}
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
-    """A type in a few words: `string or null`, `array of PriceChange`, `always false`."""
+    """A short description of a type: `string or null`, `array of PriceChange`, `always false`."""
     if "$ref" in schema:
         return schema["$ref"].rpartition("/")[2]
     if "enum" in schema:

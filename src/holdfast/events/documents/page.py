@@ -1,4 +1,4 @@
-"""The reference for people: the OpenAPI document as one page in the look of the others, by noun, with examples."""
+"""The reference for people: the OpenAPI document as one page in the layout of the site, by noun, with examples."""
 
 import json
 import re
@@ -11,22 +11,22 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from holdfast.events.documents import examples
-from holdfast.events.documents.openapi import answers, in_words, resolver
+from holdfast.events.documents.openapi import answer_schemas, in_words, resolver
 from holdfast.events.site import SITE
-from holdfast.kit.discovery import HTML, document
-from holdfast.kit.pages.site import secured
+from holdfast.kit.pages.site import security_headers
+from holdfast.kit.process.discovery import HTML, document
 
 Spec = Mapping[str, Any]
 
 
-class Shown(Struct):
-    """An answer: its schema if it is an object of the reference, and an example. None: there is no body."""
+class AnswerExample(Struct):
+    """The schema of an answer, if it is an object of the reference, and an example. None: there is no body."""
 
     type: Spec | None = None
     example: str | None = None
 
 
-class Described(Struct):
+class DocumentedOperation(Struct):
     """An operation as the page shows it."""
 
     operationId: str  # noqa: N815 - the word of OpenAPI
@@ -38,34 +38,34 @@ class Described(Struct):
     wrapper: str | None
     body: Spec | None
     request: str
-    answers: dict[str, Shown]
+    answers: dict[str, AnswerExample]
     refusals: dict[str, str]
 
 
 def routes(spec: Spec) -> list[BaseRoute]:
-    """The page and its style."""
-    headers = {name.decode(): value.decode() for name, value in secured() if name != b"cache-control"}
+    """The routes of the page and its style sheet."""
+    headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
     return [document("/docs", lambda: page(spec).encode(), HTML, headers), *SITE.assets("documents/docs.css")]
 
 
 def page(spec: Spec) -> str:
-    """The page, without scripts and without files from other servers."""
-    nouns: dict[str, list[Described]] = {}
+    """The page as HTML. It has no scripts and loads nothing from other servers."""
+    nouns: dict[str, list[DocumentedOperation]] = {}
     for path, methods in spec["paths"].items():
         for method, entry in methods.items():
-            nouns.setdefault(entry["tags"][0], []).append(_described(spec, method.upper(), path, entry))
+            nouns.setdefault(entry["tags"][0], []).append(_documented(spec, method.upper(), path, entry))
     return SITE.render(
         "documents/docs.html",
         spec=spec,
         base_url=spec["servers"][0]["url"],
         nouns=nouns,
-        objects=answers(spec),
+        objects=answer_schemas(spec),
         words=in_words,
         prose=_prose,
     )
 
 
-def _described(spec: Spec, method: str, path: str, entry: Spec) -> Described:
+def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOperation:
     resolve = resolver(spec)
     wrapper, body = None, None
     if "requestBody" in entry:
@@ -73,8 +73,8 @@ def _described(spec: Spec, method: str, path: str, entry: Spec) -> Described:
         (name, inner), *more = body["properties"].items()
         if not more and "$ref" in inner:
             wrapper, body = name, resolve(inner)
-    outcomes = entry["responses"].items()
-    return Described(
+    responses = entry["responses"].items()
+    return DocumentedOperation(
         entry["operationId"],
         method,
         path,
@@ -84,15 +84,15 @@ def _described(spec: Spec, method: str, path: str, entry: Spec) -> Described:
         wrapper=wrapper,
         body=body,
         request=_request(spec, method, path, entry, wrapper),
-        answers={status: _answer(spec, each) for status, each in outcomes if int(status) < 400},
-        refusals={status: each["description"] for status, each in outcomes if int(status) >= 400},
+        answers={status: _answer(spec, response) for status, response in responses if int(status) < 400},
+        refusals={status: response["description"] for status, response in responses if int(status) >= 400},
     )
 
 
 def _request(spec: Spec, method: str, path: str, entry: Spec, wrapper: str | None) -> str:
-    """An example as a command for a shell."""
-    values = {each["name"]: _value(each) for each in entry["parameters"] if each["required"]}
-    places = {each["name"]: each["in"] for each in entry["parameters"]}
+    """An example request as a shell command with curl."""
+    values = {parameter["name"]: _value(parameter) for parameter in entry["parameters"] if parameter["required"]}
+    places = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
     query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
     how = "" if method == "GET" else f"-X {method} "
@@ -106,18 +106,18 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, wrapper: str | Non
 
 
 def _value(parameter: Spec) -> Any:
-    return examples.VALUES.get(parameter["name"]) or examples.answer(parameter["schema"], lambda schema: schema)
+    return examples.VALUES.get(parameter["name"]) or examples.example_of(parameter["schema"], lambda schema: schema)
 
 
-def _answer(spec: Spec, response: Spec) -> Shown:
+def _answer(spec: Spec, response: Spec) -> AnswerExample:
     if "content" not in response:
-        return Shown()
+        return AnswerExample()
     schema = response["content"]["application/json"]["schema"]
     inner = schema.get("properties", {}).get("data", schema)
-    example = examples.answer(schema, resolver(spec))
-    return Shown(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
+    example = examples.example_of(schema, resolver(spec))
+    return AnswerExample(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
 
 
 def _prose(text: str) -> Markup:
-    """A docstring's sentence as HTML, with `names` set as code."""
+    """A sentence of a docstring as HTML, with `names` as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped first

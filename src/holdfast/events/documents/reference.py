@@ -1,11 +1,11 @@
-"""The OpenAPI document as Markdown, for language models: every operation, and the objects they answer with."""
+"""The OpenAPI document as Markdown for language models: all operations, and the objects in their answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from holdfast.events.documents.openapi import answers, codes_of, in_words, resolver
+from holdfast.events.documents.openapi import answer_schemas, codes_of, in_words, resolver
 
 Schema = Mapping[str, Any]
 Row = tuple[str, Schema, str]
@@ -23,17 +23,19 @@ def operations(spec: Schema) -> str:
 
 
 def objects(spec: Schema) -> str:
-    """A section of level 3 for every object that operations answer with."""
-    return "\n".join(line for name, schema in answers(spec).items() for line in _object(name, schema))
+    """A section of level 3 for every object in the answers of operations."""
+    return "\n".join(line for name, schema in answer_schemas(spec).items() for line in _object(name, schema))
 
 
 def _operation(spec: Schema, heading: str, entry: Schema) -> Iterator[str]:
     name = f"`{entry['operationId']}`{', without a key' if 'security' in entry else ''}"
     yield from (f"### {heading}", "", f"{name}. {entry['description']}", "")
     for place in ("path", "query", "header"):
-        found = [each for each in entry["parameters"] if each["in"] == place]
-        # A field of the path is always required, so the table does not say so.
-        yield from _table(f"in the {place}", ((each["name"], each["schema"], _notes(each)) for each in found))
+        parameters = [parameter for parameter in entry["parameters"] if parameter["in"] == place]
+        # Path fields are always required, so their table does not say so.
+        yield from _table(
+            f"in the {place}", ((parameter["name"], parameter["schema"], _notes(parameter)) for parameter in parameters)
+        )
     if body := entry.get("requestBody"):
         resolve = resolver(spec)
         schema = resolve(body["content"]["application/json"]["schema"])
@@ -48,19 +50,19 @@ def _operation(spec: Schema, heading: str, entry: Schema) -> Iterator[str]:
                 for name, field in schema["properties"].items()
             ),
         )
-    yield from (_outcomes(entry["responses"]), "")
+    yield from (_responses(entry["responses"]), "")
 
 
 def _object(name: str, schema: Schema) -> Iterator[str]:
     yield from (f"### {name}", "")
-    if said := schema.get("description"):
-        yield from (said, "")
+    if description := schema.get("description"):
+        yield from (description, "")
     members = schema.get("properties", {}).items()
     yield from _table("member", ((name, field, field.get("description", "")) for name, field in members))
 
 
 def _table(head: str, rows: Iterable[Row]) -> Iterator[str]:
-    """A table of rows, or nothing if there are no rows."""
+    """A Markdown table of the rows; nothing if there are no rows."""
     lines = [f"| `{name}` | {_cell(in_words(schema))} | {_cell(notes)} |" for name, schema, notes in rows]
     if lines:
         yield from (f"| {head} | type | notes |", "|---|---|---|", *lines, "")
@@ -75,15 +77,15 @@ def _notes(field: Schema) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text, escaped for a cell of a Markdown table."""
+    """The text escaped for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _outcomes(responses: Schema) -> str:
+def _responses(responses: Schema) -> str:
     """`Answers 200: Event in data. Errors: 400 bad_request, 401 missing_api_key, invalid_api_key.`"""
     (status, success), *failures = responses.items()
     schema = success["content"]["application/json"]["schema"] if "content" in success else None
     inside = schema.get("properties", {}).get("data") if schema else None
-    told = "no body" if schema is None else f"{in_words(inside)} in `data`" if inside else in_words(schema)
-    errors = (f"{status} {', '.join(codes_of(each))}" for status, each in failures)
-    return f"Answers {status}: {told}. Errors: {'; '.join(errors)}."
+    content = "no body" if schema is None else f"{in_words(inside)} in `data`" if inside else in_words(schema)
+    errors = (f"{status} {', '.join(codes_of(failure))}" for status, failure in failures)
+    return f"Answers {status}: {content}. Errors: {'; '.join(errors)}."

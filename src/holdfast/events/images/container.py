@@ -1,27 +1,27 @@
 """Removes metadata from image files: location, camera, comments, thumbnails. Refuses data after the end of the image.
 
-A file is a sequence of parts. The parts that make up the picture are kept byte for byte. Of the metadata only the
-orientation is kept. Pictures are not decoded here: see `image.py`.
+A file is a sequence of parts. The parts of the picture are copied byte for byte. Of the metadata, only the orientation
+is copied. Pictures are not decoded here: see `image.py`.
 """
 
 import re
 import zlib
 from collections.abc import Callable, Iterator
 
-from holdfast.kit.said import marked
+from holdfast.kit.contract.messages import translatable
 
-MOST_PIXELS = 40_000_000
-
-
-class Unfit(Exception):
-    """A file that cannot be a photo; the message says why, as the end of a sentence about the file."""
+MAX_PIXELS = 40_000_000
 
 
-TOO_LARGE = marked("has more than 40 million pixels")
+class UnfitFile(Exception):
+    """A file cannot be a photo. The message says why, as the end of a sentence about the file."""
 
 
-class Reader:
-    """Reads a file from its beginning. Raises `Unfit` if the file ends too early."""
+TOO_LARGE = translatable("has more than 40 million pixels")
+
+
+class FileReader:
+    """Reads a file from its beginning. Raises `UnfitFile` if the file ends too early."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -29,24 +29,24 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are still to be read."""
+        """The number of unread bytes."""
         return len(self._content) - self._at
 
     def begins(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the bytes that are still to be read begin with a match of the pattern."""
+        """Whether the unread bytes begin with a match of the pattern."""
         return pattern.match(self._content, self._at) is not None
 
     def take(self, length: int) -> bytes:
-        taken = self._content[self._at : self._at + length]
-        if length < 0 or len(taken) < length:
-            raise Unfit(marked("breaks off before its end"))
+        piece = self._content[self._at : self._at + length]
+        if length < 0 or len(piece) < length:
+            raise UnfitFile(translatable("breaks off before its end"))
         self._at += length
-        return taken
+        return piece
 
     def until(self, pattern: re.Pattern[bytes]) -> bytes:
         """Read and return everything before the next match."""
-        found = pattern.search(self._content, self._at)
-        return self.take(found.start() - self._at if found else -1)
+        match = pattern.search(self._content, self._at)
+        return self.take(match.start() - self._at if match else -1)
 
     def skip_padding(self) -> None:
         if padding := PADDING.match(self._content, self._at):
@@ -56,12 +56,12 @@ class Reader:
 PADDING = re.compile(rb"[\0\r\n\t ]+")
 
 
-def stripped(content: bytes) -> tuple[str, bytes]:
-    """The media type of an image file, and the file without its metadata. Raises `Unfit`."""
+def strip_metadata(content: bytes) -> tuple[str, bytes]:
+    """The media type of an image file, and the file without its metadata. Raises `UnfitFile`."""
     for content_type, (signature, walk) in FORMATS.items():
-        file = Reader(content)
+        file = FileReader(content)
         if file.begins(signature):
-            kept = b"".join(walk(file))
+            picture = b"".join(walk(file))
             file.skip_padding()
             while content_type == "image/jpeg" and file.begins(signature):
                 # Cameras append further pictures, such as a preview or an HDR gain map. They are dropped.
@@ -69,19 +69,19 @@ def stripped(content: bytes) -> tuple[str, bytes]:
                     pass
                 file.skip_padding()
             if file.left:
-                raise Unfit(marked("goes on after the end of the image; export it as a plain image"))
-            return content_type, kept
-    raise Unfit(marked("is no JPEG, PNG, WebP or GIF image"))
+                raise UnfitFile(translatable("goes on after the end of the image; export it as a plain image"))
+            return content_type, picture
+    raise UnfitFile(translatable("is no JPEG, PNG, WebP or GIF image"))
 
 
-def _jpeg(file: Reader) -> Iterator[bytes]:
+def _jpeg(file: FileReader) -> Iterator[bytes]:
     yield file.take(2)
     while True:
         mark, kind = file.take(2)
         while kind == 0xFF:
             kind = file.take(1)[0]
         if mark != 0xFF or kind in NOT_SEGMENTS:
-            raise Unfit(marked("is damaged"))
+            raise UnfitFile(translatable("is damaged"))
         if kind == END_OF_IMAGE:
             yield b"\xff\xd9"
             return
@@ -100,7 +100,7 @@ MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 
 
 def _jpeg_segment(kind: int, content: bytes) -> bytes | None:
-    """The content of a segment that is kept; None if the segment is dropped."""
+    """The content of a segment to copy; None if the segment is dropped."""
     match kind:
         case 0xE0 if content.startswith(b"JFIF\0"):
             return content[:12] + b"\0\0"  # without a thumbnail
@@ -115,7 +115,7 @@ def _jpeg_segment(kind: int, content: bytes) -> bytes | None:
             return None if kind >= 0xE0 else content
 
 
-def _png(file: Reader) -> Iterator[bytes]:
+def _png(file: FileReader) -> Iterator[bytes]:
     yield file.take(8)
     kind = b""
     while kind != b"IEND":
@@ -123,21 +123,21 @@ def _png(file: Reader) -> Iterator[bytes]:
         kind = file.take(4)
         content = file.take(length)
         if file.take(4) != _crc(kind, content):
-            raise Unfit(marked("is damaged"))
+            raise UnfitFile(translatable("is damaged"))
         if kind == b"eXIf":
             content = _only_orientation(content)
-        if kind in PNG_KEPT or (kind == b"eXIf" and content):
+        if kind in PNG_CHUNKS or (kind == b"eXIf" and content):
             yield len(content).to_bytes(4, "big") + kind + content + _crc(kind, content)
 
 
-PNG_KEPT = set(b"IHDR PLTE IDAT IEND tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT".split())
+PNG_CHUNKS = set(b"IHDR PLTE IDAT IEND tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT".split())
 
 
 def _crc(kind: bytes, content: bytes) -> bytes:
     return zlib.crc32(content, zlib.crc32(kind)).to_bytes(4, "big")
 
 
-def _gif(file: Reader) -> Iterator[bytes]:
+def _gif(file: FileReader) -> Iterator[bytes]:
     header = file.take(13)
     yield header + file.take(_colours(header[10]))
     while True:
@@ -155,7 +155,7 @@ def _gif(file: Reader) -> Iterator[bytes]:
             elif label == b"\xff" and content.startswith(REPEATS):
                 yield kind + label + content[:16] + b"\0"
         else:
-            raise Unfit(marked("is damaged"))
+            raise UnfitFile(translatable("is damaged"))
 
 
 REPEATS = b"\x0bNETSCAPE2.0\x03\x01"
@@ -166,7 +166,7 @@ def _colours(flags: int) -> int:
     return 3 * 2 ** ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def _blocks(file: Reader) -> bytes:
+def _blocks(file: FileReader) -> bytes:
     blocks = bytearray()
     while True:
         size = file.take(1)
@@ -175,28 +175,30 @@ def _blocks(file: Reader) -> bytes:
             return bytes(blocks)
 
 
-def _webp(file: Reader) -> Iterator[bytes]:
+def _webp(file: FileReader) -> Iterator[bytes]:
     size = int.from_bytes(file.take(12)[4:8], "little")
     chunks = dict[bytes, bytes]()
     frames = bytearray()
-    for kind, content in _chunks(Reader(file.take(size - 4))):
+    for kind, content in _chunks(FileReader(file.take(size - 4))):
         match kind:
             case b"ANMF":
-                pictures = b"".join(_chunk(*each) for each in _chunks(Reader(content[16:])) if each[0] in WEBP_PICTURES)
+                pictures = b"".join(
+                    _chunk(*chunk) for chunk in _chunks(FileReader(content[16:])) if chunk[0] in WEBP_PICTURES
+                )
                 frames += _chunk(kind, content[:16] + pictures)
             case b"EXIF":
                 chunks[kind] = _only_orientation(content.removeprefix(b"Exif\0\0"))
             case b"VP8X" | b"ICCP" | b"ANIM" | b"ALPH" | b"VP8 " | b"VP8L":
                 # Checked here because the decoder allocates the memory before it reports the size.
-                if _webp_pixels(kind, content) > MOST_PIXELS:
-                    raise Unfit(TOO_LARGE)
+                if _webp_pixels(kind, content) > MAX_PIXELS:
+                    raise UnfitFile(TOO_LARGE)
                 chunks.setdefault(kind, content)
             case _:
                 pass
     upright = chunks.pop(b"EXIF", b"")
     if extended := chunks.get(b"VP8X"):
         chunks[b"VP8X"] = bytes((extended[0] & ~0b1100 | (0b1000 if upright else 0),)) + extended[1:]
-    body = b"".join(_chunk(*each) for each in chunks.items()) + frames
+    body = b"".join(_chunk(*chunk) for chunk in chunks.items()) + frames
     body += _chunk(b"EXIF", upright) if upright and extended else b""
     yield b"RIFF" + (len(body) + 4).to_bytes(4, "little") + b"WEBP" + body
 
@@ -204,7 +206,7 @@ def _webp(file: Reader) -> Iterator[bytes]:
 WEBP_PICTURES = {b"ALPH", b"VP8 ", b"VP8L"}
 
 
-def _chunks(file: Reader) -> Iterator[tuple[bytes, bytes]]:
+def _chunks(file: FileReader) -> Iterator[tuple[bytes, bytes]]:
     while file.left:
         kind = file.take(4)
         size = int.from_bytes(file.take(4), "little")
@@ -233,7 +235,7 @@ def _webp_pixels(kind: bytes, content: bytes) -> int:
 
 
 def _only_orientation(tiff: bytes) -> bytes:
-    """EXIF data with only the orientation; empty if there is none, or if the picture is upright already."""
+    """EXIF data with only the orientation; empty without an orientation, or if the picture is upright already."""
     order = "little" if tiff[:2] == b"II" else "big"
 
     def number(at: int, size: int) -> int:
@@ -246,7 +248,7 @@ def _only_orientation(tiff: bytes) -> bytes:
     return b""
 
 
-FORMATS: dict[str, tuple[re.Pattern[bytes], Callable[[Reader], Iterator[bytes]]]] = {
+FORMATS: dict[str, tuple[re.Pattern[bytes], Callable[[FileReader], Iterator[bytes]]]] = {
     "image/jpeg": (re.compile(rb"\xff\xd8\xff"), _jpeg),
     "image/png": (re.compile(rb"\x89PNG\r\n\x1a\n"), _png),
     "image/gif": (re.compile(rb"GIF8[79]a"), _gif),

@@ -1,6 +1,6 @@
 """Checks a photo: every pixel can be decoded, and there are not too many pixels.
 
-`sandbox.py` runs this file as a program, in a process of its own. It reads a file and writes the photo.
+`sandbox.py` runs this file as a program in a subprocess. It reads a file and writes the photo.
 """
 
 import contextlib
@@ -9,62 +9,62 @@ import os
 import sys
 import warnings
 
-from holdfast.events.images.container import MOST_PIXELS, TOO_LARGE, Unfit, stripped
-from holdfast.kit.said import marked
+from holdfast.events.images.container import MAX_PIXELS, TOO_LARGE, UnfitFile, strip_metadata
+from holdfast.kit.contract.messages import translatable
 
-MOST_MOVING_PIXELS = 200_000_000
+MAX_ANIMATION_PIXELS = 200_000_000
 """The most pixels in all frames of an animation after the first; they take some seconds to decode."""
 
-TOO_LONG = marked("moves too much: its frames have more than 200 million pixels together")
+TOO_LONG = translatable("moves too much: its frames have more than 200 million pixels together")
 
-UNFIT = 65
-"""The exit status with which a file is refused."""
+UNFIT_STATUS = 65
+"""The exit status for a refused file."""
 
-MEMORY = 1 << 30
-OUTPUT = 6_000_000
-PROCESSOR_SECONDS = 10
+MAX_MEMORY_BYTES = 1 << 30
+MAX_OUTPUT_BYTES = 6_000_000
+MAX_CPU_SECONDS = 10
 
 
-def photo(content: bytes) -> tuple[str, bytes]:
-    """The media type of a photo, and its file without metadata. Raises `Unfit`."""
-    content_type, kept = stripped(content)
-    _decode(kept, content_type.removeprefix("image/"))
-    return content_type, kept
+def check_photo(content: bytes) -> tuple[str, bytes]:
+    """The media type of a photo, and its file without metadata. Raises `UnfitFile`."""
+    content_type, picture = strip_metadata(content)
+    _decode(picture, content_type.removeprefix("image/"))
+    return content_type, picture
 
 
 def _decode(content: bytes, format: str) -> None:
-    """Decode every pixel of every frame. Raises `Unfit` if that fails."""
+    """Decode every pixel of every frame. Raises `UnfitFile` if that fails."""
     from PIL import Image  # the service itself never loads a decoder
 
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS
     try:
         with (
             warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning),
             Image.open(io.BytesIO(content), formats=[format]) as image,
         ):
             frames: int = getattr(image, "n_frames", 1)
-            if image.width * image.height * (frames - 1) > MOST_MOVING_PIXELS:
-                raise Unfit(TOO_LONG)
+            if image.width * image.height * (frames - 1) > MAX_ANIMATION_PIXELS:
+                raise UnfitFile(TOO_LONG)
             for number in range(frames):
                 image.seek(number)
                 image.load()
-    except Unfit:
+    except UnfitFile:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise Unfit(TOO_LARGE) from error
+        raise UnfitFile(TOO_LARGE) from error
     except Exception as error:  # a decoder may raise any exception for a damaged file
-        raise Unfit(marked("is damaged")) from error
+        raise UnfitFile(translatable("is damaged")) from error
 
 
 def main() -> None:
     """Read a file from standard input. Write its type, a line break and the photo, or the reason of the refusal."""
     confine()
     try:
-        content_type, kept = photo(sys.stdin.buffer.read())
-    except Unfit as reason:
+        content_type, picture = check_photo(sys.stdin.buffer.read())
+    except UnfitFile as reason:
         sys.stdout.buffer.write(str(reason).encode())
-        sys.exit(UNFIT)
-    sys.stdout.buffer.write(content_type.encode() + b"\n" + kept)
+        sys.exit(UNFIT_STATUS)
+    sys.stdout.buffer.write(content_type.encode() + b"\n" + picture)
 
 
 def confine() -> None:
@@ -74,14 +74,14 @@ def confine() -> None:
     import resource
 
     os.nice(10)
-    for limit, most in (
-        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_FSIZE, OUTPUT),
+    for limit, maximum in (
+        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MAX_OUTPUT_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         with contextlib.suppress(ValueError, OSError):  # some systems do not support every limit
-            resource.setrlimit(limit, (most, most))
+            resource.setrlimit(limit, (maximum, maximum))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Images: the files that events show as photos, and the uploads they begin as."""
+"""Images: the files that events show as photos, and their uploads."""
 
 import re
 import secrets
@@ -7,9 +7,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.events.images.scaling import SLOTS
+from holdfast.events.images.scaling import SIZE_WIDTHS
 from holdfast.events.settings import Settings
-from holdfast.kit.said import said
+from holdfast.kit.contract.messages import message
 
 ContentType = Literal["image/jpeg", "image/png", "image/webp", "image/gif"]
 
@@ -17,30 +17,30 @@ EXTENSIONS: dict[str, str] = {"image/jpeg": "jpg", "image/png": "png", "image/we
 SIZE_TYPE = "image/webp"
 CONTENT_TYPES = {extension: content_type for content_type, extension in EXTENSIONS.items()}
 
-LARGEST = 5_000_000
+MAX_PHOTO_BYTES = 5_000_000
 """The most bytes in a photo."""
 
-MOST = 50
+MAX_PHOTOS = 50
 """The most photos of an event."""
 
-MOST_IDLE = 200
-"""The most photos and uploads of an organizer that no event shows."""
+MAX_IDLE_PHOTOS = 200
+"""The most photos and uploads of an organizer that are not shown by an event."""
 
-UPLOAD_SECONDS = 900
+UPLOAD_LIFETIME_SECONDS = 900
 """Seconds for which the address of an upload is valid."""
 
-USUAL_WIDTH = 960
-"""The width of the size that is shown where nothing else is chosen."""
+DEFAULT_WIDTH = 960
+"""The width of the size that browsers without `srcset` show."""
 
 _KEY = re.compile(r"photos/(?:[1-9][0-9]{0,18}|admin)/[A-Za-z0-9_-]{22}\.(jpg|png|webp|gif)")
 
-_SIZE = re.compile(rf"(.+)\.w(?:{'|'.join(map(str, SLOTS))})\.webp")
+_SIZE = re.compile(rf"(.+)\.w(?:{'|'.join(map(str, SIZE_WIDTHS))})\.webp")
 
 Key = Annotated[str, Meta(min_length=1, max_length=300, description="Key of a photo, as `presign_upload` gave it.")]
 Keys = Annotated[
     list[Key],
     Meta(
-        max_length=MOST,
+        max_length=MAX_PHOTOS,
         description="Keys of uploads and photos, in order; the first is primary.",
         extra_json_schema={"uniqueItems": True},
     ),
@@ -56,8 +56,8 @@ class PhotoRow(Struct):
     content_length: int
 
 
-class Sizes(Struct):
-    """A photo's width and height as it is shown, and the widths of its sizes, ascending."""
+class PhotoSizes(Struct):
+    """The displayed width and height of a photo, and the widths of its sizes, ascending."""
 
     key: str
     width: int
@@ -65,7 +65,7 @@ class Sizes(Struct):
     widths: list[int]
 
 
-class Picture(NamedTuple):
+class ImageAttributes(NamedTuple):
     """The attributes of an `img` element. Without sizes, `srcset` is empty, and width and height are unknown."""
 
     src: str
@@ -74,22 +74,22 @@ class Picture(NamedTuple):
     height: int | None
 
 
-def repeated(keys: Sequence[str]) -> str | None:
-    """An error message if a key is given twice, else None."""
+def repeated_key_error(keys: Sequence[str]) -> str | None:
+    """The error message for a key that is given twice; None if there is none."""
     for place, key in enumerate(keys):
         if key in keys[:place]:
             names = {"again": f"image_keys[{place}]", "first": f"image_keys[{keys.index(key)}]"}
-            return said("%(again)s is the same as %(first)s", **names)
+            return message("%(again)s is the same as %(first)s", **names)
     return None
 
 
 def new_key(organizer_id: int | None, content_type: str) -> str:
-    """A random key of 128 bits, which cannot be guessed. None stands for an admin."""
+    """A random key of 128 bits, which cannot be guessed. `organizer_id` None stands for an admin."""
     return f"photos/{organizer_id or 'admin'}/{secrets.token_urlsafe(16)}.{EXTENSIONS[content_type]}"
 
 
 def upload_name(key: str) -> str:
-    """The name of the upload for a key. Uploads are stored apart from photos, so that none is public unchecked."""
+    """The name of the upload for a key. Uploads are stored apart from photos, so that no unchecked file is public."""
     return key.replace("photos/", "uploads/", 1)
 
 
@@ -101,12 +101,12 @@ def content_type_of(key: str) -> str | None:
 
 def size_name(key: str, width: int) -> str:
     """The name of the size of a photo that has this width."""
-    return f"{key}.w{min(slot for slot in SLOTS if slot >= width)}.webp"
+    return f"{key}.w{min(slot for slot in SIZE_WIDTHS if slot >= width)}.webp"
 
 
 def size_names(key: str) -> list[str]:
     """The names of all sizes that a photo may have."""
-    return [size_name(key, slot) for slot in SLOTS]
+    return [size_name(key, slot) for slot in SIZE_WIDTHS]
 
 
 def media_type(name: str) -> str | None:
@@ -116,15 +116,15 @@ def media_type(name: str) -> str | None:
     return content_type_of(name)
 
 
-def sizes(key: str, found: Sizes | None, settings: Settings) -> Picture:
-    """How a page shows a photo: in its sizes (`sizes.find_sizes`), or as the original while there are none."""
-    if found is None:
-        return Picture(urls([key], settings)[0], "", None, None)
-    names = [size_name(key, width) for width in found.widths]
-    addresses = dict(zip(found.widths, urls(names, settings), strict=True))
-    usual = max((width for width in found.widths if width <= USUAL_WIDTH), default=found.widths[0])
+def image_attributes(key: str, sizes: PhotoSizes | None, settings: Settings) -> ImageAttributes:
+    """The `img` attributes of a photo: with its sizes (`sizes.find_sizes`), or of the original while it has none."""
+    if sizes is None:
+        return ImageAttributes(urls([key], settings)[0], "", None, None)
+    names = [size_name(key, width) for width in sizes.widths]
+    addresses = dict(zip(sizes.widths, urls(names, settings), strict=True))
+    usual = max((width for width in sizes.widths if width <= DEFAULT_WIDTH), default=sizes.widths[0])
     srcset = ", ".join(f"{address} {width}w" for width, address in addresses.items())
-    return Picture(addresses[usual], srcset, found.width, found.height)
+    return ImageAttributes(addresses[usual], srcset, sizes.width, sizes.height)
 
 
 def urls(keys: Sequence[str], settings: Settings) -> list[str]:

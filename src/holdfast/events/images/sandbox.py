@@ -1,6 +1,6 @@
-"""Checks and scales the files that users send in a process of their own, with little time and memory, and no secrets.
+"""Checks and scales the files of users in subprocesses, with limited time and memory, and without secrets.
 
-A file that crashes the decoder ends only that process. The service goes on answering requests meanwhile.
+A file that crashes the decoder ends only the subprocess. The service continues to answer requests.
 """
 
 import asyncio
@@ -16,105 +16,110 @@ from typing import NamedTuple
 import structlog
 
 from holdfast.events.images import image, scaling
-from holdfast.events.images.container import Unfit
-from holdfast.events.images.scaling import Scaled, widths_of
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.said import said
+from holdfast.events.images.container import UnfitFile
+from holdfast.events.images.scaling import ScaledPhoto, widths_of
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
-SECONDS = 30
-"""Seconds one file may take, also on a busy machine. The limit on processor time is lower: see `image.py`."""
+TIMEOUT_SECONDS = 30
+"""The most seconds for one file, also on a busy machine. The limit of processor time is lower: see `image.py`."""
 
-AT_ONCE = 2
-WAITING = 32
-"""The most files that wait for their check. A further file is refused."""
+MAX_CONCURRENT_CHECKS = 2
+MAX_WAITING_FILES = 32
+"""The most files that wait for their check. Further files are refused."""
 
-PROGRAM = (sys.executable, "-I", "-m", image.__name__)
+CHECKER = (sys.executable, "-I", "-m", image.__name__)
 SCALER = (sys.executable, "-I", "-m", scaling.__name__)
 
 log = structlog.get_logger()
 
-_watching = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="photo")
-_present = set[Future["Photo"]]()
-_scaling = ThreadPoolExecutor(1, thread_name_prefix="photo-scaling")
-"""Scaling has a thread of its own: nobody waits for it, and a file that is uploaded must not wait behind it."""
+_check_threads = ThreadPoolExecutor(MAX_CONCURRENT_CHECKS, thread_name_prefix="photo")
+_checks = set[Future["CheckedPhoto"]]()
+_scale_threads = ThreadPoolExecutor(1, thread_name_prefix="photo-scaling")
+"""Scaling has a separate thread: no request waits for it, and an uploaded file must not wait behind it."""
 
 
-class Photo(NamedTuple):
-    """A file that was checked, without its metadata."""
+class CheckedPhoto(NamedTuple):
+    """A checked file, without its metadata."""
 
     content_type: str
     content: bytes
 
 
-async def look_at(content: bytes, declared: str = "") -> Photo:
-    """The photo in a file. If a type is declared, the file must have it.
+async def check(content: bytes, declared: str = "") -> CheckedPhoto:
+    """Check a file. Returns the photo in it. If a type is declared, the file must have it.
 
-    Raises `Unfit`, and `service_unavailable` when too many files wait already.
+    Raises `UnfitFile`, and `service_unavailable` when too many files wait already.
     """
-    if len(_present) >= AT_ONCE + WAITING:
+    if len(_checks) >= MAX_CONCURRENT_CHECKS + MAX_WAITING_FILES:
         raise SERVICE_UNAVAILABLE("Too many photos wait to be looked at already.", retry_after=5)
-    looked_at = _watching.submit(_look_at, content)
-    _present.add(looked_at)
-    looked_at.add_done_callback(_present.discard)
+    looked_at = _check_threads.submit(_check, content)
+    _checks.add(looked_at)
+    looked_at.add_done_callback(_checks.discard)
     photo = await asyncio.wrap_future(looked_at)
     if declared not in ("", photo.content_type):
-        raise Unfit(said("is %(found)s, not %(declared)s", found=photo.content_type, declared=declared[:100]))
+        raise UnfitFile(message("is %(found)s, not %(declared)s", found=photo.content_type, declared=declared[:100]))
     return photo
 
 
-async def scale(content: bytes) -> Scaled:
-    """The sizes of a photo. Raises `Unfit`, and `TimeoutError` when the machine is too busy."""
-    return await asyncio.get_running_loop().run_in_executor(_scaling, _scale, content)
+async def scale(content: bytes) -> ScaledPhoto:
+    """The sizes of a photo. Raises `UnfitFile`, and `TimeoutError` when the machine is too busy."""
+    return await asyncio.get_running_loop().run_in_executor(_scale_threads, _scale, content)
 
 
-def _look_at(content: bytes) -> Photo:
+def _check(content: bytes) -> CheckedPhoto:
     try:
-        content_type, _, kept = _run(PROGRAM, content).partition(b"\n")
+        content_type, _, picture = _run(CHECKER, content).partition(b"\n")
     except TimeoutError as error:
-        raise Unfit(said("takes too long to decode")) from error
-    return Photo(content_type.decode(), kept)
+        raise UnfitFile(message("takes too long to decode")) from error
+    return CheckedPhoto(content_type.decode(), picture)
 
 
-def _scale(content: bytes) -> Scaled:
+def _scale(content: bytes) -> ScaledPhoto:
     numbers, _, files = _run(SCALER, content).partition(b"\n")
     width, height, *lengths = map(int, numbers.split())
     file = io.BytesIO(files)
-    return Scaled(
+    return ScaledPhoto(
         width,
         height,
-        {each: file.read(length) for each, length in zip(widths_of(width, height), lengths, strict=True)},
+        {
+            width_of_size: file.read(length)
+            for width_of_size, length in zip(widths_of(width, height), lengths, strict=True)
+        },
     )
 
 
 def _run(program: Sequence[str], content: bytes) -> bytes:
-    """The output of a program for one file. Raises `Unfit` and `TimeoutError`.
+    """Run a program with one file as its input. Returns its output. Raises `UnfitFile` and `TimeoutError`.
 
-    Uses temporary files, because pipes would need this process to copy the data.
+    It uses temporary files, because with pipes this process would have to copy the data.
     """
     environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as found:
-        given.write(content)
-        given.seek(0)
+    with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as output_file:
+        input_file.write(content)
+        input_file.seek(0)
         try:
-            ran = subprocess.run(  # noqa: S603 - the command contains nothing that users sent
+            process = subprocess.run(  # noqa: S603 - the command contains nothing that users sent
                 program,
-                stdin=given,
-                stdout=found,
+                stdin=input_file,
+                stdout=output_file,
                 stderr=subprocess.PIPE,
                 env=environment,
-                timeout=SECONDS,
+                timeout=TIMEOUT_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise TimeoutError(f"the decoder took longer than {SECONDS} seconds") from error
-        found.seek(0)
-        output = found.read()
-    if ran.returncode == image.UNFIT:
-        raise Unfit(said(output.decode()))
-    if ran.returncode < 0:
-        # A signal killed the process, because of its limits or because of the file.
-        log.warning("a file took its decoder down", signal=-ran.returncode, size=len(content))
-        raise Unfit(said("takes too much to decode"))
-    if ran.returncode:
-        raise RuntimeError(f"the decoder ended with status {ran.returncode}: {ran.stderr.decode(errors='replace')}")
+            raise TimeoutError(f"the decoder took longer than {TIMEOUT_SECONDS} seconds") from error
+        output_file.seek(0)
+        output = output_file.read()
+    if process.returncode == image.UNFIT_STATUS:
+        raise UnfitFile(message(output.decode()))
+    if process.returncode < 0:
+        # A signal killed the subprocess, because of its limits or because of the file.
+        log.warning("a file took its decoder down", signal=-process.returncode, size=len(content))
+        raise UnfitFile(message("takes too much to decode"))
+    if process.returncode:
+        raise RuntimeError(
+            f"the decoder ended with status {process.returncode}: {process.stderr.decode(errors='replace')}"
+        )
     return output

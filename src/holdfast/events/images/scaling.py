@@ -1,6 +1,6 @@
 """Makes the sizes of a photo: WebP files of its first frame, upright, in sRGB.
 
-`sandbox.py` runs this file as a program, in a process of its own. It reads a photo and writes its sizes.
+`sandbox.py` runs this file as a program in a subprocess. It reads a photo and writes its sizes.
 """
 
 import io
@@ -8,24 +8,24 @@ import sys
 import warnings
 from typing import Any, NamedTuple
 
-from holdfast.events.images.container import MOST_PIXELS, Unfit
-from holdfast.events.images.image import UNFIT, confine
-from holdfast.kit.said import marked
+from holdfast.events.images.container import MAX_PIXELS, UnfitFile
+from holdfast.events.images.image import UNFIT_STATUS, confine
+from holdfast.kit.contract.messages import translatable
 
-SLOTS = (480, 960, 1920)
-"""The widths of sizes. A photo narrower than the widest slots gets one size of its own width instead of them."""
+SIZE_WIDTHS = (480, 960, 1920)
+"""The widths of sizes. A photo narrower than some of them gets one size of its own width instead of these."""
 
-TALLEST = 16_383
+MAX_HEIGHT = 16_383
 """The greatest height of a WebP file."""
 
 QUALITY = 80
 
-SIDEWAYS = range(5, 9)
+SIDEWAYS_ORIENTATIONS = range(5, 9)
 """The EXIF orientations in which the width of a photo is stored as its height."""
 
 
-class Scaled(NamedTuple):
-    """The width and height of a photo as it is shown, and the files of its sizes by their widths."""
+class ScaledPhoto(NamedTuple):
+    """The displayed width and height of a photo, and the files of its sizes by their widths."""
 
     width: int
     height: int
@@ -33,43 +33,43 @@ class Scaled(NamedTuple):
 
 
 def widths_of(width: int, height: int) -> list[int]:
-    """The widths of the sizes of a photo, ascending: at least one, and none is greater than the photo's."""
-    widest = max(1, min(width, width * TALLEST // height))
-    return sorted({min(slot, widest) for slot in SLOTS})
+    """The widths of the sizes of a photo, ascending: at least one, and none greater than the width of the photo."""
+    widest = max(1, min(width, width * MAX_HEIGHT // height))
+    return sorted({min(slot, widest) for slot in SIZE_WIDTHS})
 
 
-def scaled(content: bytes) -> Scaled:
-    """The sizes of a photo. Raises `Unfit`."""
+def scale(content: bytes) -> ScaledPhoto:
+    """The sizes of a photo. Raises `UnfitFile`."""
     from PIL import Image  # the service itself never loads a decoder
 
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS
     try:
         with warnings.catch_warnings(action="error", category=Image.DecompressionBombWarning):
-            return _scaled(content)
+            return _scale(content)
     except Exception as error:  # a decoder may raise any exception for a damaged file
-        raise Unfit(marked("cannot be scaled")) from error
+        raise UnfitFile(translatable("cannot be scaled")) from error
 
 
-def _scaled(content: bytes) -> Scaled:
+def _scale(content: bytes) -> ScaledPhoto:
     from PIL import ExifTags, Image, ImageOps
 
     opened: Any = Image.open(io.BytesIO(content))  # the types of Pillow are complete only with numpy
     with opened as image:
-        sideways = image.getexif().get(ExifTags.Base.Orientation) in SIDEWAYS
+        sideways = image.getexif().get(ExifTags.Base.Orientation) in SIDEWAYS_ORIENTATIONS
         width, height = image.size[::-1] if sideways else image.size
 
         def shape(scaled: int) -> tuple[int, int]:
-            return scaled, max(1, min(TALLEST, round(height * scaled / width)))
+            return scaled, max(1, min(MAX_HEIGHT, round(height * scaled / width)))
 
         widths = widths_of(width, height)
         widest = shape(widths[-1])
         stored = widest[::-1] if sideways else widest
-        image.draft(None, stored)  # JPEG files are decoded at about the size that is needed
-        # The picture is turned and its colours are converted when it is small already, which saves time and memory.
+        image.draft(None, stored)  # JPEG files are decoded at about the needed size
+        # The picture is turned and its colours are converted after it is made small, which saves time and memory.
         small = _with_known_colours(image).resize(stored, Image.Resampling.LANCZOS, reducing_gap=3)
         upright = _in_srgb(ImageOps.exif_transpose(small))
-    files = {each: _encoded(upright.resize(shape(each), Image.Resampling.LANCZOS)) for each in widths}
-    return Scaled(width, height, files)
+    files = {size_width: _encode(upright.resize(shape(size_width), Image.Resampling.LANCZOS)) for size_width in widths}
+    return ScaledPhoto(width, height, files)
 
 
 def _with_known_colours(image: Any) -> Any:
@@ -88,39 +88,39 @@ def _high_byte(value: Any) -> Any:
 
 
 def _in_srgb(image: Any) -> Any:
-    """An image in the colours that every screen shows. A profile that is damaged or of another mode is ignored."""
+    """An image in the sRGB colours. A colour profile that is damaged or of another mode is ignored."""
     from PIL import ImageCms
 
     cms: Any = ImageCms
     mode = "RGBA" if image.mode == "RGBA" else "RGB"
     if profile := image.info.get("icc_profile"):
         try:
-            found = cms.ImageCmsProfile(io.BytesIO(profile))
-            return cms.profileToProfile(image, found, cms.createProfile("sRGB"), outputMode=mode)
+            embedded = cms.ImageCmsProfile(io.BytesIO(profile))
+            return cms.profileToProfile(image, embedded, cms.createProfile("sRGB"), outputMode=mode)
         except (ImageCms.PyCMSError, OSError):
             pass
     return image.convert(mode)
 
 
-def _encoded(image: Any) -> bytes:
+def _encode(image: Any) -> bytes:
     file = io.BytesIO()
     image.save(file, "WEBP", quality=QUALITY)
     return file.getvalue()
 
 
 def main() -> None:
-    """Read a photo from standard input. Write a line of numbers and the files of the sizes, or why it is refused.
+    """Read a photo from standard input. Write a line of numbers and the files of the sizes, or the refusal's reason.
 
     The numbers are the photo's width and height, and the lengths of the files.
     """
     confine()
     try:
-        found = scaled(sys.stdin.buffer.read())
-    except Unfit as reason:
+        sizes = scale(sys.stdin.buffer.read())
+    except UnfitFile as reason:
         sys.stdout.buffer.write(str(reason).encode())
-        sys.exit(UNFIT)
-    numbers = (found.width, found.height, *map(len, found.files.values()))
-    sys.stdout.buffer.write(" ".join(map(str, numbers)).encode() + b"\n" + b"".join(found.files.values()))
+        sys.exit(UNFIT_STATUS)
+    numbers = (sizes.width, sizes.height, *map(len, sizes.files.values()))
+    sys.stdout.buffer.write(" ".join(map(str, numbers)).encode() + b"\n" + b"".join(sizes.files.values()))
 
 
 if __name__ == "__main__":

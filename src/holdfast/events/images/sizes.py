@@ -1,31 +1,28 @@
-"""Makes the smaller sizes of photos, one photo at a time in each process, and never while somebody waits for it.
+"""Makes the smaller sizes of photos, one photo at a time in each process. No request waits for it.
 
-The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and photos that
-are older than this need nothing special. A process claims a photo for some minutes. If it is killed, another one claims
-the photo afterwards, deletes what was left of its sizes, and makes them again.
+The row of a photo says whether its sizes are still to be made, so there is no job that could be lost, and older photos
+need no special handling. If a process is killed or stalls, another process claims the photo
+(`kit/background/due_work.py`), deletes the sizes that were left, and makes them again.
 
-No size is forgotten: a photo is claimed only if it cannot be deleted for a long time yet, and whatever sizes it may
-have are deleted with it.
+No size file remains after its photo: a photo is claimed only if it cannot be deleted for a long time, and all possible
+sizes of a photo are deleted with it.
 """
 
-import asyncio
+from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
 from holdfast.events.images import sandbox, sql
-from holdfast.events.images.container import Unfit
+from holdfast.events.images.container import UnfitFile
 from holdfast.events.images.model import SIZE_TYPE, size_name, size_names
-from holdfast.events.resources import Database, Steps, Tx
-from holdfast.kit import steps
-from holdfast.kit.notifications import notified
+from holdfast.events.images.sql import UnscaledPhoto
+from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.kit.background import due_work
+from holdfast.kit.background.due_work import DueWork
+from holdfast.kit.running import steps
 
 CHANNEL = "photos_accepted"
-
-PATROL_SECONDS = 10
-"""Seconds between checks without a notification: for photos that were claimed in vain, or attached again."""
-
-RETRY_SECONDS = 0.25
-"""Seconds until photos are tried again that others have locked, as they do while an event begins to show them."""
 
 log = structlog.get_logger()
 
@@ -34,13 +31,7 @@ find_sizes = sql.find_sizes
 
 async def run(database: Database) -> None:
     """Make the sizes of accepted photos, until cancelled."""
-    accepted = asyncio.Event()
-    with database.listen(CHANNEL, lambda _: accepted.set()):
-        while True:
-            accepted.clear()
-            await make_sizes(steps.Steps(database))
-            are_locked = await database.read(sql.has_unscaled)
-            await notified(accepted, RETRY_SECONDS if are_locked else PATROL_SECONDS)
+    await due_work.run(database, SizesWork(steps.Steps(database)))
 
 
 async def accept(tx: Tx, keys: list[str]) -> None:
@@ -50,15 +41,37 @@ async def accept(tx: Tx, keys: list[str]) -> None:
 
 
 async def make_sizes(steps: Steps) -> int:
-    """Make the sizes of all photos that are due. Returns how many photos were handled."""
-    handled = 0
-    while claimed := await steps.transact(sql.claim_unscaled):
-        await _make_sizes_of(steps, claimed)
-        handled += 1
-    return handled
+    """Make the sizes of all due photos. Returns the number of handled photos."""
+    return await due_work.handle_all(SizesWork(steps))
 
 
-async def _make_sizes_of(steps: Steps, claimed: sql.Unscaled) -> None:
+class SizesWork(DueWork[UnscaledPhoto]):
+    """Makes the sizes of the photos that have none."""
+
+    name = "photo sizes"
+    channels = (CHANNEL,)
+    max_concurrent = 1
+
+    def __init__(self, steps: Steps) -> None:
+        super().__init__()
+        self._steps = steps
+
+    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> list[UnscaledPhoto]:
+        photo = await self._steps.transact(sql.claim_unscaled)
+        return [photo] if photo else []
+
+    async def renew(self, row: UnscaledPhoto) -> bool:
+        return await self._steps.transact(partial(sql.keep_claim, claimed=row))
+
+    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
+        return await sql.next_due(reader)
+
+    async def handle(self, row: UnscaledPhoto) -> int:
+        await _make_sizes_of(self._steps, row)
+        return 1
+
+
+async def _make_sizes_of(steps: Steps, claimed: sql.UnscaledPhoto) -> None:
     key, store = claimed.key, steps.resources.photos
     if claimed.again:
         await store.delete(size_names(key))
@@ -69,12 +82,12 @@ async def _make_sizes_of(steps: Steps, claimed: sql.Unscaled) -> None:
         return
     try:
         scaled = await sandbox.scale(content)
-    except Unfit as reason:
+    except UnfitFile as reason:
         log.warning("a photo has no sizes", key=key, reason=str(reason))
         await steps.transact(lambda tx: sql.leave_unscaled(tx, key))
         return
     for width, file in scaled.files.items():
         await store.write(size_name(key, width), file, SIZE_TYPE)
-    if not await steps.transact(lambda tx: sql.store_sizes(tx, key, scaled.width, scaled.height, [*scaled.files])):
+    if not await steps.transact(lambda tx: sql.store_sizes(tx, claimed, scaled.width, scaled.height, [*scaled.files])):
         # The photo is being deleted, or has been.
         await store.delete(size_names(key))

@@ -5,8 +5,9 @@ from typing import LiteralString
 
 from msgspec import Struct
 
-from holdfast.events.images.model import MOST_IDLE, UPLOAD_SECONDS, PhotoRow, Sizes
+from holdfast.events.images.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, PhotoSizes
 from holdfast.events.resources import Reader, Tx
+from holdfast.kit.background.leases import LEASE_SECONDS
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 
@@ -29,15 +30,15 @@ async def insert_photo(tx: Tx, photo: PhotoRow, *, upload: bool) -> bool:
             "content_type": photo.content_type,
             "content_length": photo.content_length,
             "upload": upload,
-            "seconds": UPLOAD_SECONDS,
-            "most": MOST_IDLE,
+            "seconds": UPLOAD_LIFETIME_SECONDS,
+            "most": MAX_IDLE_PHOTOS,
         },
     )
     return bool(inserted)
 
 
 async def claim_awaited(tx: Tx, keys: Sequence[str], organizer_id: int | None) -> list[PhotoRow]:
-    """The photos with these keys that are not accepted yet, of one organizer, or of all with None. Keeps them a day."""
+    """Keep the unaccepted photos with these keys, of one organizer or of all with None, for a day. Returns them."""
     return await tx.rows(
         PhotoRow,
         """
@@ -60,72 +61,114 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
     )
 
 
-DUE: LiteralString = """
-    state = 'accepted' and scaling_due <= now() and (idle_since is null or idle_since > now() - interval '1 hour')
+IS_WAITING: LiteralString = """
+    state = 'accepted' and scaling_due is not null
+    and (idle_since is null or idle_since > now() - interval '1 hour')
 """
-"""Of photos whose sizes are to be made."""
+"""SQL condition: the sizes of a photo are to be made, now or later."""
+
+IS_DUE: LiteralString = f"{IS_WAITING} and scaling_due <= now()"
 
 
-class Unscaled(Struct):
-    """A photo whose sizes are to be made; `again`: that was begun before, and may have left files."""
+class UnscaledPhoto(Struct):
+    """A photo whose sizes are to be made.
+
+    claim    the number of its claims, this one included
+    """
 
     key: str
-    again: bool
+    claim: int
+
+    @property
+    def again(self) -> bool:
+        """Whether an earlier claim may have left files."""
+        return self.claim > 1
 
 
-async def claim_unscaled(tx: Tx) -> Unscaled | None:
-    """Claim an accepted photo without sizes, the latest first. Nobody else claims it for some minutes.
+async def claim_unscaled(tx: Tx) -> UnscaledPhoto | None:
+    """Claim an accepted photo without sizes, the latest first. No other process claims it until its lease ends.
 
-    It is not deleted within the next 22 hours: a photo that no event has shown for an hour is not claimed.
+    After three failed claims, a photo is not claimed for minutes. A claimed photo is not deleted within the next 22
+    hours: a photo that no event has shown for an hour is not claimed.
     """
     return await tx.row(
-        Unscaled,
+        UnscaledPhoto,
         f"""
         update photos
            set scaling_tried = scaling_tried + 1,
-               scaling_due = now() + interval '2 minutes' * 2 ^ least(scaling_tried, 5)
-         where key = (select key from photos where {DUE}
+               scaling_due = clock_timestamp() + case
+                   when scaling_tried < 3 then %(seconds)s * interval '1 second'
+                   else interval '2 minutes' * 2 ^ least(scaling_tried - 3, 5) end
+         where key = (select key from photos where {IS_DUE}
                        order by scaling_due desc limit 1 for no key update skip locked)
-        returning key, scaling_tried > 1 as again
+        returning key, scaling_tried as claim
         """,
+        {"seconds": LEASE_SECONDS},
     )
 
 
-async def has_unscaled(reader: Reader) -> bool:
-    """Whether the sizes of a photo are to be made. Such a photo that cannot be claimed is locked."""
-    return await reader.value(f"select exists (select from photos where {DUE})")
+async def keep_claim(tx: Tx, claimed: UnscaledPhoto) -> bool:
+    """Renew the lease of a claimed photo. False: another process has claimed it since.
 
-
-async def store_sizes(tx: Tx, key: str, width: int, height: int, widths: Sequence[int]) -> bool:
-    """Note a photo's width, height and sizes. False when it is no longer accepted."""
-    stored = await tx.value(
+    True for a photo that is being deleted, or was: no other process can claim it.
+    """
+    await tx.run(
         """
-        update photos set width = %(width)s, height = %(height)s, widths = %(widths)s, scaling_due = null
-         where key = %(key)s and state = 'accepted'
-        returning true
+        update photos
+           set scaling_due = greatest(scaling_due, clock_timestamp() + %(seconds)s * interval '1 second')
+         where key = (select key from photos
+                       where key = %(key)s and scaling_tried = %(claim)s and scaling_due is not null
+                         for no key update skip locked)
         """,
-        {"key": key, "width": width, "height": height, "widths": list(widths)},
+        {"key": claimed.key, "claim": claimed.claim, "seconds": LEASE_SECONDS},
     )
-    return bool(stored)
+    claim = await tx.value("select scaling_tried from photos where key = %(key)s", {"key": claimed.key})
+    return claim is None or claim <= claimed.claim
+
+
+async def next_due(reader: Reader) -> float | None:
+    """Seconds until the sizes of the next photo are to be made; negative if that is overdue; None if there is none.
+
+    A photo that no event has shown for an hour is not counted. When an event shows it again, a poll finds it.
+    """
+    return await reader.value(
+        f"""
+        select extract(epoch from scaling_due - clock_timestamp())::float8 from photos
+         where {IS_WAITING} order by scaling_due limit 1
+        """
+    )
+
+
+async def store_sizes(tx: Tx, claimed: UnscaledPhoto, width: int, height: int, widths: Sequence[int]) -> bool:
+    """Store a photo's width, height and sizes, unless another process makes them now. False: it is not accepted now."""
+    return await tx.value(
+        """
+        with stored as (
+            update photos set width = %(width)s, height = %(height)s, widths = %(widths)s, scaling_due = null
+             where key = %(key)s and state = 'accepted' and scaling_tried = %(claim)s)
+        select exists (select from photos where key = %(key)s and state = 'accepted')
+        """,
+        {"key": claimed.key, "claim": claimed.claim, "width": width, "height": height, "widths": list(widths)},
+    )
 
 
 async def leave_unscaled(tx: Tx, key: str) -> None:
-    """Note that the sizes of a photo cannot be made."""
+    """Store that the sizes of a photo cannot be made."""
     await tx.run("update photos set scaling_due = null where key = %(key)s", {"key": key})
 
 
-async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, Sizes]:
-    """The sizes of those photos that have some, by key."""
+async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, PhotoSizes]:
+    """The sizes of the photos that have sizes, by key."""
     rows = await reader.rows(
-        Sizes,
+        PhotoSizes,
         "select key, width, height, widths from photos where key = any(%(keys)s) and cardinality(widths) > 0",
         {"keys": list(keys)},
     )
-    return {each.key: each for each in rows}
+    return {row.key: row for row in rows}
 
 
 async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:
-    """The owners of those photos that are accepted, by key. They cannot be deleted until the transaction ends."""
+    """Lock the accepted photos: they cannot be deleted until the transaction ends. Returns their owners by key."""
     rows = await tx.tuples(
         """
         select key, organizer_id from photos
@@ -137,7 +180,7 @@ async def lock_accepted(tx: Tx, keys: Sequence[str]) -> dict[str, int | None]:
 
 
 async def mark_idle(tx: Tx, limit: int) -> list[str]:
-    """Mark photos and uploads that no event has shown for a day for deletion; skip those that others lock."""
+    """Mark photos and uploads that no event has shown for a day for deletion; skip rows that others lock."""
     rows = await tx.tuples(
         """
         update photos set state = 'doomed'
@@ -151,7 +194,7 @@ async def mark_idle(tx: Tx, limit: int) -> list[str]:
 
 
 async def delete_marked(tx: Tx, keys: Sequence[str]) -> None:
-    """Delete the rows of photos that are marked; skip those that others lock."""
+    """Delete the rows of marked photos; skip rows that others lock."""
     await tx.run(
         """
         delete from photos
@@ -162,7 +205,7 @@ async def delete_marked(tx: Tx, keys: Sequence[str]) -> None:
 
 
 async def find_ended_uploads(reader: Reader, limit: int) -> list[str]:
-    """Accepted photos whose upload address has expired, so that the uploaded file can be deleted."""
+    """The keys of accepted photos whose upload address has expired: their uploaded files can be deleted."""
     rows = await reader.tuples(
         """
         select key from photos where state = 'accepted' and upload_ends < now() - interval '1 hour'

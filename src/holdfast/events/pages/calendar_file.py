@@ -1,12 +1,14 @@
 """The calendar file of an event, `/events/<event_id>/calendar.ics`."""
 
-from holdfast.events.events.calendar import calendar
-from holdfast.events.pages.model import Content, ReadEvent
+from holdfast.events.events.calendar import calendar_file
+from holdfast.events.pages.model import EventContent, ReadEvent
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.settings import Settings
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Reply, Request
-from holdfast.kit.runner import Run
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.handler import Access, Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.runner import Run
 
 
 class CalendarFile:
@@ -21,13 +23,12 @@ class CalendarFile:
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The calendar file of the event in the address. Raises `not_found`."""
         id = id_of(request.scope["path_params"]["event_id"])
-        content: Content = await self._read(caller, ReadEvent(event_id=id))
+        content: EventContent = await self._read(caller, ReadEvent(event_id=id))
         event = content.event
         url = self._settings.base_url + event_path(event.organizer_slug, event.id)
         method = "CANCEL" if event.cancelled_at else "PUBLISH"
-        file = calendar(
-            event, self._settings, url=url, stamp=content.now, method=method, organizer=content.organizer_name
-        )
+        organizer = content.organizer_name or SITE.texts(language_of(request)).gettext("Unconfirmed organizer")
+        file = calendar_file(event, self._settings, url=url, stamp=content.now, method=method, organizer=organizer)
         headers = [
             (b"cache-control", b"no-cache"),
             (b"content-disposition", f'attachment; filename="event-{event.id}.ics"'.encode()),

@@ -10,11 +10,17 @@ function clock(seconds) {
 
 // The time that is left to pay, by the clock of the server.
 const skew = new Map();
+let over = false;
 setInterval(() => {
   for (const line of document.querySelectorAll("[data-until]")) {
     if (!skew.has(line.dataset.now)) skew.set(line.dataset.now, Date.parse(line.dataset.now) - Date.now());
     const left = Math.max(0, Math.round((Date.parse(line.dataset.until) - Date.now() - skew.get(line.dataset.now)) / 1000));
     line.querySelector(".left").textContent = clock(left);
     line.hidden = false;
+    // The page of an outcome looks again by itself. Another one is loaded anew, and its button is gone then.
+    if (left === 0 && !over && !document.querySelector("main[data-refresh]")) {
+      over = true;
+      setTimeout(() => location.reload(), 2000);
+    }
   }
 }, 500);

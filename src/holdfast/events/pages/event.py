@@ -1,132 +1,141 @@
 """The page of an event: `/organizers/<slug>/events/<event_id>`.
 
-The page is rendered when the version of the event has changed. Versions are kept too, so a crowd at one event asks the
-database for nothing.
+The page is rendered when the version of the event has changed. Versions are cached too, so a crowd at one event costs
+no database query.
 """
 
 import datetime as dt
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from markupsafe import Markup
+
+from holdfast.events.events import text
 from holdfast.events.events.model import EventRow
-from holdfast.events.events.recurrence import following
+from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.events.zones import zone
-from holdfast.events.images.model import sizes, urls
-from holdfast.events.pages.form import form_of, period
-from holdfast.events.pages.markdown import one_line, rendered
-from holdfast.events.pages.model import Content, ReadEvent
+from holdfast.events.images.model import image_attributes, urls
+from holdfast.events.markdown import one_line, without_links
+from holdfast.events.pages.event_cache import LinkedEvent
+from holdfast.events.pages.model import EventContent, ReadEvent
 from holdfast.events.pages.price_line import draw
-from holdfast.events.pages.shown import Shown
-from holdfast.events.pages.structured import structured
+from holdfast.events.pages.registration_form import form_of, period
+from holdfast.events.pages.structured_data import event_json_ld
 from holdfast.events.paths import event_path, id_of, organizer_path
 from holdfast.events.processor.currencies import digits
+from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Reply, Request
-from holdfast.kit.lookups import Lookups
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
-from holdfast.kit.pages.rendered import Page, Pages, page
-from holdfast.kit.pages.site import secured
-from holdfast.kit.problems import NOT_FOUND
-from holdfast.kit.runner import Run
-from holdfast.kit.secrets import Secret
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.pages.site import security_headers
+from holdfast.kit.postgres.lookup_cache import LookupCache
+from holdfast.kit.running.runner import Run
 
-MAP = "https://www.openstreetmap.org"
+MAP_SITE = "https://www.openstreetmap.org"
 
 
 class EventPage:
     """Answers requests for the pages of events.
 
-    shown   what links to events show
-    read    reads what the page of an event shows
+    linked_events    the cache of the events that links show
+    read             reads the content of the page of an event
     """
 
     access = Access("event_page")
 
-    def __init__(self, settings: Settings, secret: Secret, shown: Lookups[int, Shown], read: Run) -> None:
-        self._settings = settings
-        self._secret = secret
-        self._shown = shown
+    def __init__(self, database: Database, linked_events: LookupCache[int, LinkedEvent], read: Run) -> None:
+        self._database = database
+        self._settings = database.resources.settings
+        self._secret = database.resources.secret
+        self._linked_events = linked_events
         self._read = read
-        self._pages = Pages()
+        self._pages = PageCache()
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`."""
-        named = request.scope["path_params"]
+        path_params = request.scope["path_params"]
         language = language_of(request)
-        shown = await self._shown.get(id_of(named["event_id"]))
-        if shown.slug != named["slug"]:
+        linked_event = await self._linked_events.get(id_of(path_params["event_id"]))
+        if linked_event.slug != path_params["slug"]:
             raise NOT_FOUND()
-        key = (shown.event.id, shown.version, shown.is_asked, language, period())
+        key = (linked_event.event.id, linked_event.version, linked_event.is_asked, language, period())
 
-        async def render() -> Page:
-            content: Content = await self._read(caller, ReadEvent(event_id=shown.event.id))
-            return await self._render(content, language, moved=not shown.is_asked)
+        async def render() -> CachedPage:
+            content: EventContent = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
+            return await self._render(content, language, linked_event)
 
         return (await self._pages.get(key, render)).reply(request)
 
-    async def _render(self, content: Content, language: Language, *, moved: bool) -> Page:
+    async def _render(self, content: EventContent, language: Language, linked_event: LinkedEvent) -> CachedPage:
         settings, event = self._settings, content.event
-        body = await rendered(event.body)
+        body = await text.find_or_render(self._database, event, content.text)
         images = urls(event.image_keys, settings)
         organizer = organizer_path(event.organizer_slug)
         address = settings.base_url + event_path(event.organizer_slug, event.id)
+        # Until the organizer has confirmed its address, our pages show no name, logo or link that it has chosen.
+        name = content.organizer_name
+        previewed, html = (images, body.html) if name is not None else ([], without_links(body.html))
         values: dict[str, Any] = {
             "event": event,
             "title": one_line(event.title),
-            "organizer_name": content.organizer_name,
+            "organizer_name": name,
+            "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
             "summary": body.summary,
-            "body": body.html,
-            "photos": [sizes(key, content.sizes.get(key), settings) for key in event.image_keys],
+            "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
+            "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
             "originals": images,
+            "previewed": previewed,
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            "moved": moved,
-            "form": form_of(event, self._settings, self._secret, language),
+            "moved": not linked_event.is_asked,
+            "form": form_of(event, self._settings, self._secret, language, refund_days=linked_event.event.refund_days),
             "zone": event.timezone or "UTC",
             "digits": digits(event.currency),
             "left": event.capacity - event.registered_count,
             "room": max(0, event.waitinglist_capacity - event.waitlisted_count),
             "interval": max(1, event.recurrence_interval),
-            "next": _next(content),
+            "next": _next_occurrence(content),
             "map": map_link(event),
             "history": draw(content.prices, min(content.now, event.datetime)) if content.prices else None,
-            "structured": structured(
+            "structured": event_json_ld(
                 event,
                 address=address,
-                organizer=(content.organizer_name, settings.base_url + organizer),
+                organizer=(name, settings.base_url + organizer) if name is not None else None,
                 summary=body.summary,
-                images=images,
+                images=previewed,
             ),
         }
-        headers = secured(language, images=origin(settings))
-        return page(SITE.render("pages/event.html", language=language, **values), headers)
+        headers = security_headers(language, images=origin(settings))
+        return cached_page(SITE.render("pages/event.html", language=language, **values), headers)
 
 
 def origin(settings: Settings) -> str:
-    """The origin of photos if it is not that of the pages."""
+    """The origin of photos; empty if it is that of the pages."""
     media, base = urlsplit(settings.media_url), urlsplit(settings.base_url)
     same = (media.scheme, media.netloc) == (base.scheme, base.netloc)
     return "" if same else f"{media.scheme}://{media.netloc}"
 
 
 def map_link(event: EventRow) -> str | None:
-    """The address of a map with the place of an event. Without a pin the map is asked for the address."""
+    """The address of a map with the place of an event: its pin, or else a search for its address. None without both."""
     if event.latitude is not None and event.longitude is not None:
         pin = urlencode({"mlat": f"{event.latitude:.6f}", "mlon": f"{event.longitude:.6f}"})
-        return f"{MAP}/?{pin}#map=17/{event.latitude:.5f}/{event.longitude:.5f}"
+        return f"{MAP_SITE}/?{pin}#map=17/{event.latitude:.5f}/{event.longitude:.5f}"
     if event.address:
-        return f"{MAP}/search?query={quote(one_line(event.address, 500), safe='')}"
+        return f"{MAP_SITE}/search?query={quote(one_line(event.address, 500), safe='')}"
     return None
 
 
-def _next(content: Content) -> dt.datetime | None:
-    """When an event that recurs takes place again; None if it does not."""
+def _next_occurrence(content: EventContent) -> dt.datetime | None:
+    """The next date of a recurring event; None if it does not recur."""
     event = content.event
     if event.recurrence_frequency == "none" or event.cancelled_at or content.recurs_from is None:
         return None
     after = max(event.datetime, content.now)
     frequency, interval = event.recurrence_frequency, event.recurrence_interval
-    return following(content.recurs_from, frequency, interval, after, zone(event.timezone))
+    return next_occurrence_at(content.recurs_from, frequency, interval, after, zone(event.timezone))

@@ -1,4 +1,4 @@
-"""What the pages for people show: events as anybody may see them."""
+"""The content of the public pages: events and organizers."""
 
 import datetime as dt
 
@@ -6,39 +6,43 @@ from msgspec import Struct
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
-from holdfast.events.images.model import Sizes
+from holdfast.events.images.model import PhotoSizes
+from holdfast.events.markdown import RenderedText
 from holdfast.events.pricing.model import PricingMode
-from holdfast.kit.command import Command
+from holdfast.kit.contract.command import Command
 
 
 class ReadEvent(Command):
-    """Asks for everything that the page of an event shows."""
+    """Asks for the content of the page of an event."""
 
     event_id: EventId
 
 
 class PricePoint(Struct, frozen=True):
-    """A price, from a moment on."""
+    """A price and the moment from which it was valid."""
 
     timestamp: dt.datetime
     price: int
 
 
-class Content(Struct):
-    """An event with what its page shows besides.
+class EventContent(Struct):
+    """The content of the page of an event.
 
+    organizer_name    None while the organizer has not confirmed its address
     recurs_from    the first date of its series
-    prices         the last prices of a moving price, oldest first
-    sizes          the sizes of its photos, by their keys, for those that have them
+    prices         the last prices of a dynamic price, oldest first
+    text           its text as HTML, if it is stored
+    sizes          the sizes of its photos by key, for photos that have them
     now            the time of the database
     """
 
     event: EventRow
-    organizer_name: str
+    text: RenderedText | None
+    organizer_name: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
     prices: list[PricePoint]
-    sizes: dict[str, Sizes]
+    sizes: dict[str, PhotoSizes]
 
 
 class ReadOrganizer(Command):
@@ -48,8 +52,8 @@ class ReadOrganizer(Command):
     after: tuple[dt.datetime, int] | None
 
 
-class Card(Struct):
-    """An event in a list."""
+class EventCard(Struct):
+    """An event in the list of an organizer."""
 
     id: int
     title: str
@@ -65,14 +69,15 @@ class Card(Struct):
     photo: str | None
 
 
-class Organizer(Struct):
-    """An organizer, and its next events.
+class OrganizerContent(Struct):
+    """The content of the page of an organizer: its next events.
 
+    name    None while the organizer has not confirmed its address
     more    whether there are events after these
     """
 
-    name: str
+    name: str | None
     slug: str
-    events: list[Card]
-    sizes: dict[str, Sizes]
+    events: list[EventCard]
+    sizes: dict[str, PhotoSizes]
     more: bool

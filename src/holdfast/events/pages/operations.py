@@ -1,38 +1,40 @@
-"""What pages ask of the database. Anybody may see an event: its address is what organizers publish."""
+"""The read operations of the public pages. Events are public, since organizers publish their addresses."""
 
+from holdfast.events.events import text
 from holdfast.events.events.operations import find
 from holdfast.events.images.sizes import find_sizes
 from holdfast.events.pages import sql
-from holdfast.events.pages.model import Content, Organizer, ReadEvent, ReadOrganizer
+from holdfast.events.pages.model import EventContent, OrganizerContent, ReadEvent, ReadOrganizer
 from holdfast.events.resources import Reader
-from holdfast.kit.caller import ADMIN, Caller
-from holdfast.kit.problems import NOT_FOUND, refuses
+from holdfast.kit.contract.caller import ADMIN, Caller
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
 list_prices = sql.list_prices
 
-EVENTS = 20
-"""How many events a page of an organizer shows."""
+PAGE_SIZE = 20
+"""The most events on one page of an organizer."""
 
 
 @refuses(NOT_FOUND)
-async def read(reader: Reader, caller: Caller, command: ReadEvent) -> Content:
-    """Read what the page of an event shows."""
+async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
+    """Read the content of the page of an event."""
     row = await find(reader, ADMIN, command.event_id)
-    besides = await sql.find_besides(reader, command.event_id)
-    assert besides
+    extras = await sql.find_extras(reader, command.event_id)
+    assert extras
     prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
-    return Content(row, besides.organizer_name, besides.recurs_from, besides.now, prices, sizes)
+    stored = await text.find(reader, row.id)
+    return EventContent(row, stored, extras.organizer_name, extras.recurs_from, extras.now, prices, sizes)
 
 
 @refuses(NOT_FOUND)
-async def read_organizer(reader: Reader, caller: Caller, command: ReadOrganizer) -> Organizer:
+async def read_organizer(reader: Reader, caller: Caller, command: ReadOrganizer) -> OrganizerContent:
     """Read the next events of an organizer."""
-    found = await sql.find_organizer(reader, command.slug)
-    if found is None:
+    organizer = await sql.find_organizer(reader, command.slug)
+    if organizer is None:
         raise NOT_FOUND(f"No organizer has the slug {command.slug}.")
-    cards = await sql.list_upcoming(reader, found.id, command.after, EVENTS + 1)
-    shown = cards[:EVENTS]
-    photos = [each.photo for each in shown if each.photo]
+    cards = await sql.list_upcoming(reader, organizer.id, command.after, PAGE_SIZE + 1)
+    page_cards = cards[:PAGE_SIZE]
+    photos = [card.photo for card in page_cards if card.photo]
     sizes = await find_sizes(reader, photos) if photos else {}
-    return Organizer(found.name, command.slug, shown, sizes, len(cards) > EVENTS)
+    return OrganizerContent(organizer.name, command.slug, page_cards, sizes, len(cards) > PAGE_SIZE)

@@ -1,24 +1,24 @@
-"""The page of an organizer, `/organizers/<slug>`: its events that are to come, soonest first."""
+"""The page of an organizer, `/organizers/<slug>`: its upcoming events, soonest first."""
 
 import datetime as dt
 import re
 from functools import partial
 
-from holdfast.events.images.model import Picture, sizes
+from holdfast.events.images.model import ImageAttributes, image_attributes
+from holdfast.events.markdown import one_line
 from holdfast.events.pages.event import origin
-from holdfast.events.pages.markdown import one_line
-from holdfast.events.pages.model import Card, Organizer, ReadOrganizer
+from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Reply, Request
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, language_of
-from holdfast.kit.pages.rendered import page
-from holdfast.kit.pages.site import secured
-from holdfast.kit.problems import NOT_FOUND
-from holdfast.kit.runner import Run
+from holdfast.kit.pages.page_cache import cached_page
+from holdfast.kit.pages.site import security_headers
+from holdfast.kit.running.runner import Run
 
 _SLUG = re.compile("[a-z0-9-]{3,100}")
 _PLACE = re.compile(rb"(?:^|&)after=(-?[0-9]{1,18})-([1-9][0-9]{0,17})(?:&|$)")
@@ -27,7 +27,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class OrganizerPage:
-    """Answers requests for the pages of organizers. `read` reads what they show."""
+    """Answers requests for the pages of organizers. `read` reads their content."""
 
     access = Access("organizer_page")
 
@@ -41,32 +41,33 @@ class OrganizerPage:
         slug = request.scope["path_params"]["slug"]
         if not _SLUG.fullmatch(slug):
             raise NOT_FOUND()
-        organizer: Organizer = await self._read(caller, ReadOrganizer(slug=slug, after=place(request.query)))
+        organizer: OrganizerContent = await self._read(caller, ReadOrganizer(slug=slug, after=place_in(request.query)))
         address = self._settings.base_url + organizer_path(slug)
         content = SITE.render(
             "pages/organizer.html",
             language=language,
             organizer=organizer,
-            name=one_line(organizer.name),
+            name=one_line(organizer.name or ""),
+            is_confirmed=organizer.name is not None,
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            later=later(organizer.events[-1]) if organizer.more else None,
+            later=place_after(organizer.events[-1]) if organizer.more else None,
             photo=partial(self._photo, organizer),
             digits=digits,
         )
-        return page(content, secured(language, images=origin(self._settings))).reply(request)
+        return cached_page(content, security_headers(language, images=origin(self._settings))).reply(request)
 
-    def _photo(self, organizer: Organizer, card: Card) -> Picture | None:
-        return sizes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None
+    def _photo(self, organizer: OrganizerContent, card: EventCard) -> ImageAttributes | None:
+        return image_attributes(card.photo, organizer.sizes.get(card.photo), self._settings) if card.photo else None
 
 
-def later(card: Card) -> str:
-    """Where a list goes on after an event, for an address."""
+def place_after(card: EventCard) -> str:
+    """The place in the list after an event, as the query parameter `after`."""
     return f"{(card.datetime - _EPOCH) // _MICROSECOND}-{card.id}"
 
 
-def place(query: bytes) -> tuple[dt.datetime, int] | None:
-    """The place in a list that an address names; None, the beginning, if it names none."""
+def place_in(query: bytes) -> tuple[dt.datetime, int] | None:
+    """The place in the list that a query names. None if it names none: the list starts at the beginning."""
     match = _PLACE.search(query)
     try:
         return (_EPOCH + int(match[1]) * _MICROSECOND, int(match[2])) if match else None

@@ -8,12 +8,12 @@ from holdfast.events.pages.model import PricePoint
 
 WIDTH = 600
 HEIGHT = 120
-STEPS = 100
-"""The most steps of the line: more would be finer than anybody sees."""
+MAX_STEPS = 100
+"""The most steps of the line. More steps would not be visible."""
 
 
-class History(NamedTuple):
-    """A line in a box of WIDTH by HEIGHT, as the path of an SVG; and what it shows, in figures."""
+class PriceLine(NamedTuple):
+    """A line in a box of WIDTH by HEIGHT as the path of an SVG, with the first, lowest, highest and last price."""
 
     line: str
     since: dt.datetime
@@ -23,19 +23,22 @@ class History(NamedTuple):
     last: int
 
 
-def draw(prices: Sequence[PricePoint], until: dt.datetime) -> History | None:
-    """The picture of a price, whose changes are given oldest first. None if it has never changed."""
-    if len({each.price for each in prices}) < 2:
+def draw(prices: Sequence[PricePoint], until: dt.datetime) -> PriceLine | None:
+    """The line of a price. `prices` are oldest first. None if the price has never changed."""
+    if len({point.price for point in prices}) < 2:
         return None
     start = prices[0].timestamp
     span = max((until - start).total_seconds(), 1.0)
-    # Of all changes in a step the last is drawn.
-    heights = {min(STEPS, int((each.timestamp - start).total_seconds() / span * STEPS)): each.price for each in prices}
-    amounts = [each.price for each in prices]
+    # Only the last change in a step is drawn.
+    heights = {
+        min(MAX_STEPS, int((point.timestamp - start).total_seconds() / span * MAX_STEPS)): point.price
+        for point in prices
+    }
+    amounts = [point.price for point in prices]
     lowest, highest = min(amounts), max(amounts)
 
     def across(step: int) -> int:
-        return step * WIDTH // STEPS
+        return step * WIDTH // MAX_STEPS
 
     def down(price: int) -> int:
         return 4 + (highest - price) * (HEIGHT - 8) // (highest - lowest)
@@ -43,4 +46,4 @@ def draw(prices: Sequence[PricePoint], until: dt.datetime) -> History | None:
     steps = [*heights.items()]
     line = [f"M0 {down(prices[0].price)}V{down(steps[0][1])}"]
     line += [f"H{across(step)}V{down(price)}" for step, price in steps[1:]]
-    return History("".join([*line, f"H{WIDTH}"]), start, amounts[0], lowest, highest, amounts[-1])
+    return PriceLine("".join([*line, f"H{WIDTH}"]), start, amounts[0], lowest, highest, amounts[-1])

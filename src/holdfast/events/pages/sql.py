@@ -1,29 +1,30 @@
-"""Statements of the pages."""
+"""SQL statements of the public pages."""
 
 import datetime as dt
 
 from msgspec import Struct
 
-from holdfast.events.pages.model import Card, PricePoint
+from holdfast.events.pages.model import EventCard, PricePoint
 from holdfast.events.resources import Reader
+from holdfast.events.users.model import PUBLIC_NAME
 
-MOST_PRICES = 1_000
-"""The most prices that a page reads of a price history; the latest ones."""
+MAX_PRICES = 1_000
+"""The most prices that a page reads of a price history: the latest ones."""
 
 
-class Besides(Struct):
-    """What the page of an event shows of other rows."""
+class EventExtras(Struct):
+    """The data on the page of an event that is not in its row."""
 
-    organizer_name: str
+    organizer_name: str | None
     recurs_from: dt.datetime | None
     now: dt.datetime
 
 
-async def find_besides(reader: Reader, event_id: int) -> Besides | None:
+async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
     return await reader.row(
-        Besides,
-        """
-        select organizers.name as organizer_name, recurs_from, now() as now
+        EventExtras,
+        f"""
+        select {PUBLIC_NAME} as organizer_name, recurs_from, now() as now
           from events join users as organizers on organizers.id = events.organizer_id
          where events.id = %(event_id)s
         """,
@@ -41,28 +42,32 @@ async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
                  where event_id = %(event_id)s order by id desc limit %(limit)s) as last
          order by id
         """,
-        {"event_id": event_id, "limit": MOST_PRICES},
+        {"event_id": event_id, "limit": MAX_PRICES},
     )
 
 
-class Found(Struct):
-    """An organizer."""
+class OrganizerRow(Struct):
+    """The id and the public name of an organizer."""
 
     id: int
-    name: str
+    name: str | None
 
 
-async def find_organizer(reader: Reader, slug: str) -> Found | None:
-    return await reader.row(Found, "select id, name from users where slug = %(slug)s", {"slug": slug})
+async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
+    return await reader.row(
+        OrganizerRow,
+        f"select id, {PUBLIC_NAME} as name from users as organizers where slug = %(slug)s and erased_at is null",
+        {"slug": slug},
+    )
 
 
 async def list_upcoming(
     reader: Reader, organizer_id: int, after: tuple[dt.datetime, int] | None, limit: int
-) -> list[Card]:
-    """Events of an organizer that are neither over nor cancelled, soonest first, after one with this date and id."""
+) -> list[EventCard]:
+    """Events of an organizer that are neither over nor cancelled, soonest first, after the date and id in `after`."""
     date, id = after or (None, 0)
     return await reader.rows(
-        Card,
+        EventCard,
         """
         select id, title, datetime, timezone, location_name, address, pricing_mode, currency, current_price,
                capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,

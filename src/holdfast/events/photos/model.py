@@ -6,10 +6,10 @@ from msgspec import Meta, Struct
 
 from holdfast.events.events.model import EventRow
 from holdfast.events.ids import EventId
-from holdfast.events.images.model import LARGEST, ContentType, Key, urls
+from holdfast.events.images.model import MAX_PHOTO_BYTES, ContentType, Key, urls
 from holdfast.events.settings import Settings
-from holdfast.kit.command import Command, rule
-from holdfast.kit.said import said
+from holdfast.kit.contract.command import Command, rule
+from holdfast.kit.contract.messages import message
 
 
 class AddPhoto(Command):
@@ -22,7 +22,7 @@ class AddPhoto(Command):
 
     @rule("url", "key")
     def _exactly_one_source(self) -> str | None:
-        return said("give exactly one of url and key") if (self.url is None) == (self.key is None) else None
+        return message("give exactly one of url and key") if (self.url is None) == (self.key is None) else None
 
 
 class SetPrimaryPhoto(Command):
@@ -37,7 +37,7 @@ class RemovePhoto(Command):
 
 class PresignUpload(Command):
     content_type: Annotated[ContentType, Meta(description="Type of the file.")]
-    content_length: Annotated[int, Meta(ge=1, le=LARGEST, description="Bytes of the file.")]
+    content_length: Annotated[int, Meta(ge=1, le=MAX_PHOTO_BYTES, description="Bytes of the file.")]
     filename: Annotated[
         Annotated[str, Meta(max_length=300)] | None, Meta(description="For your own records: the key is random.")
     ] = None
@@ -73,6 +73,6 @@ class Upload(Struct):
     upload_url: str
 
 
-def present(event: EventRow, settings: Settings) -> EventPhotos:
+def to_api(event: EventRow, settings: Settings) -> EventPhotos:
     image_urls = urls(event.image_keys, settings)
     return EventPhotos(event.id, event.image_keys, image_urls, image_urls[0] if image_urls else None)

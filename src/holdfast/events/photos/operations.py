@@ -1,11 +1,11 @@
-"""What can be done with photos."""
+"""The operations on photos."""
 
 import msgspec
 
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.images import acceptance
-from holdfast.events.images.model import MOST, UPLOAD_SECONDS, PhotoRow, new_key, upload_name, urls
+from holdfast.events.images.model import MAX_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow, new_key, upload_name, urls
 from holdfast.events.photos.model import (
     AddedPhoto,
     AddPhoto,
@@ -14,13 +14,13 @@ from holdfast.events.photos.model import (
     RemovePhoto,
     SetPrimaryPhoto,
     Upload,
-    present,
+    to_api,
 )
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_PHOTOS, TOO_MANY_UPLOADS
 from holdfast.events.resources import Concluded, Steps, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 
 
 @refuses(TOO_MANY_UPLOADS, QUOTA_EXCEEDED)
@@ -32,13 +32,13 @@ async def presign(steps: Steps, caller: Caller, command: PresignUpload) -> Concl
     """
     key = new_key(caller.tenant_id, command.content_type)
     upload_url = await steps.resources.photos.upload_url(
-        upload_name(key), command.content_type, command.content_length, UPLOAD_SECONDS
+        upload_name(key), command.content_type, command.content_length, UPLOAD_LIFETIME_SECONDS
     )
 
     async def expect(tx: Tx) -> Upload:
         row = PhotoRow(key, caller.tenant_id, command.content_type, command.content_length)
         await acceptance.expect(tx, row, upload=True)
-        return Upload(key, command.content_type, command.content_length, UPLOAD_SECONDS, upload_url)
+        return Upload(key, command.content_type, command.content_length, UPLOAD_LIFETIME_SECONDS, upload_url)
 
     return await steps.conclude(expect)
 
@@ -50,7 +50,7 @@ async def add(steps: Steps, caller: Caller, command: AddPhoto) -> Concluded[Adde
     At most 5 MB and 40 million pixels, as JPEG, PNG, WebP or GIF. The first photo of an event is primary.
     """
     event = await steps.read(lambda reader: events.find(reader, caller, command.event_id))
-    _has_room(event)
+    _require_room(event)
     if command.url is not None:
         key = await acceptance.download(steps, event.organizer_id, command.url)
     else:
@@ -69,8 +69,8 @@ async def set_primary(tx: Tx, caller: Caller, command: SetPrimaryPhoto) -> Event
     """Make one of an event's photos its primary one: it moves to the front."""
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
-        raise invalid({"key": [said("is not one of the event's image_keys")]})
-    return await _show(tx, event, [command.key, *_without(event, command.key)])
+        raise invalid({"key": [message("is not one of the event's image_keys")]})
+    return await _store_keys(tx, event, [command.key, *_keys_without(event, command.key)])
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -83,28 +83,28 @@ async def remove(tx: Tx, caller: Caller, command: RemovePhoto) -> EventPhotos:
     event = await events.lock(tx, caller, command.event_id)
     if command.key not in event.image_keys:
         raise NOT_FOUND(f"Event {event.id} has no photo with the key {command.key}.")
-    return await _show(tx, event, _without(event, command.key))
+    return await _store_keys(tx, event, _keys_without(event, command.key))
 
 
 async def _append(tx: Tx, caller: Caller, event_id: int, key: str) -> EventPhotos:
     event = await events.lock(tx, caller, event_id)
     if key in event.image_keys:
-        return present(event, tx.resources.settings)
-    _has_room(event)
-    if unknown := await acceptance.unknown(tx, caller, event.organizer_id, [key]):
+        return to_api(event, tx.resources.settings)
+    _require_room(event)
+    if unknown := await acceptance.unknown_key_errors(tx, caller, event.organizer_id, [key]):
         raise invalid({"key": unknown})
-    return await _show(tx, event, [*event.image_keys, key])
+    return await _store_keys(tx, event, [*event.image_keys, key])
 
 
-async def _show(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
+async def _store_keys(tx: Tx, event: EventRow, keys: list[str]) -> EventPhotos:
     await events.show_photos(tx, event.id, keys)
-    return present(msgspec.structs.replace(event, image_keys=keys), tx.resources.settings)
+    return to_api(msgspec.structs.replace(event, image_keys=keys), tx.resources.settings)
 
 
-def _has_room(event: EventRow) -> None:
-    if len(event.image_keys) >= MOST:
-        raise TOO_MANY_PHOTOS(said("Event %(id)s has %(most)s photos already.", id=event.id, most=MOST))
+def _require_room(event: EventRow) -> None:
+    if len(event.image_keys) >= MAX_PHOTOS:
+        raise TOO_MANY_PHOTOS(message("Event %(id)s has %(most)s photos already.", id=event.id, most=MAX_PHOTOS))
 
 
-def _without(event: EventRow, key: str) -> list[str]:
-    return [each for each in event.image_keys if each != key]
+def _keys_without(event: EventRow, key: str) -> list[str]:
+    return [image_key for image_key in event.image_keys if image_key != key]

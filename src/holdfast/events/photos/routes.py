@@ -1,4 +1,4 @@
-"""The routes of public photos, `/media/…`, and of uploads if they are kept on the local disk, `/uploads/…`."""
+"""The routes of public photos, `/media/…`, and of uploads if the store is the local disk, `/uploads/…`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -9,26 +9,26 @@ from starlette.types import Message, Receive
 
 from holdfast.events.images.model import content_type_of, media_type, upload_name
 from holdfast.events.storage.disk import DiskStore
-from holdfast.events.storage.store import CACHED, Opened, Store
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import NO_STORE, NOSNIFF, Access, Handler, Header, Reply, Request, envelope, read_query
-from holdfast.kit.limits import Limits
-from holdfast.kit.problems import BAD_REQUEST, NOT_FOUND, Problem
+from holdfast.events.storage.store import CACHE_CONTROL, OpenedFile, Store
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, Problem
+from holdfast.kit.http.handler import NO_STORE, NOSNIFF, Access, Handler, Header, Reply, Request, envelope, read_query
+from holdfast.kit.running.rate_limits import Limits
 
-UPLOAD_SECONDS = 120
-"""Seconds an upload may take: 5 MB at a third of a megabit per second."""
+UPLOAD_TIMEOUT_SECONDS = 120
+"""The most seconds of an upload: 5 MB at a third of a megabit per second."""
 
-ANYWHERE: Header = (b"access-control-allow-origin", b"*")
+ANY_ORIGIN: Header = (b"access-control-allow-origin", b"*")
 
-SEEN: Sequence[Header] = (
-    ANYWHERE,
-    (b"cache-control", CACHED.encode()),
+PHOTO_HEADERS: Sequence[Header] = (
+    ANY_ORIGIN,
+    (b"cache-control", CACHE_CONTROL.encode()),
     (b"content-security-policy", b"default-src 'none'; sandbox"),
     (b"cross-origin-resource-policy", b"cross-origin"),
 )
 
 PREFLIGHT: Sequence[Header] = (
-    ANYWHERE,
+    ANY_ORIGIN,
     (b"access-control-allow-methods", b"PUT"),
     (b"access-control-allow-headers", b"content-type"),
     (b"access-control-max-age", b"86400"),
@@ -38,28 +38,32 @@ PREFLIGHT: Sequence[Header] = (
 log = structlog.get_logger()
 
 
-class Sent(Reply):
-    """An answer that has been sent already, part by part."""
+class SentReply(Reply):
+    """A reply that has been sent already, chunk by chunk."""
 
     async def send(self, request: Request) -> None:
         pass
 
 
-Answer = Callable[[Caller, Request], Awaitable[Reply]]
+Respond = Callable[[Caller, Request], Awaitable[Reply]]
 
 
 def routes(store: Store, limits: Limits) -> list[BaseRoute]:
-    """The route of photos; and the route of uploads, if the store is the local disk."""
-    media = Handler(Access("get_photo"), limits, _showing(store), envelope(Problem.body))
+    """The route of photos, and of uploads if the store is the local disk."""
+    media = Handler(Access("get_photo"), limits, _photo_handler(store), envelope(Problem.body))
     if not isinstance(store, DiskStore):
         return [Route("/media/{key:path}", media)]
     uploads = Handler(
-        Access("upload_photo"), limits, _taking(store), envelope(Problem.body, ANYWHERE), methods=("OPTIONS", "PUT")
+        Access("upload_photo"),
+        limits,
+        _upload_handler(store),
+        envelope(Problem.body, ANY_ORIGIN),
+        methods=("OPTIONS", "PUT"),
     )
     return [Route("/media/{key:path}", media), Route("/uploads/{name:path}", uploads)]
 
 
-def _showing(store: Store) -> Answer:
+def _photo_handler(store: Store) -> Respond:
     async def show(caller: Caller, request: Request) -> Reply:
         name = request.path.removeprefix("/media/")
         content_type = media_type(name)
@@ -67,23 +71,23 @@ def _showing(store: Store) -> Answer:
             raise NOT_FOUND("No photo has this address.")
         etag = f'"{name}"'.encode()
         if etag in request.headers.get(b"if-none-match", b""):
-            return Reply(304, headers=[*SEEN, (b"etag", etag)])
+            return Reply(304, headers=[*PHOTO_HEADERS, (b"etag", etag)])
         async with store.open(name) as photo:
             if photo is None:
                 raise NOT_FOUND("No photo has this address.")
             about = [(b"content-type", content_type.encode()), (b"content-length", str(photo.size).encode())]
-            headers = [NOSNIFF, *SEEN, (b"etag", etag), *about]
+            headers = [NOSNIFF, *PHOTO_HEADERS, (b"etag", etag), *about]
             await request.send({"type": "http.response.start", "status": 200, "headers": headers})
             if request.method == "GET":
-                await _pass_on(photo, request)
+                await _send_file(photo, request)
             else:
                 await request.send({"type": "http.response.body", "body": b""})
-        return Sent(200)
+        return SentReply(200)
 
     return show
 
 
-async def _pass_on(photo: Opened, request: Request) -> None:
+async def _send_file(photo: OpenedFile, request: Request) -> None:
     try:
         async for chunk in photo.chunks:
             await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -94,7 +98,7 @@ async def _pass_on(photo: Opened, request: Request) -> None:
         await request.send({"type": "http.response.body", "body": b""})
 
 
-def _taking(store: DiskStore) -> Answer:
+def _upload_handler(store: DiskStore) -> Respond:
     async def take(caller: Caller, request: Request) -> Reply:
         if request.method == "OPTIONS":
             return Reply(204, headers=[NO_STORE, *PREFLIGHT])
@@ -109,14 +113,14 @@ def _taking(store: DiskStore) -> Answer:
             request.headers.get(b"content-length", b"").decode("latin-1"),
         )
         await store.receive(upload_name(key), _body(request.receive))
-        return Reply(200, headers=[NO_STORE, ANYWHERE])
+        return Reply(200, headers=[NO_STORE, ANY_ORIGIN])
 
     return take
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    """The body, piece by piece. The HTTP server checks that it has the announced length."""
-    until = asyncio.get_running_loop().time() + UPLOAD_SECONDS
+    """The chunks of the body. The HTTP server checks that it has the announced length."""
+    until = asyncio.get_running_loop().time() + UPLOAD_TIMEOUT_SECONDS
     message: Message = {"more_body": True}
     while message.get("more_body"):
         try:

@@ -1,4 +1,4 @@
-"""Files on the local disk, and the signed addresses at which this service receives uploads itself."""
+"""Files on the local disk, and the signed addresses at which this service itself receives uploads."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 import structlog
 
 from holdfast.events.problems import UPLOAD_REFUSED
-from holdfast.events.storage.store import CHUNK, Opened
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.secrets import Signer
+from holdfast.events.storage.store import CHUNK_BYTES, OpenedFile
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.security.secrets import Signer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,8 +37,8 @@ class DiskStore:
         self._signer = signer
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
-        said = {"type": content_type, "length": str(content_length), "expires": str(int(time.time()) + seconds)}
-        return f"{self._base_url}/{name}?{urlencode({**said, 'signature': self._signer.sign(_signed(name, said))})}"
+        terms = {"type": content_type, "length": str(content_length), "expires": str(int(time.time()) + seconds)}
+        return f"{self._base_url}/{name}?{urlencode({**terms, 'signature': self._signer.sign(_signed(name, terms))})}"
 
     def admit(self, name: str, query: Mapping[str, str], content_type: str, content_length: str) -> None:
         """Check that an upload agrees with the signed query of its address. Raises `upload_refused`."""
@@ -52,13 +52,13 @@ class DiskStore:
             raise UPLOAD_REFUSED(f"The upload must be announced as Content-Length: {query['length']}.")
 
     @asynccontextmanager
-    async def open(self, name: str) -> AsyncGenerator[Opened | None]:
-        file = await _on_disk(_opened, self._root / name)
+    async def open(self, name: str) -> AsyncGenerator[OpenedFile | None]:
+        file = await _in_thread(_open, self._root / name)
         if file is None:
             yield None
             return
         with file:
-            yield Opened(os.fstat(file.fileno()).st_size, _chunks(file))
+            yield OpenedFile(os.fstat(file.fileno()).st_size, _chunks(file))
 
     async def write(self, name: str, content: bytes, content_type: str) -> None:
         async def at_once() -> AsyncIterator[bytes]:
@@ -69,26 +69,26 @@ class DiskStore:
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         """Store a file that arrives in chunks. It becomes visible only when it is complete."""
         path = self._root / name
-        part = await _on_disk(_begin, path)
+        part = await _in_thread(_begin, path)
         try:
             async for chunk in chunks:
-                await _on_disk(part.write, chunk)
-            await _on_disk(_finish, part, path, self._root)
+                await _in_thread(part.write, chunk)
+            await _in_thread(_finish, part, path, self._root)
         except BaseException:
             _drop(part)
             raise
 
     async def delete(self, names: Sequence[str]) -> None:
-        await _on_disk(_delete, [self._root / name for name in names])
+        await _in_thread(_delete, [self._root / name for name in names])
 
 
-def _signed(name: str, said: Mapping[str, str]) -> str:
-    """The text that the signature of an upload's address signs."""
-    return "\n".join((name, *(said.get(each, "") for each in ("type", "length", "expires"))))
+def _signed(name: str, terms: Mapping[str, str]) -> str:
+    """The signed text of an upload's address."""
+    return "\n".join((name, *(terms.get(name_of_term, "") for name_of_term in ("type", "length", "expires"))))
 
 
-async def _on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do blocking work in a thread."""
+async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a blocking function in a thread. Raises `service_unavailable` if the disk fails."""
     try:
         return await asyncio.to_thread(work, *args, **kwargs)
     except OSError as error:
@@ -96,14 +96,14 @@ async def _on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
         raise SERVICE_UNAVAILABLE("The photo store cannot be reached right now.", retry_after=5) from error
 
 
-def _opened(path: Path) -> IO[bytes] | None:
+def _open(path: Path) -> IO[bytes] | None:
     with contextlib.suppress(FileNotFoundError):
         return path.open("rb")
     return None
 
 
 async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := await _on_disk(file.read, CHUNK):
+    while chunk := await _in_thread(file.read, CHUNK_BYTES):
         yield chunk
 
 
@@ -139,6 +139,6 @@ def _sync(directory: Path) -> None:
 
 def _delete(paths: Sequence[Path]) -> None:
     for path in paths:
-        # This also deletes incomplete files that a killed process has left.
-        for each in path.parent.glob(f"{path.name}*"):
-            each.unlink(missing_ok=True)
+        # This also deletes incomplete files of killed processes.
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Files in any S3-compatible store. Uses boto3, which blocks, in threads."""
+"""Files in any S3-compatible store. Calls boto3 in threads, because it blocks."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -12,17 +12,17 @@ import structlog
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
 
-from holdfast.events.storage.store import CACHED, CHUNK, Opened
-from holdfast.kit.problems import SERVICE_UNAVAILABLE
+from holdfast.events.storage.store import CACHE_CONTROL, CHUNK_BYTES, OpenedFile
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
-AT_ONCE = 10
+MAX_CONCURRENT_REQUESTS = 10
 """The most requests to the store at the same time."""
 
 log = structlog.get_logger()
 
 
 class S3Store:
-    """The objects of one bucket. Only those under `photos/` should be public.
+    """The objects of one bucket. Only objects under `photos/` should be public.
 
     Without an endpoint it uses AWS; without keys it uses the role of the machine.
     """
@@ -44,24 +44,24 @@ class S3Store:
                 connect_timeout=3,
                 read_timeout=10,
                 retries={"mode": "standard", "total_max_attempts": 3},
-                max_pool_connections=AT_ONCE,
+                max_pool_connections=MAX_CONCURRENT_REQUESTS,
             ),
         )
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="s3")
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, thread_name_prefix="s3")
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
-        said = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "ContentLength": content_length}
-        return await self._do(self._client.generate_presigned_url, "put_object", Params=said, ExpiresIn=seconds)
+        parameters = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "ContentLength": content_length}
+        return await self._do(self._client.generate_presigned_url, "put_object", Params=parameters, ExpiresIn=seconds)
 
     @asynccontextmanager
-    async def open(self, name: str) -> AsyncGenerator[Opened | None]:
-        found = await self._do(self._get, name)
-        if found is None:
+    async def open(self, name: str) -> AsyncGenerator[OpenedFile | None]:
+        response = await self._do(self._get, name)
+        if response is None:
             yield None
             return
-        body = found["Body"]
+        body = response["Body"]
         try:
-            yield Opened(found["ContentLength"], self._chunks(body))
+            yield OpenedFile(response["ContentLength"], self._chunks(body))
         finally:
             body.close()
 
@@ -72,12 +72,12 @@ class S3Store:
             return None
 
     async def _chunks(self, body: Any) -> AsyncIterator[bytes]:
-        while chunk := await self._do(body.read, CHUNK):
+        while chunk := await self._do(body.read, CHUNK_BYTES):
             yield chunk
 
     async def write(self, name: str, content: bytes, content_type: str) -> None:
-        said = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "CacheControl": CACHED}
-        await self._do(self._client.put_object, Body=content, **said)
+        parameters = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "CacheControl": CACHE_CONTROL}
+        await self._do(self._client.put_object, Body=content, **parameters)
 
     async def delete(self, names: Sequence[str]) -> None:
         for name in names:

@@ -1,19 +1,19 @@
-"""The interface of file stores: the local disk, or any S3-compatible store. Files are kept by name.
+"""The interface of file stores: the local disk, or any S3-compatible store. Files are stored by name.
 
-Uploads and photos are kept apart (`uploads/…`, `photos/…`). A presigned address can write an upload, never a photo.
+Uploads and photos have separate prefixes (`uploads/…`, `photos/…`). A presigned address never writes a photo.
 """
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-CHUNK = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 
-CACHED = "public, max-age=31536000, immutable"
+CACHE_CONTROL = "public, max-age=31536000, immutable"
 """The Cache-Control header of photos: the photo of a key never changes."""
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """A file that is being read."""
 
     size: int
@@ -28,11 +28,11 @@ class Store(Protocol):
     """A store of files. A file is durable when `write` returns. Every method may raise `service_unavailable`."""
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
-        """An address that accepts one file of exactly this type and length by PUT, for so many seconds."""
+        """An address that accepts one file of exactly this type and length by PUT, for this number of seconds."""
         ...
 
-    def open(self, name: str) -> AbstractAsyncContextManager[Opened | None]:
-        """A file, to be read in chunks; None when there is none."""
+    def open(self, name: str) -> AbstractAsyncContextManager[OpenedFile | None]:
+        """A file that is read in chunks; None when it does not exist."""
         ...
 
     async def write(self, name: str, content: bytes, content_type: str) -> None:
@@ -44,5 +44,5 @@ class Store(Protocol):
         ...
 
 
-class NotInstalled(Exception):
-    """A package that the settings need is not installed; the message says how to install it."""
+class MissingPackage(Exception):
+    """A package that the settings need is not installed. The message says how to install it."""

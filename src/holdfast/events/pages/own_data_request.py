@@ -1,27 +1,27 @@
-"""The page on which a mail with a link to one's own data is asked for, behind the link in mails about registrations.
+"""The page that sends a person a mail with a link to their own data, behind the link in mails about registrations.
 
-Mails are forwarded, and one's data is at all organizers: so this link alone does not open it.
+People forward mails, and the data covers all organizers. So the link of a registration alone does not open the data.
 """
 
 from starlette.routing import BaseRoute, Route
 
-from holdfast.events.pages import linked
+from holdfast.events.pages import link_pages
 from holdfast.events.people import proof
 from holdfast.events.people.proof import SendDataLink
 from holdfast.events.registrations import links
-from holdfast.events.registrations.links import OWN
-from holdfast.events.registrations.own import LookAtOwn
+from holdfast.events.registrations.links import OWN_PAGE
+from holdfast.events.registrations.own_registration import GetOwnRegistration
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Handler, Reply, Request
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import single
-from holdfast.kit.operation import Operation
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
-from holdfast.kit.problems import NOT_FOUND, Problem
-from holdfast.kit.runner import Runner
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.runner import Runner
 
 SEND = Operation("send_data_link", None, single(proof.send))
 OPERATIONS = (SEND,)
@@ -38,24 +38,27 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[BaseRoute
 
 
 class DataPage:
-    """Says what the link is for, and sends it."""
+    """Answers requests for the page that explains the link and sends it."""
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._look, self._send = runner[linked.LOOK], runner[SEND]
+        self._look, self._send = runner[link_pages.READ_REGISTRATION], runner[SEND]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("data link forms"))
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
-        """Show the page, or send the mail if the form of the page asks for it."""
-        link, language = await linked.opened(OWN, request, self._secret, self._limits, caller), language_of(request)
+        """Show the page; with POST and a valid token send the mail."""
+        link, language = (
+            await link_pages.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
+            language_of(request),
+        )
         try:
-            await self._look(caller, LookAtOwn(**link._asdict()))
+            await self._look(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return linked.gone(language)
-        path = f"{links.PATH}/{links.write(self._secret, OWN, link)}"
+            return link_pages.gone_page(language)
+        path = f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
         state, status = "asking", 200
         if request.method == "POST":
             require_same_site(request, self._base_url)

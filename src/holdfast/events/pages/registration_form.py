@@ -1,6 +1,6 @@
-"""The registration form: what it shows, and whether what was typed into it can be taken.
+"""The registration form: its values for the template, and the check of its typed values.
 
-It is part of the page of an event, and a page of its own for a frame in any site. It needs no cookie and no key.
+The form is part of the page of an event, and a page by itself for a frame in any site. It needs no cookie and no key.
 """
 
 import time
@@ -10,27 +10,28 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.events.processor.currencies import is_payable
-from holdfast.events.registrations.sign_up import LONGEST_NAME, SignUp, has_link, is_address, written
+from holdfast.events.registrations.sign_up import MAX_NAME_CHARACTERS, SignUp, clean_name, is_address
 from holdfast.events.settings import Settings
+from holdfast.events.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
-from holdfast.kit.secrets import Secret
+from holdfast.kit.security.secrets import Secret
 
-State = Literal["open", "waiting_list", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
-Wrong = Literal["missing", "malformed", "long", "link"]
+FormState = Literal["open", "waiting_list", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
+FieldError = Literal["missing", "malformed", "long", "link"]
 Notice = Literal["old", "unseen", "moved", "crowded", "busy"]
 
 FIELDS = ("email", "name")
 TOKEN = "token"  # noqa: S105 - the name of a field
 DECOY = "website"
-"""A field that people do not see; only programs fill it in."""
+"""The name of a field that people do not see. Only programs fill it in."""
 
-LONGEST_KEPT = 300
-"""The most characters of a value that the form shows again."""
+MAX_REDISPLAYED_CHARACTERS = 300
+"""The most characters of a typed value that the form shows again."""
 
 
-class Open(Protocol):
-    """What a form needs to know of its event."""
+class FormEvent(Protocol):
+    """The data of an event that its form needs."""
 
     @property
     def id(self) -> int: ...
@@ -51,59 +52,63 @@ class Open(Protocol):
 class Form(Struct):
     """The values for the template `pages/form.html`.
 
-    action         the path that the form is sent to
-    token          is good for two hours: a page with a form may be kept for one at most
-    values         what was typed before, by the names of the fields
-    errors         what is wrong with it, by the names of the fields
-    notice         why the form is shown again
-    is_paid        whether the seat has to be paid
-    hold_minutes   for how long it is held then
-    retry_after    seconds to wait before it is sent again
+    action         the path that receives the form
+    token          the form token, valid for two hours: a page with a form may be cached for one hour at most
+    values         the typed values by field
+    errors         the errors of the typed values by field
+    notice         the reason why the form is shown again
+    is_paid        whether the seat has a price
+    hold_minutes   the minutes for which an unpaid seat is held
+    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
+    retry_after    seconds to wait before the form is sent again
     """
 
     event_id: int
-    state: State
+    state: FormState
     action: str
     token: str
     framed: bool
     values: Mapping[str, str]
-    errors: Mapping[str, Wrong | None]
+    errors: Mapping[str, FieldError | None]
     notice: Notice | None
     is_paid: bool
     hold_minutes: int
+    refund_days: int
     retry_after: int | None
 
 
 def form_of(
-    event: Open,
+    event: FormEvent,
     settings: Settings,
     secret: Secret,
     language: Language,
     *,
+    refund_days: int,
     framed: bool = False,
     values: Mapping[str, str] | None = None,
-    errors: Mapping[str, Wrong] | None = None,
+    errors: Mapping[str, FieldError] | None = None,
     notice: Notice | None = None,
     retry_after: int | None = None,
 ) -> Form:
-    """The form of an event, to be included in a page as `form`."""
+    """The form of an event, for the variable `form` of a page."""
     return Form(
         event.id,
         state_of(event, takes_payments=settings.takes_payments),
         language.at(f"/events/{event.id}/{'embed' if framed else 'registrations'}"),
         tokens(secret).issue(purpose(event.id)),
         framed,
-        {name: (values or {}).get(name, "")[:LONGEST_KEPT] for name in FIELDS},
+        {name: (values or {}).get(name, "")[:MAX_REDISPLAYED_CHARACTERS] for name in FIELDS},
         {name: (errors or {}).get(name) for name in FIELDS},
         notice,
         event.pricing_mode != "free",
         settings.hold_minutes,
+        refund_days,
         retry_after,
     )
 
 
-def state_of(event: Open, *, takes_payments: bool) -> State:
-    """Whether people can register, and else why not."""
+def state_of(event: FormEvent, *, takes_payments: bool) -> FormState:
+    """Whether people can register, or the reason why not."""
     if event.status in ("cancelled", "expired"):
         return event.status
     if event.pricing_mode != "free" and not (event.payouts_ready and takes_payments):
@@ -116,7 +121,7 @@ def state_of(event: Open, *, takes_payments: bool) -> State:
 
 
 def period() -> int:
-    """Changes every half an hour: for so long a page with a form is kept, since the form is good for two hours."""
+    """The number of the half hour. A page with a form is cached for so long, since the form is valid for two hours."""
     return int(time.time()) // 1800
 
 
@@ -125,19 +130,19 @@ def tokens(secret: Secret) -> FormTokens:
 
 
 def purpose(event_id: int) -> str:
-    """What the token of the form of an event is for."""
+    """The purpose that the token of the form of an event is signed for."""
     return f"register for {event_id}"
 
 
-def checked(event_id: int, fields: Mapping[str, str], language: Language) -> SignUp | dict[str, Wrong]:
-    """What the fields ask for, or what is wrong with them."""
-    errors: dict[str, Wrong] = {}
-    email, name = fields.get("email", ""), written(fields.get("name", ""))
+def read_fields(event_id: int, fields: Mapping[str, str], language: Language) -> SignUp | dict[str, FieldError]:
+    """The command for the typed values, or their errors by field."""
+    errors: dict[str, FieldError] = {}
+    email, name = fields.get("email", ""), clean_name(fields.get("name", ""))
     if not email:
         errors["email"] = "missing"
     elif not is_address(email):
         errors["email"] = "malformed"
-    if name and len(name) > LONGEST_NAME:
+    if name and len(name) > MAX_NAME_CHARACTERS:
         errors["name"] = "long"
     elif name and has_link(name):
         errors["name"] = "link"

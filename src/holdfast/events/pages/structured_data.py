@@ -1,4 +1,4 @@
-"""What the page of an event tells programs: structured data of schema.org, for search engines and calendars."""
+"""The structured data on the page of an event (schema.org), for search engines and calendars."""
 
 from decimal import Decimal
 from typing import Any
@@ -7,18 +7,20 @@ import msgspec
 from markupsafe import Markup
 
 from holdfast.events.events.model import EventRow
-from holdfast.events.pages.markdown import one_line
+from holdfast.events.markdown import one_line
 from holdfast.events.processor.currencies import digits
-from holdfast.kit.pages.language import clocked
+from holdfast.kit.pages.language import local_time
 
 SCHEMA = "https://schema.org"
 
 
-def structured(event: EventRow, *, address: str, organizer: tuple[str, str], summary: str, images: list[str]) -> Markup:
+def event_json_ld(
+    event: EventRow, *, address: str, organizer: tuple[str, str] | None, summary: str, images: list[str]
+) -> Markup:
     """The event as JSON-LD, safe inside a script element.
 
-    address      the address of its page
-    organizer    the organizer's name, and the address of its page
+    address      the address of the event's page
+    organizer    the name of the organizer and the address of its page; None: it has not confirmed its address
     """
     data: dict[str, Any] = {
         "@context": SCHEMA,
@@ -26,13 +28,14 @@ def structured(event: EventRow, *, address: str, organizer: tuple[str, str], sum
         "name": one_line(event.title),
         "description": summary,
         "url": address,
-        "startDate": clocked(event.datetime, event.timezone or "UTC").isoformat(),
+        "startDate": local_time(event.datetime, event.timezone or "UTC").isoformat(),
         "eventStatus": f"{SCHEMA}/{'EventCancelled' if event.status == 'cancelled' else 'EventScheduled'}",
-        "organizer": {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]},
         "offers": _offer(event, address),
         "maximumAttendeeCapacity": event.capacity,
         "remainingAttendeeCapacity": event.capacity - event.registered_count,
     }
+    if organizer:
+        data["organizer"] = {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]}
     if images:
         data["image"] = images
     if place := _place(event):
@@ -53,7 +56,7 @@ def _offer(event: EventRow, address: str) -> dict[str, Any]:
 
 
 def _place(event: EventRow) -> dict[str, Any] | None:
-    """Where the event takes place; None if nobody said so."""
+    """The place of the event; None if it has none."""
     name, address = one_line(event.location_name or ""), one_line(event.address or "", 500)
     if not name and not address and event.latitude is None:
         return None
@@ -66,7 +69,7 @@ def _place(event: EventRow) -> dict[str, Any] | None:
 
 
 def _inside_script(json: str) -> str:
-    """JSON in which nothing ends a script element or begins a comment."""
+    """JSON escaped so that nothing in it ends a script element or begins a comment."""
     for character in "<>&\u2028\u2029":
         json = json.replace(character, f"\\u{ord(character):04x}")
     return json

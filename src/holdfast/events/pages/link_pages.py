@@ -1,0 +1,48 @@
+"""Pages behind a signed link to one registration."""
+
+from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations import own_registration, removed_registrations
+from holdfast.events.registrations.links import Link, LinkKind, read
+from holdfast.events.registrations.removed_registrations import RemovedPayment
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages.language import Language
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import read as read_once
+from holdfast.kit.running.run_modes import read_batched
+from holdfast.kit.security.secrets import Secret
+
+READ_REGISTRATION = Operation("look_at_own", None, read_batched(own_registration.get))
+"""Reads the registration that a link names. It has no route and no tool of its own."""
+
+READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(removed_registrations.last_payment))
+"""Reads the last payment of a registration that was removed. It has no route and no tool of its own."""
+
+
+async def read_link(kind: LinkKind, request: Request, secret: Secret, limits: Limits, caller: Caller) -> Link:
+    """The link in the address of a request. Raises `not_found` if its signature is wrong, and `rate_limited`."""
+    link = read(secret, kind, request.scope["path_params"]["link"])
+    if link is None:
+        await limits.hit("wrong links", caller.name)
+        raise NOT_FOUND()
+    return link
+
+
+def gone_page(
+    language: Language,
+    status: int = 410,
+    *,
+    framed: bool = False,
+    payment: RemovedPayment | None = None,
+    paid: bool = False,
+) -> Reply:
+    """The page behind a link to a registration that was removed, or replaced by a newer one.
+
+    payment    its last payment, from which the page explains the refund
+    paid       whether the visitor comes from the page of the payment processor after a payment
+    """
+    places = digits(payment.currency) if payment else 0
+    return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
