@@ -1,4 +1,4 @@
-"""Check-in: what devices at the entrance tell, and what they are told."""
+"""Check-in: the commands of devices at the entrance, and the answers to them."""
 
 import datetime as dt
 from typing import Annotated, Literal
@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.events.ids import EventId
-from holdfast.kit.command import Command, rule
+from holdfast.kit.contract.command import Command, rule
 
-AT_ONCE = 100
-"""Scans that a device sends together."""
+MAX_SCANS_PER_REQUEST = 100
+"""The most scans that a device sends in one request."""
 
-PORTION = 5_000
-"""People, or scans, that a device is told together."""
+BATCH_SIZE = 5_000
+"""The most people, or scans, in one answer to a device."""
 
 HOURS_OF_LIST = 24
-"""How long after the beginning of an event devices may have its list."""
+"""The hours after the beginning of an event during which devices may have its list."""
 
 ScanId = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$(?!\n)")]
 Device = Annotated[str, Meta(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$(?!\n)")]
 
-Say = Literal[
+VerdictCode = Literal[
     "in",
     "double",
     "in_without_seat",
@@ -34,27 +34,27 @@ Say = Literal[
     "other_event",
     "unknown",
 ]
-"""What a scanner says.
+"""The code of a verdict, which a scanner shows.
 
-in                 let this person in; also when the same scan comes again
-double             somebody is in with this code
-in_without_seat    let in by a device that had not heard that the seat was gone
+in                 let this person in; also the answer to a repeated scan
+double             a person has already entered with this code
+in_without_seat    a device that did not know that the seat was lost has let the person in
 taken_back         this scan was undone by hand
-waitlisted         on the waiting list; the next ones say why else there is no seat
-no_show            had not come in time: the seat was given to somebody else
-removed            a genuine code of this event, of a registration that is no more
-other_event        a genuine code of another event
+waitlisted         the person is on the waiting list; the next codes are other reasons for no seat
+no_show            the person did not come in time, so the seat was given away
+removed            a valid code of this event, of a registration that no longer exists
+other_event        a valid code of another event
 unknown            no code of this event
 """
 
 
 class Scan(Struct):
-    """What a device has read.
+    """A scan that a device sends.
 
-    id         made by the device
-    text       of a QR code, or typed
-    told_at    when that was by the clock of the device, in milliseconds since 1970
-    let_in     whether the device has said that the person may go in
+    id         the id that the device has made
+    text       the text of a QR code, or a typed text
+    told_at    the time of the scan by the clock of the device, in milliseconds since 1970
+    let_in     whether the device has let the person in
     """
 
     id: ScanId
@@ -66,15 +66,15 @@ class Scan(Struct):
 class StoreScans(Command):
     event_id: EventId
     device: Device
-    scans: Annotated[list[Scan], Meta(min_length=1, max_length=AT_ONCE)]
+    scans: Annotated[list[Scan], Meta(min_length=1, max_length=MAX_SCANS_PER_REQUEST)]
 
     @rule("scans")
-    def _each_once(self) -> str | None:
-        return None if len({each.id for each in self.scans}) == len(self.scans) else "must have different ids"
+    def _has_distinct_ids(self) -> str | None:
+        return None if len({scan.id for scan in self.scans}) == len(self.scans) else "must have different ids"
 
 
 class LookAtCheckIn(Command):
-    """Asks how the check-in of an event stands."""
+    """Asks for the status of the check-in of an event."""
 
     event_id: EventId
 
@@ -87,29 +87,31 @@ class FindPeople(Command):
 
 
 class ListPeople(Command):
-    """Asks for the list that a device needs. `after`: the `more` of the portion before."""
+    """Asks for a batch of the list for devices. `after`: the `more` of the batch before."""
 
     event_id: EventId
     after: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
-class ListScans(Command):
-    """Asks for the scans that changed after those that a device knows."""
+class ListChanges(Command):
+    """Asks for the changes that a device does not have yet. `after`: the `last` of the answer before."""
 
     event_id: EventId
     after: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class TakeBack(Command):
+    """Asks to undo a scan."""
+
     event_id: EventId
     scan_id: ScanId
 
 
-class Entry(Struct, frozen=True):
-    """The scan with which somebody came in.
+class StoredScan(Struct, frozen=True):
+    """A stored scan, such as the entry of a person.
 
-    told_at      by the clock of the device
-    stored_at    by that of the database
+    told_at      the time by the clock of the device
+    stored_at    the time by the clock of the database
     """
 
     id: str
@@ -119,16 +121,16 @@ class Entry(Struct, frozen=True):
 
 
 class Verdict(Struct):
-    """What came of one scan. `name`: also the address, of who has told no name."""
+    """The verdict on one scan. `name`: the name of the person, or the mail address if there is no name."""
 
     id: str
-    say: Say
+    say: VerdictCode
     name: str | None = None
-    entry: Entry | None = None
+    entry: StoredScan | None = None
 
 
-class Head(Struct, frozen=True):
-    """The event. `now` is the time of the database."""
+class CheckInEvent(Struct, frozen=True):
+    """The event of a check-in. `now` is the time of the database."""
 
     id: int
     organizer_id: int
@@ -153,7 +155,13 @@ class Head(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How many have come. `registered` have a seat, and `seated` of them are in; `entered` counts all who are in."""
+    """The numbers of people at the entrance.
+
+    registered    people with a seat, whether they have entered or not
+    seated        people with a seat who have entered
+    entered       all people who have entered, also those who have lost their seat
+    doubles       scans of people who had already entered
+    """
 
     registered: int
     seated: int
@@ -161,11 +169,11 @@ class Counts(Struct, frozen=True):
     doubles: int
 
 
-class Shown(Struct, frozen=True):
-    """A scan in a report, with the entry of the same person: which it may be itself."""
+class ScanWithEntry(Struct, frozen=True):
+    """A scan in a report, with the entry of the same person. Both may be the same scan."""
 
-    scan: Entry
-    entry: Entry | None
+    scan: StoredScan
+    entry: StoredScan | None
     name: str | None
     status: str
 
@@ -174,37 +182,37 @@ class Shown(Struct, frozen=True):
         return self.entry is not None and self.entry.id != self.scan.id
 
 
-class Standing(Struct, frozen=True):
-    """How a check-in stands. The lists have the newest first, and at most `SHOWN` of them.
+class CheckInStatus(Struct, frozen=True):
+    """The status of a check-in. The lists are newest first, with at most `sql.MAX_LISTED_SCANS` scans.
 
-    doubles     scans of people who were in already
-    unseated    entries of people who have no seat
-    latest      entries
+    doubles     scans of people who had already entered
+    unseated    entries of people without a seat
+    latest      all entries
     """
 
-    event: Head
+    event: CheckInEvent
     counts: Counts
-    doubles: list[Shown]
-    unseated: list[Shown]
-    latest: list[Shown]
+    doubles: list[ScanWithEntry]
+    unseated: list[ScanWithEntry]
+    latest: list[ScanWithEntry]
 
 
-class Found(Struct, frozen=True):
-    """Somebody who was searched for. `code`: the short code of the registration."""
+class PersonMatch(Struct, frozen=True):
+    """A person that a search has matched. `code`: the short code of the registration."""
 
     name: str | None
     email: str | None
     status: str
     code: str
-    entry: Entry | None
+    entry: StoredScan | None
 
 
-class Person(Struct, array_like=True):
-    """Somebody on the list of a device.
+class DeviceListPerson(Struct, array_like=True):
+    """A person on the list of a device.
 
-    proofs    what the short code ends in; more than one while the secret of the service is exchanged
+    proofs    the ends of the short code: one, or more during a rotation of the secret of the service
     state     r: seat, w: waiting list, p: pending, x: no place, n: the seat was given away
-    name      of those on whom a device may have to say it
+    name      only for states in which a device may have to show it
     """
 
     arrival: str
@@ -213,18 +221,22 @@ class Person(Struct, array_like=True):
     name: str | None
 
 
-class People(Struct):
-    """A portion of the list. `version` names its state; `more` is None with the last portion."""
+class PeopleBatch(Struct):
+    """A batch of the list. `version` is that of the whole list; `more` is None in the last batch."""
 
     version: str
-    people: list[Person]
+    people: list[DeviceListPerson]
     more: int | None
     title: str
     until: dt.datetime
 
 
-class Told(Struct):
-    """A scan as other devices hear of it. `arrival`: of the registration, as in the list."""
+class ScanChange(Struct):
+    """A scan that was stored or undone, for other devices.
+
+    arrival          the arrival number of the registration, as in the list
+    is_taken_back    whether the scan was undone
+    """
 
     id: str
     arrival: str
@@ -234,15 +246,15 @@ class Told(Struct):
     is_taken_back: bool
 
 
-class News(Struct):
-    """What changed. `version` is that of the list; None when devices must not have one any more.
+class CheckInChanges(Struct):
+    """The changes of a check-in. `version` is that of the list; None if devices must not have the list any more.
 
-    last    to be asked for next time
-    more    whether there is more already
+    last    the `after` of the next request
+    more    whether there are more changes already
     """
 
     version: str | None
     counts: Counts
-    scans: list[Told]
+    scans: list[ScanChange]
     last: int
     more: bool

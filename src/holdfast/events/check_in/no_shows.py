@@ -1,10 +1,10 @@
-"""Gives the seats of those who have not come to those who wait, once the event has begun.
+"""Gives the seats of no-shows to the waiting list, once the event has begun.
 
-A seat is kept until the event begins: nobody loses it who comes in time. Then the free seats go first, and after them
-those of the people who are not in, the last to register first; as many as there are people who wait, in their order.
-Who loses a seat this way keeps a registration without a place, whose reason is `no_show`: so scanners know who it is,
-and the first on the waiting list does not move behind it. What was paid for it stays with the organizer. Who has to
-pay for a seat has it held for some minutes, as everybody has who registers for a paid event.
+No seat is given away before the event begins, so a person who comes in time keeps it. Then the waiting list gets, in
+its order, first the free seats and then the seats of people who have not entered, the last registered first.
+A no-show keeps a registration without a place and with the reason `no_show`: so scanners recognize the person, and the
+person does not get ahead of the waiting list. The organizer keeps the payment of a no-show. A person who has to pay for
+a seat gets it held for some minutes, like every registration for a paid event.
 """
 
 import datetime as dt
@@ -13,98 +13,105 @@ from typing import Annotated, Literal, LiteralString
 from msgspec import Meta, Struct
 
 from holdfast.events.check_in import sql
-from holdfast.events.check_in.model import Head, LookAtCheckIn
+from holdfast.events.check_in.model import CheckInEvent, LookAtCheckIn
 from holdfast.events.check_in.operations import find_event
 from holdfast.events.ids import EventId
 from holdfast.events.pricing.changes import reprice
-from holdfast.events.registrations.opening import open_payments
+from holdfast.events.registrations.payment_opening import open_payments
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.modes import read, single
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
-HOURS = 24
-"""How long after the beginning of an event its seats can be given away: later nobody needs one."""
+MAX_HOURS_AFTER_START = 24
+"""The hours after the beginning of an event during which its seats can be given away: later seats are useless."""
 
-SHOWN = 200
-"""The most people who are named before."""
+MAX_NAMES = 200
+"""The most names in a preview."""
 
-Standing = Literal["open", "early", "late", "cancelled"]
+HandoverStatus = Literal["open", "early", "late", "cancelled"]
+"""Whether seats can be given to the waiting list now (`open`), or why not."""
 
 
 class GiveSeats(Command):
-    """Asks to give seats to those who wait. `at_most`: as many as somebody was shown before."""
+    """Asks to give seats to the waiting list. `at_most`: the number of seats in the preview that the organizer saw."""
 
     event_id: EventId
     at_most: Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class Preview(Struct, frozen=True):
-    """What giving the seats away would do.
+class NoShowsPreview(Struct, frozen=True):
+    """The preview of giving the seats away.
 
-    absent      how many have a seat and have not come
-    free        seats that nobody has
-    waiting     how many wait
-    given       how many of them get a seat
-    taken       how many of the absent lose theirs: the others keep it
-    names       of the first who get a seat
+    absent      the number of people with a seat who have not entered
+    free        the number of free seats
+    waiting     the number of people on the waiting list
+    seats_given how many of these get a seat
+    seats_lost  how many absent people lose their seat: the others keep it
+    names       the names of the first people who get a seat
     """
 
-    event: Head
+    event: CheckInEvent
     absent: int
     free: int
     waiting: int
-    given: int
-    taken: int
+    seats_given: int
+    seats_lost: int
     names: list[str | None]
 
     @property
-    def standing(self) -> Standing:
-        """Whether seats can be given away now, and why not."""
+    def standing(self) -> HandoverStatus:
+        """Whether seats can be given away now, or the reason why not."""
         if self.event.cancelled_at:
             return "cancelled"
         if not self.event.has_begun:
             return "early"
-        return "open" if self.event.now < self.event.datetime + dt.timedelta(hours=HOURS) else "late"
+        return "open" if self.event.now < self.event.datetime + dt.timedelta(hours=MAX_HOURS_AFTER_START) else "late"
 
 
-class Given(Struct):
-    """How many got a seat, how many of these were of people who had not come; none if `standing` is not open."""
+class SeatHandover(Struct):
+    """The result of giving seats to the waiting list.
 
-    standing: Standing
-    given: int = 0
-    taken: int = 0
+    seats_given    the number of people who got a seat; 0 unless `standing` is `open`
+    seats_lost     the number of no-shows who lost their seat
+    """
+
+    standing: HandoverStatus
+    seats_given: int = 0
+    seats_lost: int = 0
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def preview(reader: Reader, caller: Caller, command: LookAtCheckIn) -> Preview:
-    """Read what giving the seats of those who have not come would do."""
+async def preview(reader: Reader, caller: Caller, command: LookAtCheckIn) -> NoShowsPreview:
+    """Preview giving the seats of no-shows to the waiting list."""
     event = await find_event(reader, caller, command.event_id)
     counts = await reader.tuples(COUNTS, {"event_id": event.id})
     absent, free, waiting = counts[0]
-    given = min(waiting, free + absent)
-    names = await reader.tuples(NAMES, {"event_id": event.id, "seen_by": caller.tenant_id, "limit": min(given, SHOWN)})
-    return Preview(event, absent, free, waiting, given, max(0, given - free), [name for (name,) in names])
+    seats = min(waiting, free + absent)
+    names = await reader.tuples(
+        NAMES, {"event_id": event.id, "seen_by": caller.tenant_id, "limit": min(seats, MAX_NAMES)}
+    )
+    return NoShowsPreview(event, absent, free, waiting, seats, max(0, seats - free), [name for (name,) in names])
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def give(tx: Tx, caller: Caller, command: GiveSeats) -> Given:
-    """Give free seats, and those of people who have not come, to the waiting list. Mails tell those who get one."""
+async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
+    """Give free seats, and the seats of no-shows, to the waiting list. People who get a seat get a mail."""
     await find_event(tx, caller, command.event_id)
-    # Whoever stores a scan locks the event too: nobody comes in between.
+    # A transaction that stores scans locks the event too, so no person enters in between.
     await sql.lock_event(tx, caller, command.event_id)
     before = await preview(tx, caller, LookAtCheckIn(event_id=command.event_id))
     if before.standing != "open":
-        return Given(before.standing)
+        return SeatHandover(before.standing)
     minutes = tx.resources.settings.hold_minutes
     rows = await tx.tuples(GIVE, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
-    given, held, taken = rows[0]
+    seated, held, lost = rows[0]
     if held:
         await open_payments(tx, [command.event_id])
     await reprice(tx, [command.event_id], "registration")
-    return Given("open", given, taken)
+    return SeatHandover("open", seated, lost)
 
 
 COUNTS: LiteralString = """
@@ -113,37 +120,40 @@ COUNTS: LiteralString = """
                and not exists (select from check_in_scans as scans
                                 where scans.event_id = registrations.event_id
                                   and scans.user_id = registrations.user_id and is_entry)),
-           capacity - registered_count, waitlisted_count
+           capacity - registered_count,
+           (select count(*) from registrations
+             where event_id = events.id and status = 'waitlisted' and reason is null)
       from events where id = %(event_id)s
 """
 
 NAMES: LiteralString = f"""
-    select {sql.LABEL} {sql.who()} and status = 'waitlisted' order by received_at, arrival limit %(limit)s
+    select {sql.LABEL} {sql.people_of_event()} and status = 'waitlisted' and reason is null
+     order by received_at, arrival limit %(limit)s
 """
 
-# One statement moves both, so that the seats are counted when it ends, and never go beyond the capacity.
+# One statement moves both groups: seats are counted at its end, so they never exceed the capacity.
 GIVE: LiteralString = """
     with event as (
         select id, capacity - registered_count as free from events where id = %(event_id)s),
     waiting as (
-        select user_id, amount_due is not null as pays, row_number() over (order by received_at, arrival) as place
-          from registrations where event_id = %(event_id)s and status = 'waitlisted'),
+        select user_id, amount_due is not null as must_pay, row_number() over (order by received_at, arrival) as rank
+          from registrations where event_id = %(event_id)s and status = 'waitlisted' and reason is null),
     absent as (
-        select user_id, row_number() over (order by received_at desc, arrival desc) as place
+        select user_id, row_number() over (order by received_at desc, arrival desc) as rank
           from registrations
          where event_id = %(event_id)s and status = 'registered'
            and not exists (select from check_in_scans as scans
                             where scans.event_id = %(event_id)s and scans.user_id = registrations.user_id
                               and is_entry)),
     fair as (
-        select free, least(%(at_most)s, (select count(*) from waiting), free + (select count(*) from absent)) as given
+        select free, least(%(at_most)s, (select count(*) from waiting), free + (select count(*) from absent)) as offers
           from event),
     moved as (
-        select user_id, case when pays then 'held' else 'registered' end::registration_status as becomes,
-               null as reason, case when pays then now() + %(hold)s * interval '1 minute' end as held_until
-          from waiting cross join fair where place <= given
+        select user_id, case when must_pay then 'held' else 'registered' end::registration_status as becomes,
+               null as reason, case when must_pay then now() + %(hold)s * interval '1 minute' end as held_until
+          from waiting cross join fair where rank <= offers
         union all
-        select user_id, 'rejected', 'no_show', null from absent cross join fair where place <= given - free),
+        select user_id, 'rejected', 'no_show', null from absent cross join fair where rank <= offers - free),
     done as (
         update registrations set status = moved.becomes, reason = moved.reason, held_until = moved.held_until
           from moved

@@ -1,33 +1,33 @@
-"""What can be done at the entrance of an event. No operation has a route or a tool: the console calls them."""
+"""The operations of the check-in of an event. They have no routes and no tools: the console calls them."""
 
-from holdfast.events.check_in import finding, reading, sql
+from holdfast.events.check_in import code_reader, search, sql
+from holdfast.events.check_in.code_reader import CodeReading
 from holdfast.events.check_in.model import (
-    PORTION,
+    BATCH_SIZE,
+    CheckInChanges,
+    CheckInEvent,
+    CheckInStatus,
+    DeviceListPerson,
     FindPeople,
-    Found,
-    Head,
+    ListChanges,
     ListPeople,
-    ListScans,
     LookAtCheckIn,
-    News,
-    People,
-    Person,
-    Standing,
+    PeopleBatch,
+    PersonMatch,
     StoreScans,
     TakeBack,
     Verdict,
 )
-from holdfast.events.check_in.reading import Understood
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.modes import read, single
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
 
-async def find_event(reader: Reader, caller: Caller, event_id: int) -> Head:
-    """The event, if it is the caller's. Raises `not_found` and `forbidden`."""
+async def find_event(reader: Reader, caller: Caller, event_id: int) -> CheckInEvent:
+    """The event of a check-in. Raises `not_found`, and `forbidden` if it is not the caller's."""
     head = await sql.find_event(reader, event_id)
     if head is None or not caller.may_access(head.organizer_id):
         raise REFUSALS["forbidden" if head else "not_found"](event_id)
@@ -35,45 +35,49 @@ async def find_event(reader: Reader, caller: Caller, event_id: int) -> Head:
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def scan(tx: Tx, caller: Caller, command: StoreScans) -> list[Verdict]:
-    """Store what a device has read, and say what it means.
+async def store_scans(tx: Tx, caller: Caller, command: StoreScans) -> list[Verdict]:
+    """Store the scans of a device. Returns a verdict on each.
 
-    Of the scans of one registration, that which was stored first is its entry and stays it; later ones are double
-    entries. A scan that comes again changes nothing. What is stored are the scans of people with a seat, and those of
-    people whom a device has let in, whatever has become of their seats meanwhile.
+    The first stored scan of a registration is its entry and stays its entry; later ones are double entries. A repeated
+    scan changes nothing. A scan is stored if the person has a seat, or if a device has let the person in, even if the
+    seat was lost meanwhile.
     """
     event = await find_event(tx, caller, command.event_id)
     await sql.lock_event(tx, caller, command.event_id)
     secret = tx.resources.secret
-    understood = {each.id: reading.understand(secret, event.id, each.text) for each in command.scans}
-    arrivals = [each.arrival for each in understood.values() if each.arrival]
-    registered = {each.arrival: each for each in await sql.find_registered(tx, caller, event.id, arrivals)}
-    meant = {
-        id: found
-        for id, each in understood.items()
-        if (found := registered.get(each.arrival)) and each.proves(secret, event.id, found)
+    readings = {scan.id: code_reader.read_code(secret, event.id, scan.text) for scan in command.scans}
+    arrivals = [reading.arrival for reading in readings.values() if reading.arrival]
+    registration_by_arrival = {row.arrival: row for row in await sql.find_by_arrival(tx, caller, event.id, arrivals)}
+    registration_of_scan = {
+        id: registration
+        for id, reading in readings.items()
+        if (registration := registration_by_arrival.get(reading.arrival))
+        and reading.proves(secret, event.id, registration)
     }
-    kept = [
-        sql.Kept(place, each.id, meant[each.id].user_id, each.told_at)
-        for place, each in enumerate(command.scans)
-        if each.id in meant and (each.let_in or (meant[each.id].status == "registered" and not event.cancelled_at))
+    new_scans = [
+        sql.NewScan(index, scan.id, registration_of_scan[scan.id].user_id, scan.told_at)
+        for index, scan in enumerate(command.scans)
+        if scan.id in registration_of_scan
+        and (scan.let_in or (registration_of_scan[scan.id].status == "registered" and not event.cancelled_at))
     ]
-    if kept:
-        await sql.store(tx, event.id, command.device, kept)
-    stored = await sql.find_scans(tx, caller, event.id, [each.id for each in command.scans])
+    if new_scans:
+        await sql.insert_scans(tx, event.id, command.device, new_scans)
+    stored = await sql.find_scans(tx, caller, event.id, [scan.id for scan in command.scans])
     return [
-        _of_stored(id, *stored[id]) if id in stored else _of_others(event, id, each, meant.get(id))
-        for id, each in understood.items()
+        _verdict_of_stored(id, *stored[id])
+        if id in stored
+        else _verdict_of_others(event, id, reading, registration_of_scan.get(id))
+        for id, reading in readings.items()
     ]
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def look(reader: Reader, caller: Caller, command: LookAtCheckIn) -> Standing:
-    """Read how a check-in stands: how many are in, and a report of what somebody should look at."""
+async def read_status(reader: Reader, caller: Caller, command: LookAtCheckIn) -> CheckInStatus:
+    """Read the status of a check-in: how many people have entered, and the scans that need attention."""
     event = await find_event(reader, caller, command.event_id)
-    return Standing(
+    return CheckInStatus(
         event,
-        await sql.count(reader, caller, event.id),
+        await sql.count_people(reader, caller, event.id),
         doubles=await sql.list_scans(reader, caller, event.id, "not scan.is_entry"),
         unseated=await sql.list_scans(reader, caller, event.id, "scan.is_entry and status <> 'registered'"),
         latest=await sql.list_scans(reader, caller, event.id, "scan.is_entry"),
@@ -81,15 +85,15 @@ async def look(reader: Reader, caller: Caller, command: LookAtCheckIn) -> Standi
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def find(tx: Tx, caller: Caller, command: FindPeople) -> list[Found]:
+async def find(tx: Tx, caller: Caller, command: FindPeople) -> list[PersonMatch]:
     """Find people of an event by a part of their name or address."""
     event = await find_event(tx, caller, command.event_id)
-    return await finding.find(tx, caller, event.id, command.text)
+    return await search.find(tx, caller, event.id, command.text)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def take_back(tx: Tx, caller: Caller, command: TakeBack) -> None:
-    """Undo a scan: the wrong person was scanned. If it was an entry, the next scan of that person becomes the entry."""
+    """Undo a scan of a wrong person. If it was the entry, the next scan of that person becomes the entry."""
     await find_event(tx, caller, command.event_id)
     await sql.lock_event(tx, caller, command.event_id)
     if not await sql.take_back(tx, command.event_id, command.scan_id):
@@ -97,63 +101,65 @@ async def take_back(tx: Tx, caller: Caller, command: TakeBack) -> None:
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def people(reader: Reader, caller: Caller, command: ListPeople) -> People:
-    """Read a portion of the list that a device keeps. It is empty when devices need it no more."""
+async def list_people(reader: Reader, caller: Caller, command: ListPeople) -> PeopleBatch:
+    """Read a batch of the list that devices store. The list is empty when devices must not have it any more."""
     event = await find_event(reader, caller, command.event_id)
-    # Read before the list: if somebody changes it meanwhile, the device asks once more.
-    version = await sql.version(reader, event.id)
+    # The version is read before the list: if the list changes meanwhile, the device requests it again.
+    version = await sql.version_of_list(reader, event.id)
     rows = []
     if event.has_list:
-        rows = await sql.list_people(reader, caller, event.id, command.after, PORTION + 1)
+        rows = await sql.list_people(reader, caller, event.id, command.after, BATCH_SIZE + 1)
     secret = reader.resources.secret
-    portion = [
-        Person(
-            str(each.arrival),
-            [code.proof for code in reading.codes(secret, event.id, each.public_id, each.arrival)],
-            "n" if each.reason == "no_show" else reading.LETTERS[each.status],
-            each.name,
+    batch = [
+        DeviceListPerson(
+            str(row.arrival),
+            [code.proof for code in code_reader.short_codes(secret, event.id, row.public_id, row.arrival)],
+            "n" if row.reason == "no_show" else code_reader.LETTERS[row.status],
+            row.name,
         )
-        for each in rows[:PORTION]
+        for row in rows[:BATCH_SIZE]
     ]
-    more = rows[PORTION - 1].user_id if len(rows) > PORTION else None
-    return People(version, portion, more, event.title, event.lists_until)
+    more = rows[BATCH_SIZE - 1].user_id if len(rows) > BATCH_SIZE else None
+    return PeopleBatch(version, batch, more, event.title, event.lists_until)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def news(reader: Reader, caller: Caller, command: ListScans) -> News:
-    """Read what devices do not know yet: scans that were stored or taken back, and whether the list has changed."""
+async def list_changes(reader: Reader, caller: Caller, command: ListChanges) -> CheckInChanges:
+    """Read the changes for devices: scans that were stored or undone, and the version of the list."""
     event = await find_event(reader, caller, command.event_id)
-    rows = await sql.list_changed(reader, caller, event.id, command.after, PORTION + 1)
-    portion = rows[:PORTION]
-    return News(
-        version=await sql.version(reader, event.id) if event.has_list else None,
-        counts=await sql.count(reader, caller, event.id),
-        scans=[told for _, told in portion],
-        last=portion[-1][0] if portion else command.after,
-        more=len(rows) > PORTION,
+    rows = await sql.list_changes(reader, caller, event.id, command.after, BATCH_SIZE + 1)
+    batch = rows[:BATCH_SIZE]
+    return CheckInChanges(
+        version=await sql.version_of_list(reader, event.id) if event.has_list else None,
+        counts=await sql.count_people(reader, caller, event.id),
+        scans=[change for _, change in batch],
+        last=batch[-1][0] if batch else command.after,
+        more=len(rows) > BATCH_SIZE,
     )
 
 
-def _of_stored(id: str, shown: sql.Shown, is_taken_back: bool) -> Verdict:
+def _verdict_of_stored(id: str, scan: sql.ScanWithEntry, is_taken_back: bool) -> Verdict:
     if is_taken_back:
-        return Verdict(id, "taken_back", shown.name, shown.entry)
-    if shown.is_double:
-        return Verdict(id, "double", shown.name, shown.entry)
-    return Verdict(id, "in" if shown.status == "registered" else "in_without_seat", shown.name, shown.entry)
+        return Verdict(id, "taken_back", scan.name, scan.entry)
+    if scan.is_double:
+        return Verdict(id, "double", scan.name, scan.entry)
+    return Verdict(id, "in" if scan.status == "registered" else "in_without_seat", scan.name, scan.entry)
 
 
-def _of_others(event: Head, id: str, understood: Understood, found: sql.Registered | None) -> Verdict:
-    if found is None:
-        return Verdict(id, understood.otherwise)
+def _verdict_of_others(
+    event: CheckInEvent, id: str, reading: CodeReading, registration: sql.CheckInRegistration | None
+) -> Verdict:
+    if registration is None:
+        return Verdict(id, reading.otherwise)
     if event.cancelled_at:
-        return Verdict(id, "event_cancelled", found.name)
-    return Verdict(id, reading.without_seat(found), found.name)
+        return Verdict(id, "event_cancelled", registration.name)
+    return Verdict(id, code_reader.verdict_without_seat(registration), registration.name)
 
 
-SCAN = Operation("store_scans", None, single(scan))
-LOOK = Operation("look_at_check_in", None, read(look))
-FIND = Operation("find_people_to_check_in", None, single(find))
+STORE_SCANS = Operation("store_scans", None, single(store_scans))
+READ_STATUS = Operation("look_at_check_in", None, read(read_status))
+FIND_PEOPLE = Operation("find_people_to_check_in", None, single(find))
 TAKE_BACK = Operation("take_back_scan", None, single(take_back))
-PEOPLE = Operation("list_people_to_check_in", None, read(people))
-NEWS = Operation("list_news_of_check_in", None, read(news))
-OPERATIONS = (SCAN, LOOK, FIND, TAKE_BACK, PEOPLE, NEWS)
+LIST_PEOPLE = Operation("list_people_to_check_in", None, read(list_people))
+LIST_CHANGES = Operation("list_news_of_check_in", None, read(list_changes))
+OPERATIONS = (STORE_SCANS, READ_STATUS, FIND_PEOPLE, TAKE_BACK, LIST_PEOPLE, LIST_CHANGES)

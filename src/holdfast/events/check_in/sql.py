@@ -1,4 +1,4 @@
-"""Statements on scans at the entrance."""
+"""SQL statements on scans at the entrance."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
@@ -6,26 +6,32 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.check_in.model import Counts, Entry, Head, Shown, Told
+from holdfast.events.check_in.model import CheckInEvent, Counts, ScanChange, ScanWithEntry, StoredScan
 from holdfast.events.registrations.model import NAME
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.caller import Caller
+from holdfast.kit.contract.caller import Caller
 
-SHOWN = 200
-"""The most scans in a list of a report."""
+MAX_LISTED_SCANS = 200
+"""The most scans in a list of the report."""
 
 LABEL: LiteralString = f"coalesce({NAME}, users.email)"
-"""What the entrance calls somebody. `reader` has who looks, in `seen_by`."""
+"""The name of a person for the entrance.
+
+The query needs a column `seen_by`, the id of the organizer who views the name; null for admins. So it joins
+`(select %(seen_by)s::bigint as seen_by) as viewer`.
+"""
 
 
-def who(listed: LiteralString = "select * from registrations where event_id = %(event_id)s") -> LiteralString:
-    """People of an event, as whoever is named by `seen_by` knows them. `listed`: reads some of its registrations."""
+def people_of_event(
+    registration_query: LiteralString = "select * from registrations where event_id = %(event_id)s",
+) -> LiteralString:
+    """The people of an event, as the organizer `seen_by` may see them: those whose registrations the query selects."""
     return f"""
-      from ({listed}) as registrations
-     cross join (select %(seen_by)s::bigint as seen_by) as reader
+      from ({registration_query}) as registrations
+     cross join (select %(seen_by)s::bigint as seen_by) as viewer
      cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
      where registrations.event_id = %(event_id)s
-       -- Whose event it is was looked up before. Here it is asked for once more, so that a mistake there shows nobody.
+       -- The caller has checked already that the event is the organizer's. If it forgets to, nobody is shown here.
        and exists (select from events where id = %(event_id)s and (seen_by is null or organizer_id = seen_by))
 """
 
@@ -35,8 +41,8 @@ HEAD: LiteralString = """
 """
 
 
-class Registered(Struct, frozen=True):
-    """A registration, as the entrance needs it."""
+class CheckInRegistration(Struct, frozen=True):
+    """The data of a registration that the check-in needs."""
 
     user_id: int
     public_id: str
@@ -46,21 +52,21 @@ class Registered(Struct, frozen=True):
     name: str | None
 
 
-class Kept(Struct, frozen=True):
-    """A scan that is to be stored."""
+class NewScan(Struct, frozen=True):
+    """A scan to be stored."""
 
-    place: int
+    index: int
     id: str
     user_id: int
     told_at: int
 
 
-async def find_event(reader: Reader, event_id: int) -> Head | None:
-    return await reader.row(Head, HEAD, {"id": event_id})
+async def find_event(reader: Reader, event_id: int) -> CheckInEvent | None:
+    return await reader.row(CheckInEvent, HEAD, {"id": event_id})
 
 
 async def lock_event(tx: Tx, caller: Caller, event_id: int) -> None:
-    """Lock an event of the caller: until the transaction ends, no other stores its scans, or moves its seats."""
+    """Lock an event of the caller: until this transaction ends, no other stores its scans or moves its seats."""
     await tx.run(
         """
         select from events where id = %(id)s and (%(seen_by)s::bigint is null or organizer_id = %(seen_by)s)
@@ -70,35 +76,37 @@ async def lock_event(tx: Tx, caller: Caller, event_id: int) -> None:
     )
 
 
-async def find_registered(reader: Reader, caller: Caller, event_id: int, arrivals: Sequence[int]) -> list[Registered]:
-    """Those of the registrations of an event that have one of these arrivals."""
+async def find_by_arrival(
+    reader: Reader, caller: Caller, event_id: int, arrivals: Sequence[int]
+) -> list[CheckInRegistration]:
+    """The registrations of an event with these arrival numbers, of any status."""
     return await reader.rows(
-        Registered,
+        CheckInRegistration,
         f"""
         select registrations.user_id, users.public_id, arrival, status::text, reason, {LABEL} as name
-        {who()} and arrival = any(%(arrivals)s)
+        {people_of_event()} and arrival = any(%(arrivals)s)
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "arrivals": list(arrivals)},
     )
 
 
-async def store(tx: Tx, event_id: int, device: str, scans: Sequence[Kept]) -> None:
-    """Store scans of a locked event, in their order. The first of a registration is its entry.
+async def insert_scans(tx: Tx, event_id: int, device: str, scans: Sequence[NewScan]) -> None:
+    """Store scans of a locked event in their order. The first of a registration is its entry.
 
-    A scan that is stored already stays as it is. Nobody believes a device that it is later than now.
+    A scan that is already stored is not changed. A time in the future by the clock of a device becomes the present.
     """
     await tx.run(
         """
-        with told as (
-            select told.*, row_number() over (partition by user_id order by place) as turn
-              from json_to_recordset(%(scans)s::json) as told (place integer, id uuid, user_id bigint, told_at bigint)
-             where not exists (select from check_in_scans where event_id = %(event_id)s and id = told.id))
+        with scan as (
+            select scan.*, row_number() over (partition by user_id order by index) as turn
+              from json_to_recordset(%(scans)s::json) as scan (index integer, id uuid, user_id bigint, told_at bigint)
+             where not exists (select from check_in_scans where event_id = %(event_id)s and id = scan.id))
         insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)
         select %(event_id)s, id, user_id, %(device)s,
                least(greatest(to_timestamp(greatest(told_at, 0) / 1000.0), now() - interval '30 days'), now()),
                turn = 1 and not exists (select from check_in_scans as earlier
-                                         where event_id = %(event_id)s and earlier.user_id = told.user_id and is_entry)
-          from told order by place
+                                         where event_id = %(event_id)s and earlier.user_id = scan.user_id and is_entry)
+          from scan order by index
         """,
         {"event_id": event_id, "device": device, "scans": msgspec.json.encode(scans).decode()},
     )
@@ -109,7 +117,7 @@ SCANS: LiteralString = f"""
            entry.id::text, entry.device, entry.told_at, entry.stored_at,
            {LABEL} as name, registrations.status::text, scan.taken_back_at is not null, scan.number
       from check_in_scans as scan
-     cross join (select %(seen_by)s::bigint as seen_by) as reader
+     cross join (select %(seen_by)s::bigint as seen_by) as viewer
      cross join lateral (select * from registrations
                           where event_id = scan.event_id and user_id = scan.user_id limit 1) as registrations
      cross join lateral (select * from users where id = scan.user_id limit 1) as users
@@ -121,32 +129,32 @@ SCANS: LiteralString = f"""
 """
 
 
-def _shown(row: Sequence[Any]) -> Shown:
-    return Shown(Entry(*row[:4]), None if row[4] is None else Entry(*row[4:8]), row[8], row[9])
+def _scan_with_entry(row: Sequence[Any]) -> ScanWithEntry:
+    return ScanWithEntry(StoredScan(*row[:4]), None if row[4] is None else StoredScan(*row[4:8]), row[8], row[9])
 
 
 async def find_scans(
     reader: Reader, caller: Caller, event_id: int, ids: Sequence[str]
-) -> dict[str, tuple[Shown, bool]]:
-    """Those of the scans that are stored, by their ids, each with whether it was taken back."""
+) -> dict[str, tuple[ScanWithEntry, bool]]:
+    """The stored scans of these ids, by id; each with whether it was undone."""
     rows = await reader.tuples(
         f"{SCANS} and scan.id = any(%(ids)s::uuid[])",
         {"seen_by": caller.tenant_id, "event_id": event_id, "ids": list(ids)},
     )
-    return {row[0]: (_shown(row), row[10]) for row in rows}
+    return {row[0]: (_scan_with_entry(row), row[10]) for row in rows}
 
 
-async def list_scans(reader: Reader, caller: Caller, event_id: int, which: LiteralString) -> list[Shown]:
-    """The newest of some scans of an event."""
+async def list_scans(reader: Reader, caller: Caller, event_id: int, which: LiteralString) -> list[ScanWithEntry]:
+    """The newest scans of an event that meet the condition `which`."""
     rows = await reader.tuples(
         f"{SCANS} and scan.taken_back_at is null and {which} order by scan.number desc limit %(limit)s",
-        {"seen_by": caller.tenant_id, "event_id": event_id, "limit": SHOWN},
+        {"seen_by": caller.tenant_id, "event_id": event_id, "limit": MAX_LISTED_SCANS},
     )
-    return [_shown(row) for row in rows]
+    return [_scan_with_entry(row) for row in rows]
 
 
-async def count(reader: Reader, caller: Caller, event_id: int) -> Counts:
-    found = await reader.row(
+async def count_people(reader: Reader, caller: Caller, event_id: int) -> Counts:
+    counts = await reader.row(
         Counts,
         """
         select registered_count as registered, scans.seated, scans.entered, scans.doubles
@@ -161,11 +169,11 @@ async def count(reader: Reader, caller: Caller, event_id: int) -> Counts:
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id},
     )
-    return found or Counts(0, 0, 0, 0)
+    return counts or Counts(0, 0, 0, 0)
 
 
 async def take_back(tx: Tx, event_id: int, scan_id: str) -> bool:
-    """Undo a scan of a locked event. Another scan of the person becomes the entry. Returns whether it was there."""
+    """Undo a scan of a locked event. The next scan of the person becomes the entry. Returns whether it existed."""
     user_id = await tx.value(
         """
         update check_in_scans
@@ -189,8 +197,10 @@ async def take_back(tx: Tx, event_id: int, scan_id: str) -> bool:
     return user_id is not None
 
 
-async def list_changed(reader: Reader, caller: Caller, event_id: int, after: int, limit: int) -> list[tuple[int, Told]]:
-    """The scans of an event that changed later, in the order of their changes."""
+async def list_changes(
+    reader: Reader, caller: Caller, event_id: int, after: int, limit: int
+) -> list[tuple[int, ScanChange]]:
+    """The scans of an event that were stored or undone later than `after`, in the order of these changes."""
     rows = await reader.tuples(
         """
         select changed, id::text, arrival::text, device, told_at, is_entry, taken_back_at is not null
@@ -205,11 +215,11 @@ async def list_changed(reader: Reader, caller: Caller, event_id: int, after: int
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "after": after, "limit": limit},
     )
-    return [(changed, Told(*each)) for changed, *each in rows]
+    return [(changed, ScanChange(*columns)) for changed, *columns in rows]
 
 
-async def version(reader: Reader, event_id: int) -> str:
-    """A name for the state of the list: it changes with who is on it, with their names and with how they stand."""
+async def version_of_list(reader: Reader, event_id: int) -> str:
+    """The version of the list: it changes when people, their names or their statuses change."""
     return await reader.value(
         """
         select count(*) || '-' || coalesce(bit_xor(hashtextextended(
@@ -220,14 +230,16 @@ async def version(reader: Reader, event_id: int) -> str:
     )
 
 
-async def list_people(reader: Reader, caller: Caller, event_id: int, after: int, limit: int) -> list[Registered]:
-    """Everybody who asked for a seat, a portion at a time."""
+async def list_people(
+    reader: Reader, caller: Caller, event_id: int, after: int, limit: int
+) -> list[CheckInRegistration]:
+    """A batch of all people with a registration for an event."""
     return await reader.rows(
-        Registered,
+        CheckInRegistration,
         f"""
         select registrations.user_id, users.public_id, arrival, status::text, reason,
                case when status in ('registered', 'waitlisted') or reason = 'no_show' then {LABEL} end as name
-        {who()} and registrations.user_id > %(after)s order by registrations.user_id limit %(limit)s
+        {people_of_event()} and registrations.user_id > %(after)s order by registrations.user_id limit %(limit)s
         """,
         {"seen_by": caller.tenant_id, "event_id": event_id, "after": after, "limit": limit},
     )

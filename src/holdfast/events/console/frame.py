@@ -1,9 +1,9 @@
-"""What the pages of the console share: who may open them, and the places in its navigation."""
+"""The shared parts of the console pages: the caller of the session, the required first page, the navigation."""
 
 from holdfast.accounts.console import HOME, Console
 from holdfast.accounts.sessions import Session
-from holdfast.kit.caller import Caller
-from holdfast.kit.said import marked
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import translatable
 
 __all__ = ["BEFORE", "HOME", "PLACES", "START", "Console", "first", "organizer"]
 
@@ -11,25 +11,25 @@ START = "/console/start"
 BEFORE = "/console/before"
 
 PLACES = {
-    HOME: marked("Events"),
-    "/console/queues": marked("Queues"),
-    "/console/keys": marked("Keys"),
-    "/console/apps": marked("Apps"),
-    "/console/mails": marked("Mails"),
-    "/console/payouts": marked("Payouts"),
-    "/account": marked("Account"),
+    HOME: translatable("Events"),
+    "/console/queues": translatable("Queues"),
+    "/console/keys": translatable("Keys"),
+    "/console/apps": translatable("Apps"),
+    "/console/mails": translatable("Mails"),
+    "/console/payouts": translatable("Payouts"),
+    "/account": translatable("Account"),
 }
-"""The names in the navigation, by their paths."""
+"""The entries of the navigation: names by path."""
 
 
 def organizer(session: Session) -> Caller:
-    """The organizer who is signed in: its caller for operations."""
+    """The signed-in organizer as the caller of operations."""
     assert session.caller, "first() leads accounts without an organizer to the page that makes them one"
     return session.caller
 
 
 def first(session: Session) -> str | None:
-    """Where somebody has to go before any other page: to say whose the keys are, and to become an organizer."""
+    """The page that an account must complete first: say whose the keys are, or become an organizer. None: no page."""
     if session.way == "link" and not session.account.is_proved:
         return BEFORE
     return START if session.account.tenant_id is None else None

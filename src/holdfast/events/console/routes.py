@@ -1,56 +1,47 @@
-"""The routes of the console, for organizers who are signed in."""
+"""The routes of the console, for signed-in organizers."""
 
 from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
-from holdfast.accounts.door import Door
+from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
-from holdfast.events.console import (
-    account,
-    copy_event,
-    event_operations,
-    event_payments,
-    keys,
-    mail_paragraphs,
-    mails,
-    payments,
-    payouts,
-    photo_operations,
-    queues,
-    registrations,
-    start,
-)
-from holdfast.events.console.account import AccountPages
-from holdfast.events.console.add_registration import AddRegistrationPage
-from holdfast.events.console.apps import AppsPages
-from holdfast.events.console.cancel_event import CancelEventPage
-from holdfast.events.console.check_in import CheckInPage
-from holdfast.events.console.check_in_device import CheckInDevice
-from holdfast.events.console.edit_event import EditEventPage
-from holdfast.events.console.event import EventPage
-from holdfast.events.console.event_payments import EventPaymentsPage
-from holdfast.events.console.events import EventsPage
+from holdfast.events.console.account import account, keys, start
+from holdfast.events.console.account.account import AccountPages
+from holdfast.events.console.account.apps import AppsPages
+from holdfast.events.console.account.keys import KeysPages
+from holdfast.events.console.account.start import StartPages
+from holdfast.events.console.check_in.check_in import CheckInPage
+from holdfast.events.console.check_in.check_in_device import CheckInDevice
+from holdfast.events.console.check_in.no_shows import NoShowsPage
+from holdfast.events.console.events import copy_event, event_operations, photo_operations
+from holdfast.events.console.events.cancel_event import CancelEventPage
+from holdfast.events.console.events.edit_event import EditEventPage
+from holdfast.events.console.events.event import ConsoleEventPage
+from holdfast.events.console.events.home import EventsPage
+from holdfast.events.console.events.new_event import NewEventPage
+from holdfast.events.console.events.photos import PhotosPage
+from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import PLACES, Console
-from holdfast.events.console.keys import KeysPages
-from holdfast.events.console.mail_paragraphs import MailParagraphsPage
-from holdfast.events.console.mails import MailsPage
-from holdfast.events.console.new_event import NewEventPage
-from holdfast.events.console.no_shows import NoShowsPage
-from holdfast.events.console.payments import PaymentsPage
-from holdfast.events.console.payouts import PayoutsPage
-from holdfast.events.console.photos import PhotosPage
-from holdfast.events.console.queues import QueuesPages
-from holdfast.events.console.registration import RegistrationPage
-from holdfast.events.console.registrations import RegistrationsPage
-from holdfast.events.console.registrations_csv import RegistrationsFile
-from holdfast.events.console.start import StartPages
-from holdfast.events.console.uploads import Uploads
+from holdfast.events.console.mails import mail_paragraphs, mails
+from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
+from holdfast.events.console.mails.mails import MailsPage
+from holdfast.events.console.payments import event_payments, payments, payouts
+from holdfast.events.console.payments.event_payments import EventPaymentsPage
+from holdfast.events.console.payments.payments import PaymentsPage
+from holdfast.events.console.payments.payouts import PayoutsPage
+from holdfast.events.console.people import registrations
+from holdfast.events.console.people.add_registration import AddRegistrationPage
+from holdfast.events.console.people.registration import RegistrationPage
+from holdfast.events.console.people.registrations import RegistrationsPage
+from holdfast.events.console.people.registrations_csv import RegistrationsFile
+from holdfast.events.console.queues import queues
+from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
-from holdfast.kit.runner import Run, Runner
-from holdfast.kit.secrets import Secret
+from holdfast.kit.running.runner import Run, Runner
+from holdfast.kit.security.secrets import Secret
 
 OPERATIONS = (
     *start.OPERATIONS,
@@ -69,12 +60,14 @@ OPERATIONS = (
     *check_in.OPERATIONS,
     *no_shows.OPERATIONS,
 )
-"""The operations of the console that the API does not have."""
+"""The operations that only the console runs."""
 
 
-def routes(door: Door, runner: Runner, run: Mapping[str, Run], settings: Settings, secret: Secret) -> list[BaseRoute]:
-    """The routes of the console. `run`: the operations of the API, by name."""
-    console = Console(door, run, lambda _: PLACES)
+def routes(
+    signed_in: SignedInPages, runner: Runner, run: Mapping[str, Run], settings: Settings, secret: Secret
+) -> list[BaseRoute]:
+    """The routes of the console. `run`: the operations of the API by name."""
+    console = Console(signed_in, run, lambda _: PLACES)
     uploads = Uploads(console, runner)
     return [
         *SITE.assets("live.js"),
@@ -82,7 +75,7 @@ def routes(door: Door, runner: Runner, run: Mapping[str, Run], settings: Setting
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console).routes(),
         *NewEventPage(console, runner, uploads).routes(),
-        *EventPage(console, runner, takes_payments=settings.takes_payments).routes(),
+        *ConsoleEventPage(console, runner, takes_payments=settings.takes_payments).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),

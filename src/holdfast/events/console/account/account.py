@@ -1,0 +1,76 @@
+"""The account pages of the console: end all access to the account, and open the page of one's own data."""
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import Console
+from holdfast.events.organizers import accounts
+from holdfast.events.organizers.accounts import EndAccess
+from holdfast.events.people import proof
+from holdfast.events.people.links import path
+from holdfast.events.people.proof import DataLinkResult, OpenDataLink
+from holdfast.events.site import SITE
+from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.problems import FORBIDDEN, Problem
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import single
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import Secret
+
+ACCOUNT_TEMPLATE = "console/account.html"
+"""The template of the part that this service adds to the account page."""
+
+END_ACCESS = Operation("end_access", None, single(accounts.end_own_access))
+OPEN_OWN_DATA = Operation("open_own_data", None, single(proof.open))
+OPERATIONS = (END_ACCESS, OPEN_OWN_DATA)
+"""They have no routes and no tools of their own."""
+
+
+class AccountPages:
+    """Answers requests of signed-in accounts, with or without an organizer."""
+
+    def __init__(self, console: Console, runner: Runner, secret: Secret) -> None:
+        self._signed_in = console.signed_in
+        self._secret = secret
+        self._secure, self._open = runner[END_ACCESS], runner[OPEN_OWN_DATA]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._signed_in.route("/account/secure", "secure_account", self.secure, "POST", at_once=True),
+            self._signed_in.route("/account/data", "account_data", self.data, "POST", at_once=True),
+        ]
+
+    async def secure(self, session: Session, request: Request) -> Reply:
+        """Show the question whether to end the password, sessions, keys and connected apps; with POST end them."""
+        if request.method != "POST":
+            return self._signed_in.page(session, request, "console/account/secure.html")
+        await self._signed_in.read(session, request)
+        await self._secure(session.caller or NOBODY, EndAccess(account_id=session.account_id))
+        left = self._signed_in.sessions.cookie("session", "", 0)
+        return SITE.page("console/account/secured.html", language=language_of(request), headers=[left])
+
+    async def data(self, session: Session, request: Request) -> Reply:
+        """Redirect to the page of one's own data; or say that a mail with the link is sent."""
+        language = language_of(request)
+        # If the address of an organizer is not proved, only a sign-in by mail shows that the visitor owns the address.
+        is_stranger = not session.account.is_proved and session.way != "link"
+        if session.account.tenant_id is not None and is_stranger:
+            return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
+        if request.method != "POST":
+            if session.account.tenant_id is not None and session.account.is_proved:
+                return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
+            return self._signed_in.page(session, request, "console/account/own_data.html", state="asking")
+        await self._signed_in.read(session, request)
+        command = OpenDataLink(account_id=session.account_id, session_id=session.id, language=language.code)
+        try:
+            opened: DataLinkResult = await self._open(NOBODY, command)
+        except Problem as problem:
+            if problem.type is not FORBIDDEN:
+                raise
+            return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
+        if opened.link is None:
+            return self._signed_in.page(session, request, "console/account/own_data.html", state="sent")
+        return redirect(language.at(path(self._secret, opened.link)))

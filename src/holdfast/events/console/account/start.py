@@ -1,0 +1,91 @@
+"""The first pages of an account: who made its earlier data, and the form that makes it an organizer."""
+
+from collections.abc import Mapping
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.session_gate import local_path, return_query
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import BEFORE, HOME, START, Console
+from holdfast.events.organizers import accounts
+from holdfast.events.organizers.accounts import BecomeOrganizer
+from holdfast.events.payments import ownership
+from holdfast.events.payments.ownership import GetUnprovedAccount, ProveAccount, UnprovedAccount
+from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.command import check
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))
+READ_PREVIOUS = Operation("look_at_what_was_made_before", None, read(ownership.get_unproved_account))
+PROVE = Operation("prove_account", None, single(ownership.prove))
+OPERATIONS = (BECOME_ORGANIZER, READ_PREVIOUS, PROVE)
+"""They have no routes and no tools of their own."""
+
+
+class StartPages:
+    """Answers requests of accounts that cannot use the console yet."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._become, self._look_before, self._prove = runner[BECOME_ORGANIZER], runner[READ_PREVIOUS], runner[PROVE]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.signed_in.route(BEFORE, "console_before", self.before, "POST", at_once=True),
+            self._console.signed_in.route(START, "console_start", self.start, "POST", at_once=True),
+        ]
+
+    async def before(self, session: Session, request: Request) -> Reply:
+        """Ask who made the data from before the address was proved: the owner of the address or a stranger.
+
+        Only the owner of the address is asked. An account that signed in with a password may belong to the stranger.
+        """
+        if session.account.is_proved or not session.is_proved:
+            return self._console.to(request, HOME)
+        if request.method == "POST":
+            fields = await self._console.signed_in.read(session, request)
+            keep = fields.get("whose") == "mine"
+            await self._prove(NOBODY, ProveAccount(account_id=session.account_id, session_id=session.id, keep=keep))
+            return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
+        previous: UnprovedAccount = await self._look_before(NOBODY, GetUnprovedAccount(account_id=session.account_id))
+        return self._console.signed_in.page(
+            session, request, "console/account/whose_account.html", before=previous, return_to=_return_to(request)
+        )
+
+    async def start(self, session: Session, request: Request) -> Reply:
+        """Make the account an organizer."""
+        if session.account.tenant_id is not None:
+            return self._console.to(request, HOME)
+        if request.method != "POST":
+            return self._form(session, request, {"return_to": _return_to(request)})
+        fields = await self._console.signed_in.read(session, request)
+        named = {name: fields.get(name) or None for name in ("name", "slug")}
+        done = await try_form(
+            lambda: self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id}))
+        )
+        if isinstance(done, FormRefusal):
+            return self._form(session, request, fields, done)
+        return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)
+
+    def _form(
+        self, session: Session, request: Request, values: Mapping[str, str], refusal: FormRefusal = NOT_REFUSED
+    ) -> Reply:
+        query = return_query(local_path(values.get("return_to", ""))).encode()
+        return self._console.signed_in.page(
+            session,
+            request,
+            "console/account/start.html",
+            refusal.status,
+            query=query,
+            values=values,
+            errors=refusal.errors,
+        )
+
+
+def _return_to(request: Request) -> str:
+    """The path that the visitor requested before the redirect to this page."""
+    return local_path(read_query(request.query).get("return_to", ""))

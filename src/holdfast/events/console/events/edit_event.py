@@ -1,0 +1,129 @@
+"""The page that edits an event.
+
+The form contains the version of the event that it shows. If the event has changed since, nothing is stored: the form
+shows the stored values beside the typed ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event import PATH
+from holdfast.events.console.events.event_form import (
+    CHOICES,
+    LABELS,
+    command_values,
+    errors_in_words,
+    field_values,
+    typed_values,
+    version_of,
+)
+from holdfast.events.console.events.event_operations import EDIT_EVENT, READ_EVENT, EditEvent, EditResult, EventDetails
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
+from holdfast.events.paths import id_of
+from holdfast.kit.contract.command import Errors, check
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.running.runner import Runner
+
+EMPTY_MEANS = {
+    **dict.fromkeys(("title", "body", "datetime", "capacity"), None),
+    **dict.fromkeys(("price", "waitinglist_capacity", "recurrence_interval", "cancellation_hours"), 0),
+}
+"""The value that an empty field stands for; None: the field is required. Fields that are not here may be empty."""
+
+FIXED_FIELDS = ("pricing_mode", "currency")
+
+
+class EditEventPage:
+    """Answers requests for the form of an event."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._look, self._edit = runner[READ_EVENT], runner[EDIT_EVENT]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(f"{PATH}/edit", "edit_event", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the form of an event; with POST change the event."""
+        event_id = id_of(request.scope["path_params"]["event_id"])
+        fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
+        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        if fields is None:
+            return self._form(session, request, details.event, field_values(details.event), {})
+        values = {name: text for name, text in typed_values(fields).items() if name not in FIXED_FIELDS}
+        raw, unread = command_values(values, details.event)
+        try:
+            changes = _changes(details.event, values, raw, unread)
+            command = EditEvent(event_id=event_id, version=fields.get("version", ""), changes=changes)
+            edited: EditResult = await self._edit(organizer(session), command)
+        except Problem as problem:
+            if problem.status != 422:
+                raise
+            field_errors = problem.errors
+            unread_errors = {name: field_errors[name] for name in unread.keys() & field_errors.keys()}
+            errors = errors_in_words(field_errors, raw, details.event.pricing_mode) | unread_errors
+            by_others = fields.get("version") != version_of(details.event)
+            return self._form(
+                session, request, details.event, values, errors, 409 if by_others else 422, by_others=by_others
+            )
+        if not edited.is_done:
+            return self._form(session, request, edited.event, values, {}, 409, by_others=True)
+        return self._console.to(request, f"{HOME}/events/{event_id}")
+
+    def _form(
+        self,
+        session: Session,
+        request: Request,
+        event: EventRow,
+        values: Mapping[str, str],
+        errors: Mapping[str, Sequence[str]],
+        status: int = 200,
+        *,
+        by_others: bool = False,
+    ) -> Reply:
+        stored = field_values(event)
+        return self._console.page(
+            session,
+            request,
+            "events/edit_event.html",
+            status,
+            event=event,
+            version=version_of(event),
+            values={**stored, **values},
+            errors=errors,
+            others=[(name, stored[name]) for name in stored if values.get(name, stored[name]) != stored[name]]
+            if by_others
+            else [],
+            by_others=by_others,
+            is_new=False,
+            labels=LABELS,
+            choices=CHOICES,
+        )
+
+
+def _changes(event: EventRow, values: Mapping[str, str], raw: Mapping[str, Any], unread: Errors) -> UpdateEvent:
+    """The changes of an event that the typed values ask for. Raises `validation_failed`.
+
+    An unchanged field keeps its exact value, even if the form shows less of it, for example no seconds.
+    """
+    before = field_values(event)
+    changed = {name for name, text in values.items() if text != before[name]}
+    if changed & {"datetime", "timezone"}:
+        # The same date and time in another time zone is another moment.
+        changed |= {"datetime", "timezone"} & values.keys()
+    errors = {name: messages for name, messages in unread.items() if name in changed}
+    fields: dict[str, Any] = {"event_id": event.id}
+    for name in changed - errors.keys():
+        if values[name] or name not in EMPTY_MEANS:
+            fields[name] = raw[name]
+        elif EMPTY_MEANS[name] is not None:
+            fields[name] = EMPTY_MEANS[name]
+        else:
+            errors[name] = [message("is required")]
+    return check(UpdateEvent, fields, unread=errors)

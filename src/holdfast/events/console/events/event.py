@@ -1,0 +1,59 @@
+"""The console page of one event: its status, the history of its price as a picture, and links to its other pages."""
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.model import GetEvent
+from holdfast.events.pages.price_line import draw
+from holdfast.events.paths import event_path, id_of
+from holdfast.events.pricing.model import ListPriceHistory, PriceChange
+from holdfast.events.processor.currencies import digits, is_payable, rules_of
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.running.runner import Runner
+
+PATH = f"{HOME}/events/{{event_id}}"
+
+MAX_CHANGES = 50
+"""The most price changes that are listed, newest first."""
+
+
+class ConsoleEventPage:
+    """Answers requests for the console page of an event."""
+
+    def __init__(self, console: Console, runner: Runner, *, takes_payments: bool) -> None:
+        self._console = console
+        self._takes_payments = takes_payments
+        self._look = runner[READ_EVENT]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(PATH, "event", self.show)]
+
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show the status of an event."""
+        event_id = id_of(request.scope["path_params"]["event_id"])
+        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        event = details.event
+        history = draw(details.prices, min(details.now, event.datetime)) if details.prices else None
+        changes: list[PriceChange] = []
+        if history:
+            command = ListPriceHistory(event_id=event.id)
+            changes = await self._console.run["get_price_history"](organizer(session), command)
+        return self._console.page(
+            session,
+            request,
+            "events/event.html",
+            event=event,
+            pending=details.pending,
+            is_paid_out=event.payouts_ready and self._takes_payments,
+            zone=event.timezone or "UTC",
+            digits=digits(event.currency),
+            rules=rules_of(event.currency),
+            is_payable=is_payable(event.current_price or 0, event.currency),
+            history=history,
+            changes=changes[:MAX_CHANGES],
+            photos=details.photos,
+            public=event_path(event.organizer_slug, event.id),
+            images=details.images_from,
+        )

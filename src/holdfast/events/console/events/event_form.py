@@ -1,0 +1,212 @@
+"""The form of an event: the values of its fields, and the command that typed values stand for.
+
+Money is written in major units, such as 12.50, and dates in the local time of the event's time zone.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.events.zones import ZONES, zone
+from holdfast.events.pricing.model import mismatches
+from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
+from holdfast.kit.contract.command import Errors
+from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.pages.language import local_time
+
+PRICES = ("price", "min_price", "max_price")
+NUMBERS = ("capacity", "waitinglist_capacity", "recurrence_interval", "cancellation_hours")
+TEXTS = ("title", "body", "location_name", "address", "recurrence_frequency", "pricing_mode", "currency")
+DEGREES = ("latitude", "longitude")
+NAMES = (*TEXTS, "datetime", "timezone", *NUMBERS, *PRICES, *DEGREES)
+"""The names of the fields, which are also the fields of the commands."""
+
+NEW_FORM_VALUES = {
+    **dict.fromkeys(NAMES, ""),
+    "pricing_mode": "free",
+    "currency": "USD",
+    "waitinglist_capacity": "0",
+    "recurrence_frequency": "none",
+    "recurrence_interval": "1",
+    "cancellation_hours": "0",
+}
+"""The values in the form of a new event, unless other defaults are known."""
+
+LABELS = {
+    "title": translatable("Title"),
+    "body": translatable("Description"),
+    "datetime": translatable("Date and time"),
+    "timezone": translatable("Time zone"),
+    "recurrence_frequency": translatable("Repeats"),
+    "recurrence_interval": translatable("Every how many"),
+    "location_name": translatable("Name of the place (optional)"),
+    "address": translatable("Address (optional)"),
+    "latitude": translatable("Map pin: degrees north (optional)"),
+    "longitude": translatable("Map pin: degrees east (optional)"),
+    "capacity": translatable("Places"),
+    "waitinglist_capacity": translatable("Places on the waiting list"),
+    "cancellation_hours": translatable("People can cancel until so many hours before"),
+    "pricing_mode": translatable("Kind of price"),
+    "currency": translatable("Currency"),
+    "price": translatable("Price"),
+    "min_price": translatable("Lowest price (if it moves)"),
+    "max_price": translatable("Highest price (if it moves)"),
+}
+"""The labels of the fields."""
+
+_AREAS = ("Africa/", "America/", "Antarctica/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
+
+CHOICES = {
+    "timezone": {"": "UTC", **{name: name.replace("_", " ") for name in sorted(ZONES) if name.startswith(_AREAS)}},
+    "recurrence_frequency": {
+        "none": translatable("never"),
+        "days": translatable("every so many days"),
+        "weeks": translatable("every so many weeks"),
+        "months": translatable("every so many months"),
+        "years": translatable("every so many years"),
+    },
+    "pricing_mode": {
+        "free": translatable("free"),
+        "fixed": translatable("one price for all"),
+        "dynamic": translatable("a price that moves with demand"),
+    },
+}
+"""The labels of the values, for fields with few values."""
+
+_INTEGER = re.compile("-?[0-9]{1,19}")
+_AMOUNT = re.compile("([0-9]{1,15})(?:[.,]([0-9]+))?")
+_DEGREES = re.compile("-?[0-9]{1,3}(?:[.,][0-9]{1,15})?")
+_LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?")
+
+
+def field_values(event: EventRow) -> dict[str, str]:
+    """The values that the fields show for an event."""
+    values = {name: str(getattr(event, name) or "") for name in (*TEXTS, "timezone")}
+    values |= {name: str(getattr(event, name)) for name in NUMBERS}
+    values |= {name: "" if (at := getattr(event, name)) is None else format(at, ".15g") for name in DEGREES}
+    values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
+    return {name: _as_sent(text) for name, text in {**values, "datetime": _local_time(event)}.items()}
+
+
+def version_of(event: EventRow) -> str:
+    """A digest of the values that the fields show. It changes whenever one of them changes."""
+    return sha256(msgspec.json.encode(field_values(event), order="sorted")).hexdigest()[:32]
+
+
+def typed_values(fields: Mapping[str, str]) -> dict[str, str]:
+    """The typed values of a sent form."""
+    return {name: _as_sent(fields[name]) for name in NAMES if name in fields}
+
+
+def command_values(values: Mapping[str, str], event: EventRow | None = None) -> tuple[dict[str, Any], Errors]:
+    """The fields of a command for typed values, and by field the errors of values that cannot be read.
+
+    A price that cannot be paid by card is an error here. The API accepts it, since its callers may be paid otherwise.
+
+    event    the event to edit: its form has no fields for the currency and the pricing mode
+    """
+    raw: dict[str, Any] = {name: text or None for name, text in values.items()}
+    errors: Errors = {}
+    for name in values.keys() & set(NUMBERS):
+        raw[name] = int(values[name]) if _INTEGER.fullmatch(values[name]) else raw[name]
+    for name in values.keys() & set(DEGREES):
+        raw[name] = float(values[name].replace(",", ".")) if _DEGREES.fullmatch(values[name]) else raw[name]
+    if values.get("pricing_mode") == "free":
+        raw["price"] = raw.get("price") or 0
+    currency = event.currency if event else values.get("currency", "")
+    is_free = (event.pricing_mode if event else values.get("pricing_mode")) == "free"
+    places = digits(currency)
+    for name in values.keys() & set(PRICES):
+        if values[name]:
+            raw[name] = minor_units(values[name], places)
+            if raw[name] is None:
+                example = "1250" if not places else f"12.{'50'.ljust(places, '0')}"
+                errors[name] = [message("must be an amount such as %(example)s", example=example)]
+            elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
+                errors[name] = [wrong]
+    if values.get("datetime"):
+        raw["datetime"] = _moment_of(values["datetime"], values.get("timezone", ""))
+        if raw["datetime"] is None:
+            errors["datetime"] = [
+                message("must be a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00")
+            ]
+    return raw, errors
+
+
+def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any], mode: Any) -> dict[str, Sequence[str]]:
+    """The same errors, with messages about prices that do not mention minor units."""
+    words = {
+        ("free", "price"): message("must be empty or 0 for a free event"),
+        ("fixed", "price"): message("must be more than 0; choose “free” for an event that costs nothing"),
+        ("dynamic", "price"): message("must lie between the lowest and the highest price"),
+        ("dynamic", "min_price"): message("is needed for a price that moves"),
+        ("dynamic", "max_price"): message("is needed for a price that moves, and must be above the lowest price"),
+    }
+    price, lowest, highest = (value if isinstance(value := raw.get(name), int) else None for name in PRICES)
+    broken = mismatches(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
+    return {
+        name: [words[mode, name]] if name in broken and (mode, name) in words else messages
+        for name, messages in errors.items()
+    }
+
+
+def amount_text(minor: int | None, currency: str) -> str:
+    """An amount as a field shows it, such as 12.50. Empty for None."""
+    if minor is None:
+        return ""
+    places = digits(currency)
+    major, part = divmod(minor, 10**places)
+    return f"{major}.{part:0{places}}" if places else str(major)
+
+
+def minor_units(text: str, places: int) -> int | None:
+    """A typed amount in minor units. None if it is no amount, or if its separator could be one of thousands."""
+    match = _AMOUNT.fullmatch(text)
+    if not match or len(match[2] or "") > places:
+        return None
+    return int(match[1] + (match[2] or "").ljust(places, "0"))
+
+
+def _why_not_payable(minor: int, currency: str) -> str | None:
+    """The reason why an amount cannot be paid by card; None if it can, or if the currency is unknown."""
+    rules = CURRENCIES.get(currency)
+    if rules is None or is_payable(minor, currency):
+        return None
+    if minor < rules.least:
+        least = f"{amount_text(rules.least, currency)} {currency}"
+        return message("must be at least %(least)s, so that it can be paid by card", least=least)
+    if minor > rules.most:
+        return message("must be less, so that it can be paid by card")
+    near = f"{amount_text(minor // rules.unit * rules.unit, currency)} {currency}"
+    return message("must end in 0, such as %(near)s, so that it can be paid by card", near=near)
+
+
+def _moment_of(text: str, name: str) -> str | None:
+    """The moment of a local time in a time zone. None if it is no date, or if the clock change skips it."""
+    if not _LOCAL.fullmatch(text):
+        return None
+    # The field of the time zone has its own error.
+    timezone = zone(name if name in ZONES else None)
+    try:
+        clock = dt.datetime.fromisoformat(text)
+        moment = clock.replace(tzinfo=timezone).astimezone(dt.UTC)
+        back = moment.astimezone(timezone).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return moment.isoformat() if back == clock else None
+
+
+def _local_time(event: EventRow) -> str:
+    """The local time of an event in its time zone, with seconds only if they are not zero."""
+    local = local_time(event.datetime, event.timezone or "UTC").replace(tzinfo=None, fold=0)
+    return local.isoformat(timespec="auto" if local.second or local.microsecond else "minutes")
+
+
+def _as_sent(text: str) -> str:
+    """A text as a form sends it, but with `\\n` as line end and without outer spaces."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()

@@ -1,0 +1,143 @@
+"""The operations of the console pages of one event that the API does not have."""
+
+import datetime as dt
+from typing import LiteralString
+
+from msgspec import Struct
+
+from holdfast.events.console.events.event_form import version_of
+from holdfast.events.events import operations as events
+from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
+from holdfast.events.images.model import ImageAttributes, image_attributes
+from holdfast.events.images.sizes import find_sizes
+from holdfast.events.pages.event import origin
+from holdfast.events.pages.model import PricePoint
+from holdfast.events.pages.operations import list_prices
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.resources import Concluded, Reader, Steps, Tx
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, steps
+
+
+class PeopleCounts(Struct):
+    """The numbers of people of an event, by status.
+
+    mailed    how many of the registered and waitlisted people get mails about the event
+    """
+
+    registered: int
+    waiting: int
+    pending: int
+    mailed: int
+
+
+class EventDetails(Struct):
+    """An event as the console shows it.
+
+    pending        the number of registrations that are not settled yet
+    prices         the last prices, oldest first
+    images_from    the origin of the photos; empty if it is that of the pages
+    now            the time of the database
+    """
+
+    event: EventRow
+    pending: int
+    prices: list[PricePoint]
+    photos: list[ImageAttributes]
+    images_from: str
+    now: dt.datetime
+
+
+class EditEvent(Command):
+    """Asks to change an event.
+
+    version    the version of the event that the organizer saw
+    """
+
+    event_id: int
+    version: str
+    changes: UpdateEvent
+
+
+class EditResult(Struct):
+    """The result of an edit. If another request changed the event first, it is unchanged and `is_done` is false."""
+
+    event: EventRow
+    is_done: bool
+
+
+class EventDefaults(Struct):
+    """The defaults for a new event: the time zone and the currency of the organizer's last event."""
+
+    timezone: str | None
+    currency: str
+
+
+class ReadEventDefaults(Command):
+    """Asks for the defaults of a new event."""
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> EventDetails:
+    """Read an event as the console shows it."""
+    event = await events.find(reader, caller, command.event_id)
+    pending = await reader.value(_PENDING, {"event_id": event.id})
+    now = await reader.value("select now()")
+    known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
+    settings = reader.resources.settings
+    photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
+    return EventDetails(event, pending, await list_prices(reader, event.id), photos, origin(settings), now)
+
+
+@refuses(NOT_FOUND, FORBIDDEN)
+async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> PeopleCounts:
+    """Count the people of an event from its registrations, not from stored counters."""
+    event = await events.find(reader, caller, command.event_id)
+    people = await reader.row(PeopleCounts, _PEOPLE, {"event_id": event.id})
+    assert people
+    return people
+
+
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Concluded[EditResult]:
+    """Change an event, unless its version is no longer the one of the command."""
+    html = await events.prepare_change(steps, caller, command.changes)
+
+    async def change(tx: Tx) -> EditResult:
+        event = await events.lock(tx, caller, command.event_id)
+        if version_of(event) != command.version:
+            return EditResult(event, is_done=False)
+        await events.change(tx, caller, command.changes, html)
+        return EditResult(event, is_done=True)
+
+    return await steps.conclude(change)
+
+
+async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaults) -> EventDefaults:
+    """The time zone and the currency of an organizer's last event."""
+    row = await reader.row(
+        EventDefaults,
+        "select timezone, currency from events where organizer_id = %(id)s order by id desc limit 1",
+        {"id": caller.tenant},
+    )
+    return row or EventDefaults(None, "USD")
+
+
+_PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"
+_PEOPLE: LiteralString = """
+    select count(*) filter (where status = 'registered') as registered,
+           count(*) filter (where status = 'waitlisted') as waiting,
+           count(*) filter (where status = 'pending') as pending,
+           count(*) filter (where status in ('registered', 'waitlisted') and notify) as mailed
+      from registrations where event_id = %(event_id)s
+"""
+
+READ_EVENT = Operation("look_at_event", None, read(read_event))
+COUNT_PEOPLE = Operation("count_people_of_event", None, read(count_people))
+EDIT_EVENT = Operation("edit_event", None, steps(edit_event))
+READ_DEFAULTS = Operation("look_at_last_event", None, read(read_defaults))
+OPERATIONS = (READ_EVENT, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
+"""They have no routes and no tools of their own."""

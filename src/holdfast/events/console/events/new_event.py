@@ -1,0 +1,150 @@
+"""The page that creates an event, from scratch or as a copy of another event."""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.copy_event import COPY_EVENT, CopyEvent
+from holdfast.events.console.events.event_form import (
+    CHOICES,
+    LABELS,
+    NEW_FORM_VALUES,
+    command_values,
+    errors_in_words,
+    field_values,
+    typed_values,
+)
+from holdfast.events.console.events.event_operations import (
+    READ_DEFAULTS,
+    READ_EVENT,
+    EventDefaults,
+    EventDetails,
+    ReadEventDefaults,
+)
+from holdfast.events.console.events.photo_operations import READ_PHOTOS, PhotoList, ReadPhotos
+from holdfast.events.console.events.uploads import FileRefusal, Uploads
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.model import CreateEvent, GetEvent
+from holdfast.events.paths import id_of
+from holdfast.events.processor.currencies import CURRENCIES
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.running.runner import Runner
+
+NEW = "/console/events/new"
+
+_PHOTO = re.compile("photo[0-9]{1,3}")
+"""The names of the fields that contain the keys of uploaded photos."""
+
+
+class CreatedEvent(Struct):
+    """The id of the created event. Other members of the answer are ignored."""
+
+    id: int
+
+
+class NewEventPage:
+    """Answers requests for the form of a new event."""
+
+    def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
+        self._console = console
+        self._uploads = uploads
+        self._look, self._look_at, self._usual, self._copy = (
+            runner[READ_EVENT],
+            runner[READ_PHOTOS],
+            runner[READ_DEFAULTS],
+            runner[COPY_EVENT],
+        )
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(NEW, "new_event", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the form, filled with the values of the event to copy; with POST create the event."""
+        if request.method == "POST":
+            return await self._create(session, request)
+        copied = read_query(request.query).get("copy", "")
+        if copied:
+            details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
+            # A copy takes place at another time.
+            return await self._form(
+                session, request, {**field_values(details.event), "datetime": "", "copy": copied}, {}
+            )
+        usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
+        known = {"timezone": usual.timezone or "", "currency": usual.currency}
+        return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {})
+
+    async def _create(self, session: Session, request: Request) -> Reply:
+        fields, uploaded, refused = await self._uploads.read(session, request)
+        copied, values = fields.get("copy", ""), typed_values(fields)
+        keys = [
+            *(value for name, value in fields.items() if _PHOTO.fullmatch(name)),
+            *(photo.key for photo in uploaded),
+        ]
+        again = {**NEW_FORM_VALUES, **values, "copy": copied}
+        if refused or fields.get("do") == "upload":
+            status = 422 if refused else 200
+            return await self._form(session, request, again, {}, status, keys=keys, refused=refused)
+        raw, unread = command_values(values)
+        raw["image_keys"] = [*await self._photos(session, copied), *keys]
+        try:
+            command = check(CreateEvent, raw, unread=unread)
+            # A form that is sent twice creates one event.
+            once = fields.get("once") or None
+            if copied:
+                event = await self._copy(organizer(session), CopyEvent(id_of(copied), command), once)
+            else:
+                event = await self._console.run["create_event"](organizer(session), command, once)
+        except Problem as problem:
+            if problem.type is IDEMPOTENCY_KEY_REUSED:
+                return await self._form(session, request, again, {}, 422, keys=keys, was_sent=True)
+            if problem.status != 422:
+                raise
+            errors = errors_in_words(problem.errors, raw, values.get("pricing_mode", ""))
+            return await self._form(session, request, again, {**errors, **unread}, 422, keys=keys)
+        id = msgspec.json.decode(event, type=CreatedEvent).id if isinstance(event, msgspec.Raw) else event.id
+        return self._console.to(request, f"{HOME}/events/{id}")
+
+    async def _photos(self, session: Session, copied: str) -> list[str]:
+        """The keys of the photos of the event to copy."""
+        if not copied:
+            return []
+        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
+        return details.event.image_keys
+
+    async def _form(
+        self,
+        session: Session,
+        request: Request,
+        values: Mapping[str, str],
+        errors: Mapping[str, Sequence[str]],
+        status: int = 200,
+        *,
+        keys: Sequence[str] = (),
+        refused: Sequence[FileRefusal] = (),
+        was_sent: bool = False,
+    ) -> Reply:
+        looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*keys]))
+        return self._console.page(
+            session,
+            request,
+            "events/new_event.html",
+            status,
+            values=values,
+            errors=errors,
+            photos=looked.photos,
+            refused=refused,
+            images=looked.images_from,
+            once=secrets.token_urlsafe(16),
+            was_sent=was_sent,
+            is_new=True,
+            labels=LABELS,
+            choices=CHOICES,
+            currencies=sorted(CURRENCIES),
+        )

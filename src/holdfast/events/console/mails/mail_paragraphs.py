@@ -1,0 +1,111 @@
+"""The page on which an organizer edits the paragraphs in the mails about an event and previews these mails."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event import PATH
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.mails import paragraphs
+from holdfast.events.mails.kinds import ParagraphKind, sentences_of
+from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS, GetMailParagraphs, MailParagraphs, UpdateMailParagraphs
+from holdfast.events.mails.preview import MailPreview, preview_mails
+from holdfast.events.paths import id_of
+from holdfast.events.site import SITE
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import BAD_REQUEST, Problem
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+GET = Operation("get_mail_paragraphs", None, read(paragraphs.get))
+UPDATE = Operation("update_mail_paragraphs", None, single(paragraphs.update))
+OPERATIONS = (GET, UPDATE)
+"""They have no routes and no tools of their own."""
+
+
+class MailParagraphsPage:
+    """Answers requests for the form of the paragraphs."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._get, self._update = runner[GET], runner[UPDATE]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(f"{PATH}/mails", "mail_paragraphs", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the paragraphs of an event; with POST preview a mail, or change the paragraphs."""
+        event_id = id_of(request.scope["path_params"]["event_id"])
+        fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
+        of: MailParagraphs = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
+        if fields is None:
+            is_saved = read_query(request.query).get("done") == "saved"
+            return self._form(session, request, of, of.texts, of.version, is_saved=is_saved)
+        texts = {kind: _as_sent(fields.get(kind, "")) for kind in PARAGRAPH_KINDS}
+        version = fields.get("version", "")
+        try:
+            command = check(UpdateMailParagraphs, {**texts, "event_id": event_id, "version": version})
+            if "preview" in fields:
+                kind = _kind_of(fields["preview"])
+                mail_previews = preview_mails(kind, texts[kind], of)
+                return self._form(session, request, of, texts, version, previewed=kind, previews=mail_previews)
+            is_done = await self._update(organizer(session), command)
+        except Problem as problem:
+            if problem.status != 422:
+                raise
+            return self._form(session, request, of, texts, version, 422, errors=problem.errors)
+        if not is_done:
+            of = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
+            return self._form(session, request, of, texts, of.version, 409, by_others=True)
+        return self._console.to(request, f"{HOME}/events/{event_id}/mails?done=saved")
+
+    def _form(
+        self,
+        session: Session,
+        request: Request,
+        of: MailParagraphs,
+        texts: Mapping[str, str],
+        version: str,
+        status: int = 200,
+        *,
+        errors: Mapping[str, Sequence[str]] | None = None,
+        by_others: bool = False,
+        is_saved: bool = False,
+        previewed: ParagraphKind | None = None,
+        previews: Sequence[MailPreview] = (),
+    ) -> Reply:
+        translated = SITE.texts(language_of(request))
+        return self._console.page(
+            session,
+            request,
+            "mails/mail_paragraphs.html",
+            status,
+            event=of.event,
+            own={kind: sentences_of(kind, None, translated) for kind in of.kinds},
+            values=texts,
+            version=version,
+            errors=errors or {},
+            by_others=by_others,
+            others=[(kind, stored) for kind in of.kinds if (stored := of.texts.get(kind, "")) != texts.get(kind, "")],
+            is_saved=is_saved,
+            previewed=previewed,
+            previews=previews,
+            images="data:" if previews else "",
+            styles=previews[0].style if previews else "",
+        )
+
+
+def _kind_of(name: str) -> ParagraphKind:
+    for kind in PARAGRAPH_KINDS:
+        if kind == name:
+            return kind
+    raise BAD_REQUEST("The form names no kind of mail.", hint="Open the page again and send its form.")
+
+
+def _as_sent(text: str) -> str:
+    """A text as a form sends it, but with `\\n` as line end and without outer spaces."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()

@@ -1,0 +1,80 @@
+"""The page of mails about the organizer's events: the status of each, and a retry of failed ones."""
+
+from collections.abc import Sequence
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.mails import delivery_status
+from holdfast.events.mails.delivery_status import MAIL_STATUSES, ListMails, MailStatus, MailStatusFilter, RetryMail
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.signed_in_pages import command_in_path
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+MAILS = "/console/mails"
+PAGE_SIZE = 50
+
+LIST = Operation("list_mails", None, read(delivery_status.list))
+RETRY = Operation("retry_mail", None, single(delivery_status.retry))
+OPERATIONS = (LIST, RETRY)
+"""They have no routes and no tools of their own."""
+
+
+class MailsPage:
+    """Answers requests for the list of mails and for a retry."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._list, self._retry = runner[LIST], runner[RETRY]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(MAILS, "mails", self.list),
+            self._console.route(f"{MAILS}/{{mail_id}}/retry", "retry_mail", self.retry, "POST"),
+        ]
+
+    async def list(self, session: Session, request: Request) -> Reply:
+        """List the mails with a status, or all mails, newest first."""
+        query = read_query(request.query)
+        text = query.get("before", "")
+        before = int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
+        status = _status_named(query.get("fate"))
+        command = ListMails(limit=PAGE_SIZE + 1, before=before, fate=status)
+        rows: Sequence[MailStatus] = await self._list(organizer(session), command)
+        mails = rows[:PAGE_SIZE]
+        last = mails[-1].id if len(rows) > PAGE_SIZE else None
+        return self._console.page(
+            session,
+            request,
+            "mails/mails.html",
+            here=MAILS,
+            mails=mails,
+            last=last,
+            fate=status,
+            notice=query.get("done"),
+            proved=session.account.is_proved,
+        )
+
+    async def retry(self, session: Session, request: Request) -> Reply:
+        """Retry a mail, and redirect to the list."""
+        if request.method != "POST":
+            return self._console.to(request, MAILS)
+        fields = await self._console.signed_in.read(session, request)
+        done = "again"
+        try:
+            await self._retry(organizer(session), command_in_path(RetryMail, request))
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            done = "nothing"
+        status = _status_named(fields.get("fate"))
+        return self._console.to(request, f"{MAILS}?{f'fate={status}&' if status else ''}done={done}")
+
+
+def _status_named(name: str | None) -> MailStatusFilter | None:
+    """The status that a query or a form names; None: all mails."""
+    return next((status for status in MAIL_STATUSES if status == name), None)

@@ -1,0 +1,111 @@
+"""The page of the payments of one person for one event, with refunds by hand."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_form import minor_units
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.console.people.registrations import list_path
+from holdfast.events.payments import operations, payment_list
+from holdfast.events.payments.operations import (
+    BLOCK_MESSAGES,
+    ListPersonPayments,
+    PaymentView,
+    RefundPayment,
+    RefundResult,
+)
+from holdfast.events.payments.payment_list import Payer
+from holdfast.events.processor.currencies import digits, rules_of
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.signed_in_pages import command_in_path, hide_forbidden
+from holdfast.kit.running.operation import ADDS, Operation
+from holdfast.kit.running.run_modes import read, single
+from holdfast.kit.running.runner import Runner
+
+READ_PAYER = Operation("look_at_payer", None, read(payment_list.payer))
+READ_PAYMENTS = Operation("look_at_payments", None, read(operations.list_payments))
+REFUND = Operation("refund_payment", None, single(operations.refund), ADDS)
+OPERATIONS = (READ_PAYER, READ_PAYMENTS, REFUND)
+"""They have no routes of the API and no tools of their own."""
+
+
+class PaymentsPage:
+    """Answers requests for the payments of one person for one event."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._who = hide_forbidden(runner[READ_PAYER])
+        self._look, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
+
+    def routes(self) -> list[BaseRoute]:
+        path = f"{list_path('{event_id}')}/{{user_id}}/payments"
+        return [self._console.route(path, "payments", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the payments; with POST refund one."""
+        command = command_in_path(ListPersonPayments, request)
+        if request.method != "POST":
+            return await self._page(session, request, command)
+        fields = await self._console.signed_in.read(session, request)
+        payments = await self._payments(session, command)
+        paid = next((payment for payment in payments if str(payment.id) == fields.get("payment")), None)
+        if paid is None:
+            raise NOT_FOUND()
+        if paid.blocked:
+            return await self._page(
+                session, request, command, fields, FormRefusal({f"amount-{paid.id}": [BLOCK_MESSAGES[paid.blocked]]})
+            )
+        name, places = f"amount-{paid.id}", digits(paid.currency)
+        amount = minor_units(fields.get(name, ""), places)
+        if amount is None or amount % rules_of(paid.currency).unit:
+            example = {0: "1250", 3: "12.500"}.get(places, "12.50")
+            wrong = message("must be an amount such as %(example)s", example=example)
+            if amount is not None:
+                wrong = message("must end in 0, such as %(example)s", example=example)
+            return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
+        refund = {"event_id": command.event_id, "user_id": command.user_id, "payment_id": paid.id, "amount": amount}
+        done = await try_form(
+            lambda: single_use_forms.run_once(
+                self._refund, organizer(session), check(RefundPayment, refund), fields, RefundResult
+            )
+        )
+        if isinstance(done, FormRefusal):
+            left = language_of(request).money(paid.refundable, paid.currency, places)
+            wrong = message("must be more than 0 and at most what is left of the payment, %(left)s", left=left)
+            return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
+        return self._console.to(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
+
+    async def _payments(self, session: Session, command: ListPersonPayments) -> Sequence[PaymentView]:
+        return await self._look(organizer(session), command)
+
+    async def _page(
+        self,
+        session: Session,
+        request: Request,
+        command: ListPersonPayments,
+        typed: Mapping[str, str] | None = None,
+        refusal: FormRefusal = NOT_REFUSED,
+    ) -> Reply:
+        payer: Payer = await self._who(organizer(session), command)
+        return self._console.page(
+            session,
+            request,
+            "payments/payments.html",
+            refusal.status,
+            event=payer.event,
+            payer=payer,
+            payments=await self._payments(session, command),
+            back=f"{list_path(command.event_id)}/{command.user_id}",
+            digits=digits,
+            values=typed or {},
+            errors=refusal.errors,
+            once=single_use_forms.new_token(),
+        )

@@ -1,0 +1,107 @@
+"""The page of payouts: connect an account at the payment processor, and set the refund rule."""
+
+from collections.abc import Mapping
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.session_gate import SIGN_IN, address_with_return
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.payments import onboarding, payouts
+from holdfast.events.payments.onboarding import PAYOUTS, RETURN, ConfirmPayoutAccount, OpenOnboarding, RefreshPayouts
+from holdfast.events.payments.payouts import GetPayouts, SetRefundRule
+from holdfast.kit.contract.command import check
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single, steps
+from holdfast.kit.running.runner import Runner
+
+READ_PAYOUTS = Operation("look_at_payouts", None, read(payouts.get))
+SET_RULE = Operation("set_refund_rule", None, single(payouts.set_rule))
+OPEN = Operation("open_onboarding", None, steps(onboarding.open_processor))
+CONFIRM = Operation("confirm_payout_account", None, steps(onboarding.confirm))
+REFRESH = Operation("refresh_payouts", None, steps(onboarding.refresh))
+OPERATIONS = (READ_PAYOUTS, SET_RULE, OPEN, CONFIRM, REFRESH)
+"""They have no routes of the API and no tools of their own."""
+
+
+class PayoutsPage:
+    """Answers requests for the page of the organizer's payouts."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._look, self._set_rule = runner[READ_PAYOUTS], runner[SET_RULE]
+        self._open, self._confirm, self._refresh = runner[OPEN], runner[CONFIRM], runner[REFRESH]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(PAYOUTS, "payouts", self.show),
+            self._console.route(f"{PAYOUTS}/connect", "connect_payouts", self.connect, "POST", limit="keys"),
+            self._console.route(f"{PAYOUTS}/confirm", "confirm_payouts", self.confirm, "POST", limit="keys"),
+            self._console.route(RETURN, "return_to_payouts", self.come_back, limit="keys"),
+            self._console.route(f"{PAYOUTS}/rule", "refund_rule", self.rule, "POST"),
+        ]
+
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show the status of the payouts."""
+        return await self._page(session, request)
+
+    async def connect(self, session: Session, request: Request) -> Reply:
+        """Show the link to the onboarding page of the payment processor."""
+        if request.method != "POST":
+            return self._console.to(request, PAYOUTS)
+        await self._console.signed_in.read(session, request)
+        url: str = await self._open(organizer(session), OpenOnboarding(has_shown_mail=session.has_shown_mail))
+        return self._console.page(session, request, "payments/payouts_link.html", here=PAYOUTS, link=url)
+
+    async def confirm(self, session: Session, request: Request) -> Reply:
+        """Confirm that the connected payout account is the owner's."""
+        if request.method != "POST":
+            return self._console.to(request, PAYOUTS)
+        fields = await self._console.signed_in.read(session, request)
+        account_id = fields.get("account", "")
+        command = ConfirmPayoutAccount(stripe_account_id=account_id, has_shown_mail=session.has_shown_mail)
+        await self._confirm(organizer(session), command)
+        return self._console.to(request, PAYOUTS)
+
+    async def come_back(self, session: Session, request: Request) -> Reply:
+        """Ask the processor for the status of the account, when the organizer returns from its page."""
+        await self._refresh(organizer(session), RefreshPayouts())
+        return self._console.to(request, PAYOUTS)
+
+    async def rule(self, session: Session, request: Request) -> Reply:
+        """Change the refund rule for cancellations."""
+        if request.method != "POST":
+            return self._console.to(request, PAYOUTS)
+        fields = await self._console.signed_in.read(session, request)
+        text = fields.get("refund_days", "")
+        days = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else text
+        done = await try_form(lambda: self._set_rule(organizer(session), check(SetRefundRule, {"refund_days": days})))
+        if isinstance(done, FormRefusal):
+            return await self._page(session, request, fields, done)
+        return self._console.to(request, f"{PAYOUTS}?done=saved")
+
+    async def _page(
+        self,
+        session: Session,
+        request: Request,
+        typed: Mapping[str, str] | None = None,
+        refusal: FormRefusal = NOT_REFUSED,
+    ) -> Reply:
+        payout_status: payouts.Payouts = await self._look(organizer(session), GetPayouts())
+        query = read_query(request.query)
+        return self._console.page(
+            session,
+            request,
+            "payments/payouts.html",
+            refusal.status,
+            here=PAYOUTS,
+            payouts=payout_status,
+            is_owner=session.account.is_proved and session.has_shown_mail,
+            sign_in=address_with_return(SIGN_IN, request, self._console.signed_in.site),
+            is_meant=query.get("organizer") in (None, payout_status.slug),
+            is_saved=query.get("done") == "saved",
+            values=typed or {"refund_days": str(payout_status.refund_days)},
+            errors=refusal.errors,
+        )

@@ -1,0 +1,98 @@
+"""The page of one registration: its status, and what can be done with it.
+
+What takes a seat from somebody is confirmed on a page of its own, which says what it does and who is told.
+"""
+
+from typing import Any
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.console.people.registrations import SEARCH, list_path
+from holdfast.events.paths import id_of
+from holdfast.events.problems import EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED
+from holdfast.events.processor.currencies import digits
+from holdfast.events.registrations.model import DeleteRegistration, UpdateRegistration
+from holdfast.events.registrations.search import RegistrationsPart, SearchRegistrations
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import BAD_REQUEST, NOT_FOUND, VALIDATION_FAILED, Problem
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.running.runner import Run, Runner
+
+MOVES = {"seat": "registered", "wait": "waitlisted"}
+
+CONFIRMED_IN = {"wait": {"registered"}, "remove": {"registered", "held", "waitlisted", "pending"}}
+"""The changes that are confirmed first, and the statuses in which a registration can be changed so."""
+
+
+class RegistrationPage:
+    """Answers requests for the page of one registration."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._search: Run = runner[SEARCH]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(f"{list_path('{event_id}')}/{{user_id}}", "registration", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show a registration; with POST move it between a seat and the waiting list, or remove it."""
+        ids = {
+            "event_id": id_of(request.scope["path_params"]["event_id"]),
+            "user_id": request.scope["path_params"]["user_id"],
+        }
+        if request.method != "POST":
+            return await self._show(session, request, ids, change=read_query(request.query).get("do", ""))
+        fields = await self._console.signed_in.read(session, request)
+        action = fields.get("do", "")
+        try:
+            if action in MOVES:
+                await self._run("update_registration", session, UpdateRegistration, ids | {"status": MOVES[action]})
+                return self._console.to(request, f"{list_path(ids['event_id'])}/{ids['user_id']}")
+            if action == "remove":
+                await self._run("delete_registration", session, DeleteRegistration, ids)
+                return self._console.to(request, f"{list_path(ids['event_id'])}?done=removed")
+        except Problem as problem:
+            # The status is no longer the one on the page: show the page with the present status.
+            if problem.type not in {EVENT_FULL, REGISTRATION_PENDING, REGISTRATION_REJECTED}:
+                raise
+            return await self._show(session, request, ids, 422, refused=True)
+        raise BAD_REQUEST("The form does not say what to do.", hint="Open the page again and use its buttons.")
+
+    async def _run(self, operation: str, session: Session, kind: Any, fields: dict[str, Any]) -> None:
+        await self._console.run[operation](organizer(session), check(kind, fields))
+
+    async def _show(
+        self,
+        session: Session,
+        request: Request,
+        ids: dict[str, Any],
+        status: int = 200,
+        *,
+        refused: bool = False,
+        change: str = "",
+    ) -> Reply:
+        """Show a registration, or ask for the confirmation of a change."""
+        try:
+            command = check(SearchRegistrations, ids)
+        except Problem as problem:
+            # An invalid public id names no registration.
+            raise NOT_FOUND() if problem.type is VALIDATION_FAILED else problem from problem
+        part: RegistrationsPart = await self._search(organizer(session), command)
+        if not part.registrations:
+            raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
+        [registration] = part.registrations
+        is_confirmed_first = registration.status in CONFIRMED_IN.get(change, ())
+        return self._console.page(
+            session,
+            request,
+            "people/registration_change.html" if is_confirmed_first else "people/registration.html",
+            status,
+            event=part.event,
+            registration=registration,
+            change=change,
+            path=list_path(part.event.id),
+            digits=digits,
+            refused=refused,
+        )

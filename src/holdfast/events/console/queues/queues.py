@@ -1,0 +1,138 @@
+"""The pages of queues: list them, create one, show one with its history, edit and delete it."""
+
+from collections.abc import Mapping
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.frame import Console, organizer
+from holdfast.events.console.queues import queue_form
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.queues import history
+from holdfast.events.queues.history import QueueHistory
+from holdfast.events.queues.model import DeleteQueue, GetQueue, Queue, UpdateQueue
+from holdfast.kit.contract.problems import BAD_REQUEST
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.signed_in_pages import command_in_path, hide_forbidden
+from holdfast.kit.postgres.pagination import OffsetPage, Page
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.runner import Runner
+
+QUEUES = "/console/queues"
+PAGE_SIZE = 20
+
+READ_HISTORY = Operation("look_at_queue", None, read(history.read_history))
+OPERATIONS = (READ_HISTORY,)
+"""It has no route and no tool of its own."""
+
+
+class QueuesPages:
+    """Answers requests for the organizer's queues. `interval`: the seconds in which a queue releases its rate."""
+
+    def __init__(self, console: Console, runner: Runner, interval: int) -> None:
+        self._console = console
+        self._interval = interval
+        self._list, self._get, self._create, self._update, self._delete = (
+            hide_forbidden(console.run[name])
+            for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
+        )
+        self._look = runner[READ_HISTORY]
+
+    def routes(self) -> list[BaseRoute]:
+        one = f"{QUEUES}/{{queue_id}}"
+        return [
+            self._console.route(QUEUES, "queues", self.list),
+            self._console.route(f"{QUEUES}/new", "new_queue", self.create, "POST"),
+            self._console.route(one, "queue", self.show, "POST"),
+            self._console.route(f"{one}/edit", "edit_queue", self.edit, "POST"),
+            self._console.route(f"{one}/delete", "delete_queue", self.delete, "POST"),
+        ]
+
+    async def list(self, session: Session, request: Request) -> Reply:
+        """List the queues, oldest first."""
+        text = read_query(request.query).get("offset", "0")
+        offset = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+        page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE, offset=offset))
+        after = offset + len(page.data) if page.pagination.has_more else None
+        return self._console.page(session, request, "queues/queues.html", here=QUEUES, queues=page.data, after=after)
+
+    async def create(self, session: Session, request: Request) -> Reply:
+        """Show the form of a new queue; with POST create it."""
+        if request.method != "POST":
+            values = {"release_rate": "60", "token_ttl_minutes": "10"}
+            return self._form(session, request, values)
+        fields = await self._console.signed_in.read(session, request)
+        queue = await try_form(
+            lambda: single_use_forms.run_once(
+                self._create, organizer(session), queue_form.create_command(fields), fields, Queue
+            ),
+            QUOTA_EXCEEDED,
+        )
+        if isinstance(queue, FormRefusal):
+            return self._form(session, request, fields, queue)
+        return self._console.to(request, f"{QUEUES}/{queue.id}")
+
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show a queue with its history; with POST pause or resume it."""
+        command = command_in_path(GetQueue, request)
+        if request.method == "POST":
+            does = (await self._console.signed_in.read(session, request)).get("do")
+            if does not in {"pause", "resume"}:
+                raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
+            change = UpdateQueue(queue_id=command.queue_id, active=does == "resume")
+            await self._update(organizer(session), change)
+            return self._console.to(request, f"{QUEUES}/{command.queue_id}")
+        queue: Queue = await self._get(organizer(session), command)
+        history: QueueHistory = await self._look(organizer(session), command)
+        return self._console.page(session, request, "queues/queue.html", here=QUEUES, queue=queue, seen=history)
+
+    async def edit(self, session: Session, request: Request) -> Reply:
+        """Show the form of a queue; with POST change it."""
+        command = command_in_path(GetQueue, request)
+        queue: Queue = await self._get(organizer(session), command)
+        if request.method != "POST":
+            return self._form(session, request, queue_form.field_values(queue), queue=queue)
+        fields = await self._console.signed_in.read(session, request)
+        done = await try_form(
+            lambda: self._update(organizer(session), queue_form.update_command(fields, queue)), QUOTA_EXCEEDED
+        )
+        if isinstance(done, FormRefusal):
+            return self._form(session, request, fields, done, queue=queue)
+        return self._console.to(request, f"{QUEUES}/{queue.id}")
+
+    async def delete(self, session: Session, request: Request) -> Reply:
+        """Show the question whether to delete a queue; with POST delete it."""
+        command = command_in_path(DeleteQueue, request)
+        if request.method == "POST":
+            await self._console.signed_in.read(session, request)
+            await self._delete(organizer(session), command)
+            return self._console.to(request, QUEUES)
+        queue: Queue = await self._get(organizer(session), GetQueue(queue_id=command.queue_id))
+        return self._console.page(session, request, "queues/queue_delete.html", here=QUEUES, queue=queue)
+
+    def _form(
+        self,
+        session: Session,
+        request: Request,
+        values: Mapping[str, str],
+        refusal: FormRefusal = NOT_REFUSED,
+        *,
+        queue: Queue | None = None,
+    ) -> Reply:
+        return self._console.page(
+            session,
+            request,
+            "queues/queue_form.html",
+            refusal.status,
+            here=QUEUES,
+            queue=queue,
+            values=values,
+            errors=refusal.errors,
+            labels=queue_form.LABELS,
+            interval=self._interval,
+            is_full=refusal.code == QUOTA_EXCEEDED.code,
+            once=single_use_forms.new_token(),
+        )
