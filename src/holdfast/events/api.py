@@ -5,26 +5,28 @@ REST routes, the tools of `/mcp`, OpenAPI and the documents are derived from thi
 
 from collections.abc import Sequence
 
-from holdfast.accounts.door import Door
-from holdfast.accounts.entrance import Entrance
 from holdfast.accounts.oauth import connections
+from holdfast.accounts.session_gate import SessionGate
 from holdfast.accounts.sessions import Sessions
+from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
+from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.events import jobs
 from holdfast.events.console import routes as console_routes
-from holdfast.events.console.account import MORE
-from holdfast.events.console.check_in import FORGETTING
+from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
+from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
 from holdfast.events.console.frame import HOME, first
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
 from holdfast.events.oauth import own_server
 from holdfast.events.oauth.credentials import Credentials
-from holdfast.events.oauth.issuer import configured
+from holdfast.events.oauth.issuer import configured_issuer
 from holdfast.events.organizers import operations as organizers
+from holdfast.events.pages import event_cache
 from holdfast.events.pages import routes as page_routes
-from holdfast.events.pages import shown
 from holdfast.events.payments import onboarding
 from holdfast.events.payments import routes as payment_routes
 from holdfast.events.photos import operations as photos
@@ -40,31 +42,31 @@ from holdfast.events.site import SITE
 from holdfast.events.users import operations as users
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit import mcp
-from holdfast.kit.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
-from holdfast.kit.keys import KeyRing
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched, read, read_batched, single, steps
-from holdfast.kit.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
-from holdfast.kit.problems import EVERYWHERE
-from holdfast.kit.runner import Runner
-from holdfast.kit.service import Service
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
+from holdfast.kit.process.service import Service
+from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.api_keys import KeyRing
 
 VERSION = "1.6.0"
 
 # fmt: off
 OPERATIONS = (
-    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body="organizer", status=201, public=True, limit="organizer registration"),
+    Operation("register_organizer",   "POST   /api/organizers/register", single(organizers.register), body_member="organizer", status=201, public=True, limit="organizer registration", content_limit=organizers.ADDRESS_LIMIT),
     Operation("list_organizers",      "GET    /api/organizers", read(organizers.list), READS, scope="read_events"),
     Operation("list_users",           "GET    /api/users", read(users.list), READS, scope="read_events"),
 
     Operation("list_api_keys",        "GET    /api/keys", read(keys.list), READS, scope="manage_keys"),
-    Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body="api_key", status=201, limit="keys"),
+    Operation("create_api_key",       "POST   /api/keys", single(keys.create), ADDS, scope="manage_keys", body_member="api_key", status=201, limit="keys"),
     Operation("revoke_api_key",       "DELETE /api/keys/{id}", single(keys.revoke), OVERWRITES, scope="manage_keys", status=204),
 
     Operation("list_events",          "GET    /api/events", read(events.list), READS, scope="read_events"),
-    Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body="event", status=201),
+    Operation("create_event",         "POST   /api/events", steps(events.create), ADDS, scope="write_events", body_member="event", status=201),
     Operation("get_event",            "GET    /api/events/{event_id}", read(events.get), READS, scope="read_events"),
-    Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body="event"),
+    Operation("update_event",         "PATCH  /api/events/{event_id}", steps(events.update), OVERWRITES, scope="write_events", body_member="event"),
     Operation("cancel_event",         "DELETE /api/events/{event_id}", single(events.cancel), OVERWRITES, scope="write_events"),
     Operation("get_price_history",    "GET    /api/events/{event_id}/price_history", read(pricing.history), READS, scope="read_events"),
 
@@ -74,17 +76,17 @@ OPERATIONS = (
     Operation("presign_upload",       "POST   /api/uploads/presign", steps(photos.presign), ADDS, scope="write_events", status=201),
 
     Operation("list_registrations",   "GET    /api/registrations", read(registrations.list), READS, scope="read_events"),
-    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept), SETS, scope="write_events", body="registration", status=202, bare=True, limit="registrations"),
+    Operation("create_registration",  "POST   /api/registrations", batched(registrations.accept), SETS, scope="write_events", body_member="registration", status=202, bare=True, limit="registrations"),
     Operation("get_registration",     "GET    /api/registrations/{event_id}/{user_id}", read_batched(registrations.get), READS, scope="read_events"),
-    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body="registration"),
+    Operation("update_registration",  "PATCH  /api/registrations/{event_id}/{user_id}", single(registrations.update), OVERWRITES, scope="write_events", body_member="registration"),
     Operation("delete_registration",  "DELETE /api/registrations/{event_id}/{user_id}", single(registrations.delete), OVERWRITES, scope="write_events", status=204),
 
     Operation("create_onboarding_link", "POST  /api/stripe/onboarding_link", steps(onboarding.create_link), FETCHES, scope="manage_keys", limit="keys"),
 
     Operation("list_queues",          "GET    /api/queues", read(queues.list), READS, scope="read_events"),
-    Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body="queue_event", status=201),
+    Operation("create_queue",         "POST   /api/queues", single(queues.create), ADDS, scope="write_events", body_member="queue_event", status=201),
     Operation("get_queue",            "GET    /api/queues/{queue_id}", read(queues.get), READS, scope="read_events"),
-    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body="queue_event"),
+    Operation("update_queue",         "PATCH  /api/queues/{queue_id}", single(queues.update), OVERWRITES, scope="write_events", body_member="queue_event"),
     Operation("delete_queue",         "DELETE /api/queues/{queue_id}", single(queues.delete), OVERWRITES, scope="write_events", status=204),
     Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join), scope="write_events", status=202, bare=True, limit="queue joins"),
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True),
@@ -100,10 +102,11 @@ EVERY = (
     *page_routes.OPERATIONS,
     *payment_routes.OPERATIONS,
     *SIGN_IN.all,
+    *mailboxes.OPERATIONS,
     *connections.OPERATIONS,
     *console_routes.OPERATIONS,
 )
-"""All operations that are run: those of the table, and those that pages alone ask for."""
+"""All operations that the service runs: those of the table, and those of pages."""
 
 
 INSTRUCTIONS = """\
@@ -144,14 +147,24 @@ def service(database: Database) -> Service:
     directory, secret = UserDirectory(), database.resources.secret
     runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     sessions = Sessions(database, directory, settings.base_url)
-    door = Door(Entrance(sessions), SITE, limits, secret, settings.base_url, first=first, scripts=FORGETTING)
-    signing_in = SignInPages(
-        SIGN_IN, directory, runner, limits, door, secret, base_url=settings.base_url, home=HOME, more=MORE
+    signed_in = SignedInPages(
+        SessionGate(sessions, SITE), SITE, limits, secret, settings.base_url, first=first, scripts=SIGN_OUT_SCRIPTS
     )
-    kept = shown.kept(database, runner)
-    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*EVERYWHERE, *ALL))
+    signing_in = SignInPages(
+        SIGN_IN,
+        directory,
+        runner,
+        limits,
+        signed_in,
+        secret,
+        base_url=settings.base_url,
+        home=HOME,
+        more=ACCOUNT_TEMPLATE,
+    )
+    linked_events = event_cache.linked_event_cache(database, runner)
+    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
-    credentials = Credentials(ring, database, configured(settings), own=settings.has_own_server)
+    credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     for_agents = agents(settings, [*documents.values()], credentials)
     described = ServiceDescription(
         for_agents,
@@ -168,34 +181,40 @@ def service(database: Database) -> Service:
         runner=runner,
         operations=OPERATIONS,
         routes=[
-            # A route is found after those before it: frequent ones first.
-            *page_routes.routes(database, runner, limits, kept),
+            # Routes are matched in this order, so frequent ones come first.
+            *page_routes.routes(database, runner, limits, linked_events),
             *signing_in.routes(),
-            *own_server.routes(database, door, limits),
-            *console_routes.routes(door, runner, {each.name: runner[each] for each in OPERATIONS}, settings, secret),
+            *StoppedMailsPages(runner, limits, SITE, secret).routes(),
+            *own_server.routes(database, signed_in, limits),
+            *console_routes.routes(
+                signed_in, runner, {operation.name: runner[operation] for operation in OPERATIONS}, settings, secret
+            ),
             *discovery.routes(described, documents, spec, settings),
-            *SITE.assets("icon.svg", *FORGETTING),
+            *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
             *photo_routes.routes(database.resources.photos, limits),
             *queue_routes.routes(database, runner, limits),
             *payment_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
-        caches=[ring.forgetting, credentials.forgetting, kept.forgetting, sessions.forgetting],
+        caches=[ring.forgetting, credentials.forgetting, linked_events.forgetting, sessions.forgetting],
         limits=limits,
         agents=for_agents,
         site=SITE,
-        loops=(*jobs.LOOPS, *(jobs.PAYING if database.resources.processor else ())),
-        led=jobs.LED,
+        loops=(*jobs.LOOPS, *(jobs.PAYMENT_LOOPS if database.resources.processor else ())),
+        led=jobs.LEADER_LOOPS,
+        closing=[database.resources.texts.close],
         kept_by_each=settings.kept_by_each(),
         drain_seconds=settings.drain_seconds,
+        metrics_token=settings.metrics_token,
         jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
+        signing_keys=jobs.SIGNING_KEYS,
     )
 
 
-def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.Agents:
+def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.EndpointConfig:
     """The endpoint for agents at `/mcp`: its instructions, documents and credentials."""
-    return mcp.Agents(
+    return mcp.EndpointConfig(
         name=reverse_dns(settings.base_url, "events"),
         title=TITLE,
         version=VERSION,
@@ -205,5 +224,5 @@ def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: C
         limit="messages",
         authenticate=credentials.caller,
         resource_metadata=f"{settings.base_url}{RESOURCE_PATH}/mcp" if settings.authorization_server else None,
-        scope=" ".join(own_server.ASKED) if settings.authorization_server else "",
+        scope=" ".join(own_server.DEFAULT_SCOPES) if settings.authorization_server else "",
     )

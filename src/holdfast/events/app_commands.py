@@ -1,4 +1,4 @@
-"""The commands `holdfast events app …`: the apps that organizers let act for them."""
+"""The commands `holdfast events app …`, for the apps that act for organizers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,15 +26,15 @@ def list_apps(slug: Slug) -> None:
     from holdfast.accounts.oauth.model import ListConnections
     from holdfast.events.organizers.operations import find
     from holdfast.events.product import EVENTS
-    from holdfast.kit.caller import system
+    from holdfast.kit.contract.caller import system
 
     async def look(tx: "Tx") -> "Sequence[Connection]":
         return await connections.list(tx, system(await find(tx, slug)), ListConnections())
 
-    found, place = EVENTS.look(look)
-    for each in found:
-        times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (each.since, each.used_at))
-        typer.echo("\t".join([each.client_id, each.name or "-", " ".join(each.scopes), *times]))
+    app_list, place = EVENTS.look(look)
+    for app in app_list:
+        times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (app.since, app.used_at))
+        typer.echo("\t".join([app.client_id, app.name or "-", " ".join(app.scopes), *times]))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -47,8 +47,8 @@ def disconnect(
     from holdfast.accounts.oauth.model import Disconnect
     from holdfast.events.organizers.operations import find
     from holdfast.events.product import EVENTS
-    from holdfast.kit.caller import system
-    from holdfast.kit.command import check
+    from holdfast.kit.contract.caller import system
+    from holdfast.kit.contract.command import check
 
     command = check(Disconnect, {"client_id": id})
 

@@ -1,16 +1,16 @@
-"""The commands `holdfast events …` that only the events service has. Each imports what only it needs."""
+"""The commands `holdfast events …` that only the events service has. Each command does its own imports."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.kit.lines import line, moment
+from holdfast.kit.process.script_output import iso_time, tab_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.events.keys.model import ApiKey
-    from holdfast.events.people.model import Named
+    from holdfast.events.people.model import AccountSelector
     from holdfast.events.resources import Tx
     from holdfast.events.users.model import User
 
@@ -38,8 +38,8 @@ def create_key(
     from holdfast.events.keys.operations import create, mint
     from holdfast.events.organizers.operations import find
     from holdfast.events.product import EVENTS
-    from holdfast.kit.caller import ADMIN
-    from holdfast.kit.command import check
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.contract.command import check
 
     async def make(tx: "Tx") -> "ApiKey":
         if organizer is None:
@@ -61,12 +61,12 @@ def list_keys() -> None:
     from holdfast.events.keys.model import ListKeys
     from holdfast.events.keys.operations import list
     from holdfast.events.product import EVENTS
-    from holdfast.kit.caller import ADMIN
+    from holdfast.kit.contract.caller import ADMIN
 
     active, place = EVENTS.look(lambda tx: list(tx, ADMIN, ListKeys()))
-    for each in active:
-        owner = "admin" if each.user_id is None else str(each.user_id)
-        typer.echo(line(each.id, owner, each.key, moment(each.inserted_at), each.name))
+    for key in active:
+        owner = "admin" if key.user_id is None else str(key.user_id)
+        typer.echo(tab_line(key.id, owner, key.key, iso_time(key.inserted_at), key.name))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -78,20 +78,20 @@ def list_organizers() -> None:
     """
     from holdfast.events.organizers import operations
     from holdfast.events.product import EVENTS
-    from holdfast.kit.caller import ADMIN
-    from holdfast.kit.pagination import OffsetPage
+    from holdfast.kit.contract.caller import ADMIN
+    from holdfast.kit.postgres.pagination import OffsetPage
 
     async def pages(tx: "Tx") -> "Sequence[User]":
-        found: list[User] = []
+        users: list[User] = []
         while True:
-            page = await operations.list(tx, ADMIN, OffsetPage(limit=500, offset=len(found)))
-            found += page.data
+            page = await operations.list(tx, ADMIN, OffsetPage(limit=500, offset=len(users)))
+            users += page.data
             if not page.pagination.has_more:
-                return found
+                return users
 
-    found, place = EVENTS.look(pages)
-    for each in found:
-        typer.echo(line(each.id, each.slug, each.email, each.name))
+    users, place = EVENTS.look(pages)
+    for user in users:
+        typer.echo(tab_line(user.id, user.slug, user.email, user.name))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -108,7 +108,7 @@ def link(
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import LinkSubject
     from holdfast.events.product import EVENTS
-    from holdfast.kit.command import check
+    from holdfast.kit.contract.command import check
 
     command = check(LinkSubject, {"slug": slug, "subject": subject, "move": move})
     issuer = _issuer()
@@ -125,7 +125,7 @@ def unlink(subject: Subject) -> None:
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import UnlinkSubject
     from holdfast.events.product import EVENTS
-    from holdfast.kit.command import check
+    from holdfast.kit.contract.command import check
 
     command = check(UnlinkSubject, {"subject": subject})
     issuer = _issuer()
@@ -143,18 +143,18 @@ def subjects(slug: Slug) -> None:
     from holdfast.events.oauth import operations
     from holdfast.events.oauth.model import ListSubjects
     from holdfast.events.product import EVENTS
-    from holdfast.kit.command import check
+    from holdfast.kit.contract.command import check
 
     command = check(ListSubjects, {"slug": slug})
-    found, place = EVENTS.look(lambda tx: operations.subjects(tx, command))
-    for each in found:
-        typer.echo(line(each.issuer, each.subject, each.email, moment(each.since)))
+    rows, place = EVENTS.look(lambda tx: operations.list_subjects(tx, command))
+    for row in rows:
+        typer.echo(tab_line(row.issuer, row.subject, row.email, iso_time(row.since)))
     typer.echo(f"Looked in {place}.", err=True)
 
 
 def _issuer() -> str:
     from holdfast.events.product import EVENTS
-    from holdfast.kit.problems import CannotStart
+    from holdfast.kit.contract.problems import CannotStart
 
     issuer = EVENTS.configured().oauth_issuer
     if not issuer:
@@ -180,7 +180,7 @@ def export_person(address: Address) -> None:
     exported, place = EVENTS.look(lambda tx: operations.export(tx, _person(address)))
     text = msgspec.json.format(msgspec.json.encode(exported), indent=2).decode()
     # Escaped like this it is the same JSON, and acts on no terminal.
-    typer.echo("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text))
+    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -194,32 +194,36 @@ def erase_person(
     Registrations for events to come are cancelled, and the next in line move up. The others are kept, as those of
     nobody. Without --yes, say what would happen and change nothing.
     """
-    from holdfast.events.people import operations
+    from holdfast.events.payments.erasing import erase
+    from holdfast.events.people.operations import preview
     from holdfast.events.product import EVENTS
 
-    named = _person(address)
-    done, place = EVENTS.look(lambda tx: operations.erase(tx, named) if yes else operations.preview(tx, named))
-    cancelled, kept, mails = (
+    person = _person(address)
+    done, place = EVENTS.look(lambda tx: erase(tx, person) if yes else preview(tx, person))
+    cancelled, are_kept, mails = (
         ("were cancelled", "are kept", "were deleted")
         if yes
         else ("would be cancelled", "would be kept", "would be deleted")
     )
     typer.echo(f"Account: {done.account_id or 'none any more'}")
     typer.echo(f"Registrations for events to come that {cancelled}: {len(done.cancelled)}")
-    for each in done.cancelled:
-        typer.echo("  " + line(each.event_id, each.title, moment(each.datetime), each.status, each.amount_paid))
-    typer.echo(f"Other registrations that {kept} without address and name: {done.kept}")
+    for row in done.cancelled:
+        typer.echo("  " + tab_line(row.event_id, row.title, iso_time(row.datetime), row.status, row.amount_paid))
+    typer.echo(f"Other registrations that {are_kept} without address and name: {done.remaining}")
+    if done.organizer:
+        ends = "ended" if yes else "would end"
+        typer.echo(f"Organizer that was registered with the address, never confirmed, and {ends}: {done.organizer}")
     typer.echo(f"Mails that {mails}: {done.mails}")
     typer.echo("Erased. A backup still has the data." if yes else "Nothing was changed. Say --yes to do it.")
     typer.echo(f"Looked in {place}.", err=True)
 
 
-def _person(address: str) -> "Named":
+def _person(address: str) -> "AccountSelector":
     from holdfast.accounts.signin.addresses import canonical
-    from holdfast.events.people.model import Named
+    from holdfast.events.people.model import AccountSelector
 
     return (
-        Named(id=int(address))
+        AccountSelector(id=int(address))
         if address.isascii() and address.isdecimal() and len(address) < 19
-        else Named(email=canonical(address))
+        else AccountSelector(email=canonical(address))
     )

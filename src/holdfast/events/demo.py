@@ -7,34 +7,34 @@ from holdfast.events.events import operations as events
 from holdfast.events.events.model import CreateEvent
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import operations as organizers
-from holdfast.events.organizers.accounts import ProveAccount, prove
+from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
 from holdfast.events.paths import event_path
-from holdfast.events.payments.onboarding import add_account
+from holdfast.events.payments.accounts import add_account, store_readiness
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
 from holdfast.events.resources import Tx
-from holdfast.kit.caller import NOBODY, api_key
+from holdfast.kit.contract.caller import NOBODY, api_key
 
 NAME = "Demo Organizer"
 EMAIL = "demo@example.com"
 SLUG = "demo-organizer"
 
 
-class Keys(NamedTuple):
-    """The keys that were made, which are not shown again."""
+class DemoKeys(NamedTuple):
+    """The new API keys. They are shown only once."""
 
     admin: str
     organizer: str
 
 
-async def begin(tx: Tx, account_id: str | None) -> tuple[Keys | None, list[tuple[str, str]]]:
-    """Plant the example data if there is no data yet. Returns its keys then, and what there is to look at."""
-    return await plant(tx, account_id), await look(tx)
+async def begin(tx: Tx, account_id: str | None) -> tuple[DemoKeys | None, list[tuple[str, str]]]:
+    """Store the example data if the database is empty. Returns its keys or None, and the addresses to look at."""
+    return await store_examples(tx, account_id), await list_addresses(tx)
 
 
-async def plant(tx: Tx, account_id: str | None) -> Keys | None:
-    """Create an admin key, an organizer with a key, events and a waiting room. None if there is data already.
+async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
+    """Create an admin key, an organizer with a key, events and a waiting room. Returns None if there is data already.
 
     account_id    the organizer's account at the payment processor: with it, one of the events has a price
     """
@@ -43,8 +43,8 @@ async def plant(tx: Tx, account_id: str | None) -> Keys | None:
     admin = await mint(tx, None, "Demo admin")
     demo = await organizers.register(tx, NOBODY, RegisterOrganizer(name=NAME, email=EMAIL, slug=SLUG))
     organizer = api_key(demo.api_key.id, demo.organizer.id)
-    # Nobody else can have made this account, so its owner is not asked who did.
-    await prove(tx, organizer, ProveAccount(account_id=demo.organizer.id, session_id=0, keep=True))
+    # This code made the account, so its owner need not be asked who made it.
+    await prove(tx, demo.organizer.id)
     starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
     await events.publish(
         tx,
@@ -60,6 +60,7 @@ async def plant(tx: Tx, account_id: str | None) -> Keys | None:
             location_name="Studio 4",
             timezone="Europe/Berlin",
         ),
+        None,
     )
     await queues.create(
         tx,
@@ -73,7 +74,8 @@ async def plant(tx: Tx, account_id: str | None) -> Keys | None:
         ),
     )
     if account_id:
-        await add_account(tx, demo.organizer.id, account_id, is_ready=True)
+        await add_account(tx, demo.organizer.id, account_id)
+        await store_readiness(tx, account_id, True)
         await events.publish(
             tx,
             organizer,
@@ -89,13 +91,14 @@ async def plant(tx: Tx, account_id: str | None) -> Keys | None:
                 location_name="Studio 4",
                 timezone="Europe/Berlin",
             ),
+            None,
         )
-    return Keys(admin.key, demo.api_key.key)
+    return DemoKeys(admin.key, demo.api_key.key)
 
 
-async def look(tx: Tx) -> list[tuple[str, str]]:
-    """What the example data has to look at: names and paths. The path of the console is a link that works once."""
-    found = await tx.tuples(
+async def list_addresses(tx: Tx) -> list[tuple[str, str]]:
+    """The names and paths of the example pages. The path of the console is a sign-in link that works once."""
+    rows = await tx.tuples(
         """
         select email,
                (select id from events where organizer_id = users.id and price = 0 order by id limit 1),
@@ -105,13 +108,14 @@ async def look(tx: Tx) -> list[tuple[str, str]]:
         """,
         {"slug": SLUG, "email": EMAIL},
     )
-    sights: list[tuple[str, str]] = []
-    for email, free, paid, queue in found:
+    addresses: list[tuple[str, str]] = []
+    for email, free, paid, queue in rows:
         if free:
-            sights.append(("event page", event_path(SLUG, free)))
+            addresses.append(("event page", event_path(SLUG, free)))
         if paid:
-            sights.append(("card payment", event_path(SLUG, paid)))
+            addresses.append(("card payment", event_path(SLUG, paid)))
         if queue:
-            sights.append(("waiting room", f"/queues/{queue}"))
-        sights.append(("organizer", links.address(tx.resources.secret, "", await links.make(tx, email, "/console"))))
-    return sights
+            addresses.append(("waiting room", f"/queues/{queue}"))
+        link_id = await links.create_unbound_link(tx, email, "/console")
+        addresses.append(("organizer", links.link_url(tx.resources.secret, "", link_id)))
+    return addresses

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from holdfast.kit.command import Id
+from holdfast.kit.contract.command import Id
 
 EventId = Annotated[Id, Meta(description="From list_events.", examples=[1])]
 QueueId = Annotated[Id, Meta(description="From list_queues.", examples=[1])]

@@ -1,6 +1,6 @@
-"""The paths of pages: of organizers and of events, and the ids in them."""
+"""The paths of the pages of organizers and events, and the ids in paths."""
 
-from holdfast.kit.problems import NOT_FOUND
+from holdfast.kit.contract.problems import NOT_FOUND
 
 
 def organizer_path(slug: str) -> str:

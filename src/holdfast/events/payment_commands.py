@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from holdfast.events.payments.reconciliation import Report
+    from holdfast.events.payments.reconciliation import ReconciliationReport
     from holdfast.events.resources import Steps
 
 payments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Payments of the events service.")
@@ -26,21 +26,21 @@ def reconcile(
     amount there, currency, what it means. Amounts are in minor units. Ends with 1 if something differs.
     """
     from holdfast.events.payments import reconciliation
-    from holdfast.events.processor.processor import Refused, Unreachable
+    from holdfast.events.processor.processor import ProcessorRefusal, ProcessorUnreachable
     from holdfast.events.product import EVENTS
-    from holdfast.kit.problems import CannotStart
+    from holdfast.kit.contract.problems import CannotStart
 
-    async def compare(steps: "Steps") -> "Report":
+    async def compare(steps: "Steps") -> "ReconciliationReport":
         if steps.resources.processor is None:
             raise CannotStart("There is no payment processor to compare with. Set STRIPE_SECRET_KEY.")
         try:
             return await reconciliation.reconcile(steps, days)
-        except (Refused, Unreachable) as error:
+        except (ProcessorRefusal, ProcessorUnreachable) as error:
             raise CannotStart(f"The payment processor did not answer: {error}") from error
 
     report, place = EVENTS.do(compare)
-    for each in report.differences:
-        fields = (each.kind, each.intent_id, each.payment_id, each.ours, each.theirs, each.currency, each.meaning)
+    for row in report.differences:
+        fields = (row.kind, row.intent_id, row.payment_id, row.ours, row.theirs, row.currency, row.meaning)
         typer.echo("\t".join("-" if field is None else str(field) for field in fields))
     typer.echo(
         f"Compared {report.compared} payments of the processor since {report.since:%Y-%m-%dT%H:%M:%SZ} with those in "

@@ -1,7 +1,7 @@
-"""The codes of the events service beside those every service has; `docs/problems.md` lists them all."""
+"""The problem types that only the events service has; `docs/problems.md` lists all codes."""
 
-from holdfast.kit.problems import IDEMPOTENCY_KEY_REUSED, ProblemType
-from holdfast.kit.said import marked
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, ProblemType
 
 UPLOAD_REFUSED = ProblemType(
     "upload_refused",
@@ -103,7 +103,7 @@ TOO_MANY_PHOTOS = ProblemType(
 TOO_MANY_UPLOADS = ProblemType(
     "too_many_uploads",
     422,
-    marked("Too many photos and uploads of yours are shown by no event."),
+    translatable("Too many photos and uploads of yours are shown by no event."),
     "Attach them with `image_keys`, or wait: what no event shows for a day is deleted.",
     "image_keys",
 )

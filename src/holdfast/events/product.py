@@ -6,20 +6,20 @@ from holdfast import accounts
 from holdfast.accounts.oauth import trusted_auth
 from holdfast.events import api, resources
 from holdfast.events.settings import Settings
-from holdfast.kit.process import Product
-from holdfast.kit.rotation import Sealed
+from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.security.secret_rotation import SealedTable
 
-EVENTS = Product(
+EVENTS = ServiceProcess(
     name="events",
     title="Holdfast Events",
     settings=Settings,
     resources=resources.build,
     build=api.service,
-    migrations=(accounts.MIGRATIONS, Path(__file__).parent / "migrations"),
+    schema_folders=(accounts.FOLDER, Path(__file__).parent),
     factory="holdfast.events.product:worker",
     sealed=(
-        Sealed("queue_signing_keys", "kid", "text"),
-        Sealed("idempotency_answers", "id", "bytea"),
+        SealedTable("queue_signing_keys", "kid", "text"),
+        SealedTable("idempotency_answers", "id", "bytea"),
         trusted_auth.SEALED,
     ),
 )

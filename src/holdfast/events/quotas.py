@@ -1,28 +1,27 @@
-"""Quotas: how much an organizer may have of what the service stores for it. The settings say how much.
+"""Quotas: how much data the service stores for one organizer. The limits are settings.
 
-What an organizer has is counted while its account is locked, so that requests at the same time cannot exceed a quota
-together.
+The count runs while the account of the organizer is locked, so concurrent requests cannot exceed a quota together.
 """
 
 from typing import LiteralString
 
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Tx
-from holdfast.kit.said import Grouped, Said, said
+from holdfast.kit.contract.messages import GroupedNumber, Message, message
 
 
 async def lock(tx: Tx, organizer_id: int) -> None:
-    """Lock an account: until the transaction ends, no other one adds anything that a quota counts."""
+    """Lock an account: until this transaction ends, no other transaction adds anything that a quota counts."""
     await tx.run("select from users where id = %(id)s for no key update", {"id": organizer_id})
 
 
-async def require_room(tx: Tx, organizer_id: int, quota: Said, most: int, count: LiteralString) -> None:
-    """Raise `quota_exceeded` if an organizer already has as much as it may have.
+async def require_room(tx: Tx, organizer_id: int, quota: Message, limit: int, count: LiteralString) -> None:
+    """Raise `quota_exceeded` if the organizer has reached the limit.
 
-    quota    what is counted, as people read it
-    count    the statement that counts it, given `%(organizer_id)s`
+    quota    the counted things, in words for people
+    count    the statement that counts them; its parameter is `%(organizer_id)s`
     """
     await lock(tx, organizer_id)
-    if await tx.value(count, {"organizer_id": organizer_id}) >= most:
-        message = said("An organizer may have at most %(most)s %(quota)s.", most=Grouped(most), quota=quota)
-        raise QUOTA_EXCEEDED(message, quota=str(quota), limit=most)
+    if await tx.value(count, {"organizer_id": organizer_id}) >= limit:
+        reason = message("An organizer may have at most %(most)s %(quota)s.", most=GroupedNumber(limit), quota=quota)
+        raise QUOTA_EXCEEDED(reason, quota=str(quota), limit=limit)

@@ -1,4 +1,4 @@
-"""Resources: what operations and jobs of the events service use besides its database."""
+"""The resources of operations and jobs of the events service besides the database."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -6,11 +6,14 @@ from typing import TypeAlias
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import Processor
 from holdfast.events.settings import Settings
-from holdfast.events.storage.store import NotInstalled, Store
-from holdfast.kit import database, resources, steps
-from holdfast.kit.mailer import mailer_of
-from holdfast.kit.outbound import Outbound
-from holdfast.kit.secrets import Secret, Signer
+from holdfast.events.storage.store import MissingPackage, Store
+from holdfast.events.text_rendering import TextRenderer
+from holdfast.kit.mail.transport import mailer_of
+from holdfast.kit.postgres import database
+from holdfast.kit.process import resources
+from holdfast.kit.running import steps
+from holdfast.kit.security.outbound_requests import OutboundClient
+from holdfast.kit.security.secrets import Secret, Signer
 
 
 @dataclass(frozen=True)
@@ -19,28 +22,37 @@ class Resources(resources.Resources[Settings]):
 
     outbound    the HTTP client for URLs that users give
     documents   the HTTP client for metadata documents of OAuth clients
+    texts       renders the Markdown of users
     photos      the store of photos and uploads
-    processor   takes payments; None if there is none
+    processor   the payment processor; None if payments are not configured
     """
 
-    outbound: Outbound
-    documents: Outbound
+    outbound: OutboundClient
+    documents: OutboundClient
+    texts: TextRenderer
     photos: Store
     processor: Processor | None
 
     def require_processor(self) -> Processor:
-        """Raises `payments_not_configured`."""
+        """The payment processor. Raises `payments_not_configured` if there is none."""
         if self.processor is None:
             raise PAYMENTS_NOT_CONFIGURED()
         return self.processor
 
 
 def build(settings: Settings) -> Resources:
-    """Build the resources from the settings. Raises `NotInstalled`."""
+    """Build the resources from the settings. Raises `MissingPackage`."""
     secret = resources.secret_of(settings)
     photos = _bucket(settings) if settings.s3_bucket else _directory(settings, secret.signer("uploads"))
     return Resources(
-        settings, secret, mailer_of(settings), Outbound(), Outbound(seconds=5), photos, _processor(settings, secret)
+        settings,
+        secret,
+        mailer_of(settings),
+        outbound=OutboundClient(),
+        documents=OutboundClient(seconds=5),
+        texts=TextRenderer(),
+        photos=photos,
+        processor=_processor(settings, secret),
     )
 
 
@@ -48,7 +60,7 @@ def _bucket(settings: Settings) -> Store:
     try:
         from holdfast.events.storage.s3 import S3Store
     except ModuleNotFoundError as error:
-        raise NotInstalled(
+        raise MissingPackage(
             "S3_BUCKET is set, which needs boto3: install holdfast-server with the extra s3; docs/deploy.md says how."
         ) from error
     return S3Store(
@@ -63,7 +75,7 @@ def _bucket(settings: Settings) -> Store:
 def _processor(settings: Settings, secret: Secret) -> Processor | None:
     if not settings.stripe_key:
         return None
-    from holdfast.events.processor.stripe_api import Stripe  # its library takes long to load
+    from holdfast.events.processor.stripe_api import Stripe  # its library is slow to load
 
     namespace = secret.signer("payment processor", 16).sign("namespace")
     return Stripe(settings.stripe_key, namespace, settings.stripe_api, settings.stripe_country)
@@ -78,5 +90,5 @@ def _directory(settings: Settings, signer: Signer) -> Store:
 Reader: TypeAlias = database.Reader[Resources]
 Tx: TypeAlias = database.Tx[Resources]
 Steps: TypeAlias = steps.Steps[Resources]
-Concluded = steps.Concluded
+Concluded = steps.Conclusion
 Database: TypeAlias = database.Database[Resources]

@@ -7,11 +7,11 @@ from pydantic import Field, field_validator
 
 from holdfast.accounts.oauth.settings import OAuthSettings
 from holdfast.accounts.signin.settings import SignInSettings
-from holdfast.kit import settings as kit
+from holdfast.kit.environment import settings as kit
 
 
 class Settings(OAuthSettings, SignInSettings):
-    """Read from the environment once, at start."""
+    """The settings, read from the environment once at start."""
 
     service = "events"
 
@@ -25,7 +25,11 @@ class Settings(OAuthSettings, SignInSettings):
     )
     old_secret_key: str = Field("", validation_alias="EVENTS_OLD_SECRET_KEY", description=kit.OLD_KEY)
     platform_fee_percent: int = Field(
-        5, ge=0, le=90, validation_alias="PLATFORM_FEE_PERCENT", description="Percentage kept of student payments."
+        5,
+        ge=0,
+        le=90,
+        validation_alias="PLATFORM_FEE_PERCENT",
+        description="Percentage kept of student payments. From 0 to 90.",
     )
     stripe_key: str = Field(
         "",
@@ -51,14 +55,15 @@ class Settings(OAuthSettings, SignInSettings):
         ge=5,
         le=1380,
         validation_alias="PAYMENT_HOLD_MINUTES",
-        description="Minutes for which a seat is held until it is paid.",
+        description="Minutes for which a seat is held until it is paid, from 5 to 1380.",
     )
     claim_hours: int = Field(
         12,
         ge=1,
         le=23,
         validation_alias="PAYMENT_CLAIM_HOURS",
-        description="Hours for which a seat is held for somebody who moves up from the waiting list of a paid event.",
+        description="Hours for which a seat is held for somebody who moves up from the waiting list of a paid event, "
+        "from 1 to 23.",
     )
     registrations_per_minute: int = Field(
         600,
@@ -82,6 +87,12 @@ class Settings(OAuthSettings, SignInSettings):
         ge=1,
         validation_alias="API_ORGANIZER_REGISTER_REFUSED_RATE_LIMIT",
         description="Refused POST /api/organizers/register per client address and hour.",
+    )
+    organizers_per_email: int = Field(
+        5,
+        ge=1,
+        validation_alias="API_ORGANIZER_REGISTER_EMAIL_RATE_LIMIT",
+        description="POST /api/organizers/register per e-mail address and hour, refused ones included.",
     )
     keys_per_hour: int = Field(
         60,
@@ -162,7 +173,8 @@ class Settings(OAuthSettings, SignInSettings):
         ge=1,
         le=86_400,
         validation_alias="QUEUE_RELEASE_INTERVAL_SECONDS",
-        description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere.",
+        description="Seconds in which a queue releases `release_rate` visitors, evenly spread; the same everywhere."
+        " From 1 to 86400.",
     )
 
     keys_per_organizer: int = Field(
@@ -196,7 +208,7 @@ class Settings(OAuthSettings, SignInSettings):
 
     @property
     def stripe_webhook_secrets(self) -> list[str]:
-        return [each for each in self.stripe_webhook_secret.split(",") if each]
+        return [secret for part in self.stripe_webhook_secret.split(",") if (secret := part.strip())]
 
     @property
     def media_url(self) -> str:
@@ -219,6 +231,7 @@ class Settings(OAuthSettings, SignInSettings):
             "registrations": RateLimitItemPerMinute(self.registrations_per_minute),
             "photos": RateLimitItemPerMinute(self.photos_per_minute),
             "organizer registration": RateLimitItemPerHour(self.organizers_per_hour),
+            "organizer registration of an address": RateLimitItemPerHour(self.organizers_per_email),
             "keys": RateLimitItemPerHour(self.keys_per_hour),
             "queue joins": RateLimitItemPerMinute(self.joins_per_minute),
             "waiting room joins": RateLimitItemPerMinute(self.room_joins_per_minute),
@@ -231,7 +244,7 @@ class Settings(OAuthSettings, SignInSettings):
 
     @property
     def limits_together(self) -> dict[str, RateLimitItem]:
-        """The limits of all keys of an organizer together."""
+        """The rate limits of all keys of one organizer together."""
         share = self.keys_share
         return {
             "messages": RateLimitItemPerSecond(share * self.messages_per_second),
@@ -243,5 +256,5 @@ class Settings(OAuthSettings, SignInSettings):
 
     @property
     def limits_refused(self) -> dict[str, RateLimitItem]:
-        """The limits of requests that were refused."""
+        """The rate limits of refused requests."""
         return {"organizer registration": RateLimitItemPerHour(self.refused_organizers_per_hour)}

@@ -1,8 +1,15 @@
-"""The pages of the events service: the frame of the kit, filled with the templates of this folder."""
+"""The site of the events service: the layout of the kit with the templates of this folder."""
 
 from pathlib import Path
 
 from holdfast import accounts
 from holdfast.kit.pages.site import Site
 
-SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER)
+PARAMETERS = (
+    frozenset({"after", "app", "before", "copy", "device", "done", "fate", "offset", "organizer", "paid", "q", "state"})
+    | accounts.PARAMETERS
+    | accounts.AUTHORIZATION_PARAMETERS
+)
+"""The query parameters that the pages read."""
+
+SITE = Site("Holdfast Events", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)

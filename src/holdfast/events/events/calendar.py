@@ -1,7 +1,7 @@
 """An event as a calendar file (iCalendar), for mails and for the public page.
 
-Times are in UTC: every calendar shows them in the zone of who looks. The file is published; it asks nobody for an
-answer, since declining in a calendar would not cancel a registration. A later file with the same uid replaces it.
+Times are in UTC: every calendar shows them in the reader's time zone. The file uses the method PUBLISH, which asks for
+no answer, because declining in a calendar would not cancel a registration. A later file with the same uid replaces it.
 """
 
 import datetime as dt
@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 from icalendar import Calendar, Event, vCalAddress, vGeo
 
-from holdfast.kit.mail import plain, sender_address
+from holdfast.kit.contract.mail_addresses import sender_address
+from holdfast.kit.mail.message import header_text
 
 Method = Literal["PUBLISH", "CANCEL"]
 
 
-class Dated(Protocol):
-    """What a calendar shows of an event."""
+class CalendarEvent(Protocol):
+    """The fields of an event that a calendar shows."""
 
     @property
     def id(self) -> int: ...
@@ -40,7 +41,7 @@ class Dated(Protocol):
 
 
 class Publisher(Protocol):
-    """The service that publishes calendars, as its settings say.
+    """The settings of the service that publishes calendars.
 
     mail_from    the sender of its mails; empty: none is set
     """
@@ -51,8 +52,8 @@ class Publisher(Protocol):
     def mail_from(self) -> str: ...
 
 
-def calendar(
-    event: Dated,
+def calendar_file(
+    event: CalendarEvent,
     publisher: Publisher,
     *,
     url: str,
@@ -63,10 +64,10 @@ def calendar(
 ) -> bytes:
     """The calendar file of an event.
 
-    url          the page that it links to
-    stamp        when it was made; of two files with the same sequence the later one holds
-    of           names the registration that it is about, `<event_id>-<user_id>`; empty: it is about the event itself
-    method       CANCEL takes the event out of the calendar
+    url          the page to which it links
+    stamp        the time at which it was made; of two files with the same sequence, the later one is valid
+    of           the registration it is about, `<event_id>-<user_id>`; empty: it is about the event itself
+    method       CANCEL removes the event from the calendar
     organizer    the name of the organizer
     """
     name = f"registration-{of}" if of else f"event-{event.id}"
@@ -76,23 +77,23 @@ def calendar(
         "dtstart": event.datetime.astimezone(dt.UTC),
         "sequence": event.calendar_sequence,
         "status": "CANCELLED" if method == "CANCEL" or event.cancelled_at else "CONFIRMED",
-        "summary": plain(event.title),
+        "summary": header_text(event.title),
         "description": url,
         "url": url,
-        "location": ", ".join(plain(each) for each in (event.location_name, event.address) if each) or None,
+        "location": ", ".join(header_text(part) for part in (event.location_name, event.address) if part) or None,
         "organizer": _organizer(publisher, organizer),
     }
     if event.latitude is not None and event.longitude is not None:
         entry["geo"] = vGeo((event.latitude, event.longitude))
-    file = _filled(
+    file = _with_properties(
         Calendar(),
         {"prodid": "-//Holdfast//Holdfast Events//EN", "version": "2.0", "calscale": "GREGORIAN", "method": method},
     )
-    file.add_component(_filled(Event(), entry))
+    file.add_component(_with_properties(Event(), entry))
     return file.to_ical()
 
 
-def _filled(component: Any, properties: Mapping[str, Any]) -> Any:
+def _with_properties(component: Any, properties: Mapping[str, Any]) -> Any:
     for name, value in properties.items():
         if value is not None:
             component.add(name, value)
@@ -100,10 +101,10 @@ def _filled(component: Any, properties: Mapping[str, Any]) -> Any:
 
 
 def _organizer(publisher: Publisher, name: str | None) -> vCalAddress | None:
-    """Who publishes it, at the address from which mails come; None without one."""
+    """The organizer property, with the address from which mails come; None without an address."""
     if not publisher.mail_from:
         return None
     address = vCalAddress(f"mailto:{sender_address(publisher.mail_from)}")
     if name:
-        address.params["cn"] = plain(name).replace('"', "'")
+        address.params["cn"] = header_text(name).replace('"', "'")
     return address

@@ -1,4 +1,4 @@
-"""Events: what organizers publish and people register for."""
+"""Events, which organizers publish and for which people register."""
 
 import datetime as dt
 from html import escape
@@ -6,19 +6,19 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from holdfast.events.events.zones import unknown_zone
+from holdfast.events.events.zones import zone_error
 from holdfast.events.ids import EventId
-from holdfast.events.images.model import Keys, repeated, urls
+from holdfast.events.images.model import Keys, repeated_key_error, urls
 from holdfast.events.paths import event_path
-from holdfast.events.pricing.model import Currency, PricingMode, misfits
+from holdfast.events.pricing.model import Currency, PricingMode, mismatches, stray_bounds
 from holdfast.events.pricing.payment import Payment, payment
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
-from holdfast.kit.command import Command, Id, Minor, NotBlank, Timestamp, rule
-from holdfast.kit.said import said
+from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
+from holdfast.kit.contract.messages import message
 
 Status = Literal["active", "expired", "full", "cancelled"]
-CHANGED: LiteralString = "events"
+CHANGE_CHANNEL: LiteralString = "events"
 """The channel on which triggers announce the id of each event that changes."""
 
 STATUS: LiteralString = """
@@ -26,7 +26,7 @@ STATUS: LiteralString = """
          when events.datetime <= now() then 'expired'
          when events.registered_count >= events.capacity then 'full'
          else 'active' end"""
-"""The status of a row of `events`."""
+"""SQL for the status of a row of `events`."""
 
 Frequency = Annotated[
     Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
@@ -55,6 +55,9 @@ Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(descript
 Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
+
+
+HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 
 
 class GetEvent(Command):
@@ -91,30 +94,39 @@ class CreateEvent(Command):
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
-        return unknown_zone(self.timezone)
+        return zone_error(self.timezone)
 
     @rule("currency")
     def _currency_is_supported(self) -> str | None:
-        return None if self.currency in CURRENCIES else said("is not a currency the payment processor supports")
+        return None if self.currency in CURRENCIES else message("is not a currency the payment processor supports")
 
     @rule("price", "pricing_mode", "min_price", "max_price")
     def _price_fits(self) -> str | None:
-        return self._misfit("price")
+        return self._mismatch("price")
 
     @rule("min_price", "pricing_mode", "max_price", "price")
     def _min_price_fits(self) -> str | None:
-        return self._misfit("min_price")
+        return self._mismatch("min_price")
 
     @rule("max_price", "pricing_mode", "min_price", "price")
     def _max_price_fits(self) -> str | None:
-        return self._misfit("max_price")
+        return self._mismatch("max_price")
 
     @rule("image_keys")
     def _each_photo_is_named_once(self) -> str | None:
-        return repeated(self.image_keys)
+        return repeated_key_error(self.image_keys)
 
-    def _misfit(self, field: str) -> str | None:
-        messages = misfits(self.pricing_mode, self.price, self.min_price, self.max_price).get(field)
+    @rule("latitude", "longitude")
+    def _latitude_has_a_longitude(self) -> str | None:
+        return HALF_PIN if self.longitude is None and self.latitude is not None else None
+
+    @rule("longitude", "latitude")
+    def _longitude_has_a_latitude(self) -> str | None:
+        return HALF_PIN if self.latitude is None and self.longitude is not None else None
+
+    def _mismatch(self, field: str) -> str | None:
+        bounds = stray_bounds(self.pricing_mode, min_price=self.min_price, max_price=self.max_price)
+        messages = (mismatches(self.pricing_mode, self.price, self.min_price, self.max_price) | bounds).get(field)
         return messages[0] if messages else None
 
 
@@ -143,11 +155,11 @@ class UpdateEvent(Command):
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
-        return None if self.timezone is UNSET else unknown_zone(self.timezone)
+        return None if self.timezone is UNSET else zone_error(self.timezone)
 
     @rule("image_keys")
     def _each_photo_is_named_once(self) -> str | None:
-        return None if self.image_keys is UNSET else repeated(self.image_keys)
+        return None if self.image_keys is UNSET else repeated_key_error(self.image_keys)
 
 
 class Deliverables(Struct):
@@ -208,7 +220,7 @@ class Event(Struct):
 
 
 class EventRow(Struct):
-    """An event as it is stored, with what is derived from it."""
+    """An event as it is stored, with derived columns."""
 
     id: int
     organizer_id: int
@@ -248,7 +260,7 @@ class EventRow(Struct):
         return self.status == "active" or has_room
 
 
-def present(row: EventRow, settings: Settings) -> Event:
+def to_api(row: EventRow, settings: Settings) -> Event:
     """The public form of a stored event."""
     public_url = settings.base_url + event_path(row.organizer_slug, row.id)
     embed_url = f"{settings.base_url}/events/{row.id}/embed"

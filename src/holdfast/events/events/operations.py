@@ -1,32 +1,34 @@
-"""What can be done with events."""
+"""The operations on events."""
 
 import msgspec
 from msgspec import UNSET
 
-from holdfast.events.events import sql
+from holdfast.events.events import sql, text
 from holdfast.events.events.model import (
+    HALF_PIN,
     CancelEvent,
     CreateEvent,
     Event,
     EventRow,
     GetEvent,
     UpdateEvent,
-    present,
+    to_api,
 )
 from holdfast.events.images import acceptance
+from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
-from holdfast.events.pricing.changes import begin, reprice
-from holdfast.events.pricing.model import Reason, misfits
+from holdfast.events.pricing.changes import record_first_prices, reprice
+from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
 from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Errors, given
-from holdfast.kit.pagination import OffsetPage, Page
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.said import said
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Errors, sent_fields
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.postgres.pagination import OffsetPage, Page
 
 EDITABLE = (
     *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
@@ -34,7 +36,7 @@ EDITABLE = (
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
     *("recurrence_frequency", "recurrence_interval"),
 )
-FIXED = ("pricing_mode", "currency")
+UNCHANGEABLE = ("pricing_mode", "currency")
 
 
 async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Event]:
@@ -43,75 +45,95 @@ async def list(reader: Reader, caller: Caller, command: OffsetPage) -> Page[Even
     An organizer key sees its own.
     """
     page = await sql.list_events(reader, caller.tenant_id, command)
-    return Page([present(row, reader.resources.settings) for row in page.data], page.pagination)
+    return Page([to_api(row, reader.resources.settings) for row in page.data], page.pagination)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
     """Read one event, with its live registration count and current price."""
-    return present(await find(reader, caller, command.event_id), reader.resources.settings)
+    return to_api(await find(reader, caller, command.event_id), reader.resources.settings)
 
 
 @refuses(FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
-    """Create an event. It takes registrations at once.
+    """Create an event. It takes registrations at once; one in the past is created too, and has expired.
 
     The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
     """
+    html = await prepare(steps, caller, command)
+    return await steps.conclude(lambda tx: publish(tx, caller, command, html))
+
+
+async def prepare(steps: Steps, caller: Caller, command: CreateEvent) -> RenderedText:
+    """Accept the photos of an event, and render its text. Raises `validation_failed`."""
     await acceptance.accept(steps, caller, command.image_keys)
-    return await steps.conclude(lambda tx: publish(tx, caller, command))
+    return await text.render(steps.resources, caller.tenant_id, command.body)
 
 
-async def publish(tx: Tx, caller: Caller, command: CreateEvent) -> Event:
-    """Create an event whose photos are accepted."""
+async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedText | None) -> Event:
+    """Create an event whose photos are accepted.
+
+    html    its text as HTML; None: it is rendered when the event is first shown
+    """
     organizer_id = owner(caller, command.organizer_id)
-    if unknown := await acceptance.unknown(tx, caller, organizer_id, command.image_keys):
+    if unknown := await acceptance.unknown_key_errors(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
     most = tx.resources.settings.events_per_organizer
-    await require_room(tx, organizer_id, said("events that are neither cancelled nor over"), most, sql.COUNT_OPEN)
+    await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), most, sql.COUNT_OPEN)
     await _require_room_for_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     stored = {**msgspec.structs.asdict(command), "current_price": first}
     id = await sql.insert_event(tx, {**stored, "organizer_id": organizer_id})
     if id is None:
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
-    await begin(tx, [id])
-    return await _shown(tx, id)
+    if html:
+        await text.store(tx, id, command.body, html)
+    await record_first_prices(tx, [id])
+    return await _present_stored(tx, id)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
-    """Change an event; every field is optional.
+    """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
     `price` and bounds.
     """
+    html = await prepare_change(steps, caller, command)
+    return await steps.conclude(lambda tx: change(tx, caller, command, html))
+
+
+async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> RenderedText | None:
+    """Accept the new photos of an event, and render its new text if there is one. Raises `validation_failed`."""
     if command.image_keys is not UNSET:
         await acceptance.accept(steps, caller, command.image_keys)
-    return await steps.conclude(lambda tx: change(tx, caller, command))
+    return None if command.body is UNSET else await text.render(steps.resources, caller.tenant_id, command.body)
 
 
-async def change(tx: Tx, caller: Caller, command: UpdateEvent) -> Event:
+async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:
+    """Change an event. `html`: its new text as HTML; None: its text stays."""
     before = await lock(tx, caller, command.event_id)
-    after = msgspec.structs.replace(before, **given(command, *EDITABLE))
+    after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if command.organizer_id is not UNSET:
         after.organizer_id = owner(caller, command.organizer_id)
     added = [key for key in after.image_keys if key not in before.image_keys]
     errors = _refused_changes(command, before, after)
-    if unknown := await acceptance.unknown(tx, caller, after.organizer_id, added):
+    if unknown := await acceptance.unknown_key_errors(tx, caller, after.organizer_id, added):
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)
-    if _text(after) > _text(before):
+    if _text_length(after) > _text_length(before):
         await _require_room_for_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
         raise invalid({"organizer_id": [_UNKNOWN_ORGANIZER]})
+    if html:
+        await text.store(tx, before.id, after.body, html)
     if after.capacity > before.capacity or before.status == "expired":
-        # A seat that was freed after the event took place is given away now that its date is in the future again.
+        # The date may be in the future again: seats that were freed after the event took place are given away now.
         await seating.promote(tx, [before.id])
-    if reason := _why_the_price_changes(before, after):
+    if reason := _price_change_reason(before, after):
         await reprice(tx, [before.id], reason)
-    return await _shown(tx, before.id)
+    return await _present_stored(tx, before.id)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -122,7 +144,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
     """
     row = await lock(tx, caller, command.event_id)
     await sql.cancel_event(tx, row.id)
-    return await _shown(tx, row.id)
+    return await _present_stored(tx, row.id)
 
 
 async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
@@ -131,22 +153,22 @@ async def find(reader: Reader, caller: Caller, event_id: int) -> EventRow:
 
 
 async def lock(tx: Tx, caller: Caller, event_id: int) -> EventRow:
-    """An event, locked until this transaction ends. Raises `not_found` and `forbidden`."""
+    """Lock an event until the transaction ends, and return it. Raises `not_found` and `forbidden`."""
     return _accessible(caller, event_id, await sql.lock_event(tx, event_id))
 
 
 show_photos = sql.update_image_keys
 
-_UNKNOWN_ORGANIZER = said("no organizer has this id")
+_UNKNOWN_ORGANIZER = message("no organizer has this id")
 
 
 async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
     most = tx.resources.settings.text_per_organizer
-    await require_room(tx, organizer_id, said("bytes of text in all its events"), most, sql.TEXT)
+    await require_room(tx, organizer_id, message("bytes of text in all its events"), most, sql.TEXT)
 
 
-def _text(event: EventRow) -> int:
-    """The characters of its texts."""
+def _text_length(event: EventRow) -> int:
+    """The number of characters in the texts of an event."""
     return sum(len(text or "") for text in (event.title, event.body, event.address, event.location_name))
 
 
@@ -159,21 +181,29 @@ def _accessible(caller: Caller, event_id: int, row: EventRow | None) -> EventRow
 
 
 def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) -> Errors:
-    """Why an update is not acceptable, by field; empty when it is."""
+    """The error messages of an update that is not acceptable, by field; empty when it is."""
     errors: Errors = {
-        name: [said("cannot change; cancel the event and create a new one")]
-        for name, value in given(command, *FIXED).items()
+        name: [message("cannot change; cancel the event and create a new one")]
+        for name, value in sent_fields(command, *UNCHANGEABLE).items()
         if value != getattr(before, name)
     }
     if after.capacity < before.registered_count:
         errors["capacity"] = [
-            said("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
+            message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
         ]
-    return errors | misfits(after.pricing_mode, after.price, after.min_price, after.max_price)
+    bounds = sent_fields(command, "min_price", "max_price")
+    pin = sent_fields(command, "latitude", "longitude")
+    if pin and (after.latitude is None) != (after.longitude is None):
+        errors |= {name: [HALF_PIN] for name in pin}
+    return (
+        errors
+        | stray_bounds(after.pricing_mode, **bounds)
+        | mismatches(after.pricing_mode, after.price, after.min_price, after.max_price)
+    )
 
 
-def _why_the_price_changes(before: EventRow, after: EventRow) -> Reason | None:
-    """The reason for which an update changes the price; None if it changes nothing that the price depends on."""
+def _price_change_reason(before: EventRow, after: EventRow) -> Reason | None:
+    """The reason why an update changes the price; None if the price does not depend on the changes."""
     if (before.price, before.min_price, before.max_price) != (after.price, after.min_price, after.max_price):
         return "manual_change"
     if (before.capacity, before.datetime) != (after.capacity, after.datetime):
@@ -181,7 +211,7 @@ def _why_the_price_changes(before: EventRow, after: EventRow) -> Reason | None:
     return None
 
 
-async def _shown(reader: Reader, id: int) -> Event:
+async def _present_stored(reader: Reader, id: int) -> Event:
     row = await sql.find_event(reader, id)
     assert row
-    return present(row, reader.resources.settings)
+    return to_api(row, reader.resources.settings)

@@ -1,8 +1,8 @@
-"""Recurring events: after an occurrence has taken place, the next is created as an event of its own with equal fields.
+"""Recurring events: after an occurrence has taken place, the next one is created as a new event with equal fields.
 
-Dates are computed from the first date, by the clocks of the event's time zone: a series on the 31st takes place on
+Dates are computed from the first date, in the local time of the event's time zone: a series on the 31st takes place on
 February 28th, and on the 31st again in March. Occurrences that were due while no process ran are left out: the next one
-is always in the future. A cancelled occurrence is the last one. Any number of processes may run this. The one that
+is always in the future. A cancelled occurrence is the last one. Any number of processes may run this. The process that
 locks the passed event first creates the next one, and a unique key prevents a second one.
 """
 
@@ -17,14 +17,14 @@ from msgspec import Struct
 
 from holdfast.events.events.model import Frequency
 from holdfast.events.events.zones import zone
-from holdfast.events.pricing.changes import begin
+from holdfast.events.pricing.changes import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx
 
-BATCH = 100
+BATCH_SIZE = 100
 """The most occurrences that one transaction creates."""
 
-PATROL_SECONDS = 5.0
+POLL_SECONDS = 5.0
 """The most seconds between two checks: events are created and change their dates at any time."""
 
 
@@ -34,13 +34,13 @@ async def run(database: Database) -> None:
         while await database.transact(continue_series):
             pass
         due = await database.read(next_to_continue)
-        await asyncio.sleep(PATROL_SECONDS if due is None else min(max(due, 1.0), PATROL_SECONDS))
+        await asyncio.sleep(POLL_SECONDS if due is None else min(max(due, 1.0), POLL_SECONDS))
 
 
 async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
-    """Create the next occurrences of the events that have passed. Returns how many had passed.
+    """Create the next occurrences of the events that have passed. Returns the number of passed events.
 
-    `now` is the database's clock unless given.
+    now    None: the clock of the database
     """
     now = now or await tx.value("select clock_timestamp()")
     assert now
@@ -48,20 +48,23 @@ async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
     if not passed:
         return 0
     dates = {
-        each.id: following(each.recurs_from, each.frequency, each.interval, now, zone(each.timezone)) for each in passed
+        occurrence.id: next_occurrence_at(
+            occurrence.recurs_from, occurrence.frequency, occurrence.interval, now, zone(occurrence.timezone)
+        )
+        for occurrence in passed
     }
     await mark_continued(tx, list(dates), now)
-    await begin(tx, await insert_occurrences(tx, {id: date for id, date in dates.items() if date}, now))
+    await record_first_prices(tx, await insert_occurrences(tx, {id: date for id, date in dates.items() if date}, now))
     return len(passed)
 
 
-def following(
+def next_occurrence_at(
     start: dt.datetime, frequency: Frequency, interval: int, after: dt.datetime, zone: dt.tzinfo = dt.UTC
 ) -> dt.datetime | None:
     """The first date after `after` of a series that began at `start`; None if it would be after the year 9999.
 
-    The clocks of the zone show the same time at each date. An interval of 0 counts as 1. In a month without that day,
-    the last day of the month is used.
+    Each date has the same local time in the zone. An interval of 0 counts as 1. In a month without that day, the last
+    day of the month is used.
     """
     interval = max(1, interval)
     if frequency in {"days", "weeks"}:
@@ -70,7 +73,7 @@ def following(
     else:
         step = relativedelta(months=interval * (12 if frequency == "years" else 1))
         passed = ((after.year - start.year) * 12 + after.month - start.month) // (step.years * 12 + step.months)
-    # About so many dates have passed: the day may come later in this month, and the clocks may have been changed.
+    # About so many dates have passed: the day may come later in this month, and the local time may have shifted.
     steps = max(1, passed - 1)
     while (date := _later(start, step * steps, zone)) and date <= after:
         steps += 1
@@ -78,15 +81,15 @@ def following(
 
 
 def _later(start: dt.datetime, apart: relativedelta, zone: dt.tzinfo) -> dt.datetime | None:
-    """The time `apart` from the start by the clocks of a zone; None after the year 9999."""
+    """The time `apart` from the start, in the local time of a zone; None after the year 9999."""
     try:
         return (start.astimezone(zone) + apart).astimezone(dt.UTC)
     except (OverflowError, ValueError):
         return None
 
 
-class Passed(Struct):
-    """An occurrence that has passed, and the series it belongs to."""
+class PassedOccurrence(Struct):
+    """An occurrence that has passed, and its series."""
 
     id: int
     recurs_from: dt.datetime
@@ -95,13 +98,13 @@ class Passed(Struct):
     timezone: str | None
 
 
-async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
+async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
     """Lock and return events that have passed and need a next occurrence.
 
-    Events that others have locked are skipped, and those of organizers that others have locked.
+    Events that others have locked are skipped, and events of organizers that others have locked.
     """
     return await tx.rows(
-        Passed,
+        PassedOccurrence,
         """
         select events.id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval,
                timezone
@@ -110,7 +113,7 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[Passed]:
          order by datetime limit %(limit)s
            for no key update of events skip locked for key share of organizers skip locked
         """,
-        {"now": now, "limit": BATCH},
+        {"now": now, "limit": BATCH_SIZE},
     )
 
 
@@ -122,6 +125,7 @@ async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.d
     """Copy events, given by id, to their new dates. Returns the ids of the new events."""
     rows = await tx.tuples(
         f"""
+        with next as (
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
@@ -132,7 +136,11 @@ async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.d
                cancellation_hours, events.id, %(now)s
           from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz) join events using (id)
          order by events.id
-        returning id
+        returning id, follows_id),
+        texts as (
+        insert into event_texts (event_id, version, digest, html, summary)
+        select next.id, version, digest, html, summary from next join event_texts on event_id = follows_id)
+        select id from next order by id
         """,
         {
             "next": msgspec.json.encode([{"id": id, "datetime": date} for id, date in dates.items()]).decode(),
@@ -152,17 +160,18 @@ async def next_to_continue(reader: Reader) -> float | None:
     )
 
 
-SHOWN: LiteralString = """
+CURRENT_OCCURRENCES: LiteralString = """
     line as (
-        select id as asked, id, 0 as place, cancelled_at is null and datetime <= now() as passed
+        select id as requested_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
           from events where id = any(%(event_ids)s)
         union all
-        select asked, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
+        select requested_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
           from line join events as next on next.follows_id = line.id
          where line.passed),
-    shown as (select distinct on (asked) asked, id from line order by asked, place desc)"""
-"""For `with recursive`: in `shown` the event that links to each of `event_ids` show, if there is one.
+    current_occurrence as (
+        select distinct on (requested_id) requested_id, id from line order by requested_id, place desc)"""
+"""For `with recursive`: `current_occurrence` has the event that a link to each of `event_ids` shows, if there is one.
 
-It is the event itself until that has passed. Then it is the next occurrence that has not passed or was cancelled, or
-else the last occurrence.
+It is the event itself until that event has passed. Then it is the next occurrence that has not passed or was cancelled,
+or else the last occurrence.
 """

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
-from holdfast.events.events.model import CHANGED, STATUS, EventRow
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventRow
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.pagination import OffsetPage, Page, page_of_long_items
+from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 EVENT: LiteralString = f"""
 select
@@ -42,7 +42,7 @@ async def find_event(reader: Reader, id: int) -> EventRow | None:
 
 
 async def lock_event(tx: Tx, id: int) -> EventRow | None:
-    """The event, locked: until the transaction ends, no other can change it, settle it or free its seats."""
+    """Lock the event: until the transaction ends, no other can change it, settle it or free its seats."""
     return await tx.row(
         EventRow,
         f"{EVENT} where events.id = %(id)s for no key update of events",
@@ -65,7 +65,7 @@ async def list_events(reader: Reader, organizer_id: int | None, command: OffsetP
 
 
 async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
-    """The id of the new event, or None when no organizer has the id given."""
+    """Insert an event. Returns its id; None when no organizer has the organizer id."""
     return await tx.value(
         """
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
@@ -76,7 +76,7 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
                %(image_keys)s, %(timezone)s, %(cancellation_hours)s
-          from users where id = %(organizer_id)s and slug is not null
+          from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
         event,
@@ -84,7 +84,7 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
 
 
 async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
-    """False when no organizer has the id given."""
+    """Update an event. Returns False when no organizer has the organizer id."""
     updated = await tx.value(
         """
         update events
@@ -107,24 +107,25 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                image_keys = %(image_keys)s, organizer_id = organizers.id
           from users as organizers
          where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
+           and organizers.erased_at is null
         returning true
         """,
         event,
     )
-    await _changed(tx, event["id"])
+    await _notify_changed(tx, event["id"])
     return bool(updated)
 
 
 async def cancel_event(tx: Tx, id: int) -> None:
     await tx.run("update events set cancelled_at = coalesce(cancelled_at, now()) where id = %(id)s", {"id": id})
-    await _changed(tx, id)
+    await _notify_changed(tx, id)
 
 
 async def update_image_keys(tx: Tx, id: int, keys: Sequence[str]) -> None:
     await tx.run("update events set image_keys = %(keys)s where id = %(id)s", {"id": id, "keys": list(keys)})
-    await _changed(tx, id)
+    await _notify_changed(tx, id)
 
 
-async def _changed(tx: Tx, id: int) -> None:
-    """Let this process know before it answers; a trigger lets the others know."""
-    await tx.notify(CHANGED, str(id))
+async def _notify_changed(tx: Tx, id: int) -> None:
+    """Notify this process before it answers; a trigger notifies the others."""
+    await tx.notify(CHANGE_CHANNEL, str(id))

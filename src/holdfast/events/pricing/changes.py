@@ -1,4 +1,4 @@
-"""How prices change: one entry in the history for each change, in the transaction that made it."""
+"""Price changes: each gets one entry in the price history, in the transaction that made it."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from holdfast.events.pricing import sql
 from holdfast.events.pricing.model import Reason
 from holdfast.events.resources import Tx
 
-MOST = 10_000
-"""The most prices that one tick changes. If there are more, the next ticks change the others."""
+MAX_PRICES_PER_TICK = 10_000
+"""The most prices that one tick changes. The next ticks change the others."""
 
 
-async def begin(tx: Tx, event_ids: Sequence[int]) -> None:
+async def record_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     """Store the first entry in the price histories of new events: the initial price."""
     await sql.insert_first_prices(tx, event_ids)
 
@@ -25,8 +25,8 @@ async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.date
     await sql.reprice(tx, event_ids, reason, now)
 
 
-async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MOST) -> int:
-    """Update the prices that have changed because time has passed. Returns how many there were."""
+async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES_PER_TICK) -> int:
+    """Update the prices that have changed because time has passed. Returns the number of changed prices."""
     moved = await sql.lock_moved_prices(tx, now, most)
     if moved:
         await sql.reprice(tx, moved, "tick", now)

@@ -1,12 +1,12 @@
-"""What a seat costs: modes, bounds, currencies, and the history of a price."""
+"""Prices of seats: modes, bounds, currencies, and the price history."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from holdfast.events.ids import EventId
-from holdfast.kit.command import Command, Errors, Minor, Timestamp
-from holdfast.kit.said import FieldName, said
+from holdfast.kit.contract.command import Command, Errors, Minor, Timestamp
+from holdfast.kit.contract.messages import FieldName, message
 
 PricingMode = Annotated[
     Literal["free", "fixed", "dynamic"],
@@ -19,7 +19,7 @@ Currency = Annotated[
     Meta(
         pattern=r"^[A-Z]{3}$(?!\n)",
         description="ISO 4217 code the payment processor supports.",
-        extra={"noun": said("a currency code of three capital letters such as USD")},
+        extra={"noun": message("a currency code of three capital letters such as USD")},
     ),
 ]
 
@@ -39,23 +39,34 @@ class PriceChange(Struct):
     new_price: Minor
 
 
-def misfits(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
-    """Messages why price and bounds do not fit a pricing mode, by field; empty when they fit."""
+def mismatches(mode: PricingMode, price: int, min_price: int | None, max_price: int | None) -> Errors:
+    """Error messages by field for a price and bounds that do not fit a pricing mode; empty when they fit."""
     errors: Errors = {}
     if mode == "free" and price != 0:
-        errors["price"] = [said("must be 0 for a free event")]
+        errors["price"] = [message("must be 0 for a free event")]
     if mode == "fixed" and price < 1:
-        errors["price"] = [said("must be at least 1 for a fixed price")]
+        errors["price"] = [message("must be at least 1 for a fixed price")]
     if mode == "dynamic":
         lowest, highest = FieldName("min_price"), FieldName("max_price")
         if min_price is None:
-            errors["min_price"] = [said("is required for a dynamic price")]
+            errors["min_price"] = [message("is required for a dynamic price")]
         elif price < min_price:
-            errors["price"] = [said("must be at least %(field)s, %(least)s", field=lowest, least=min_price)]
+            errors["price"] = [message("must be at least %(field)s, %(least)s", field=lowest, least=min_price)]
         if max_price is None:
-            errors["max_price"] = [said("is required for a dynamic price")]
+            errors["max_price"] = [message("is required for a dynamic price")]
         elif price > max_price:
-            errors["price"] = [said("must be at most %(field)s, %(most)s", field=highest, most=max_price)]
+            errors["price"] = [message("must be at most %(field)s, %(most)s", field=highest, most=max_price)]
         if min_price is not None and max_price is not None and max_price <= min_price:
-            errors["max_price"] = [said("must be greater than %(field)s, %(least)s", field=lowest, least=min_price)]
+            errors["max_price"] = [message("must be greater than %(field)s, %(least)s", field=lowest, least=min_price)]
     return errors
+
+
+def stray_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
+    """Error messages by field for bounds of a price that is not dynamic."""
+    if mode == "dynamic":
+        return {}
+    return {
+        field: [message("must be left out: only a dynamic price has bounds")]
+        for field, bound in bounds.items()
+        if bound is not None
+    }

@@ -3,8 +3,8 @@
 from holdfast.events.pricing import sql
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.resources import Reader
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, refuses
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

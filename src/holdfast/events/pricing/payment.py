@@ -1,4 +1,4 @@
-"""How an event is paid for."""
+"""The payment object of an event."""
 
 from typing import Annotated, Literal
 
@@ -24,8 +24,8 @@ class Payment(Struct):
 def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_payable: bool = True) -> Payment:
     """The payment object: a pure function of the price and of the organizer's payout account.
 
-    is_payable    whether the processor charges the price: `unavailable` with `organizer_processor_ready` says that
-                  everything is set up, and the price is not one that can be paid
+    is_payable    whether the processor charges the price: `unavailable` with `organizer_processor_ready` means that
+                  everything is set up, but the price is one that cannot be paid
     """
     if mode == "free":
         return Payment("not_required", "free_event", 0, False, False, "none", None, None, False)

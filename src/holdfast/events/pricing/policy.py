@@ -1,16 +1,16 @@
-"""What a seat of a dynamic event costs: the ratio policy.
+"""The price of a seat of a dynamic event: the ratio policy.
 
-Two shares are compared: the share of the seats that is left, and the share of the time that is left, from the event's
+It compares two shares: the share of the seats that is left, and the share of the time that is left, from the event's
 creation to its datetime. While they are equal, the sale is on schedule, and a seat costs `price`. When the share of the
 seats is smaller, the price rises by the fraction (time - seats) / time of the distance to `max_price`. When the share
 of the time is smaller, it falls by the fraction (seats - time) / seats of the distance to `min_price`. After the last
 seat is sold it is `max_price`; if no seat is sold, it is `min_price` at the end.
 
-It moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not change all
-the time. It depends only on the present seats and the present time, not on earlier prices.
+The price moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not
+change all the time. It depends only on the present seats and the present time, not on earlier prices.
 
-It is always an amount that the payment processor charges, if there is one between the bounds: the nearest one to what
-was computed. So it is never below the least amount of a charge.
+The price is always an amount that the payment processor charges, if there is one between the bounds: the one nearest to
+the computed price. So it is never below the smallest amount of a charge.
 """
 
 import datetime as dt
@@ -36,18 +36,18 @@ def current_price(
     datetime: dt.datetime,
     currency: str,
 ) -> int:
-    """What a seat costs, in minor units.
+    """The price of a seat, in minor units.
 
-    Only seats taken count as `registered`, not those who wait. `created` is when the event was created.
+    Only occupied seats count as `registered`, not the waiting list. `created` is the time of the event's creation.
     """
-    moved = _moved(price, min_price, max_price, capacity, registered, created, now, datetime)
+    moved = _ratio_price(price, min_price, max_price, capacity, registered, created, now, datetime)
     return chargeable(moved, min_price, max_price, currency)
 
 
 def first_price(
     mode: PricingMode, price: int, min_price: int | None, max_price: int | None, currency: str
 ) -> int | None:
-    """What the first seat of an event costs; None if it is free."""
+    """The price of the first seat of an event; None if it is free."""
     if mode == "dynamic" and min_price is not None and max_price is not None:
         return chargeable(price, min_price, max_price, currency)
     return None if mode == "free" else price
@@ -63,7 +63,7 @@ def chargeable(price: int, min_price: int, max_price: int, currency: str) -> int
     return min(max((price + rules.unit // 2) // rules.unit * rules.unit, lowest), highest)
 
 
-def _moved(
+def _ratio_price(
     price: int,
     min_price: int,
     max_price: int,
@@ -73,7 +73,7 @@ def _moved(
     now: dt.datetime,
     datetime: dt.datetime,
 ) -> int:
-    """What a seat costs by the ratio policy alone."""
+    """The price of a seat by the ratio policy alone."""
     if registered >= capacity:
         return max_price
     # Both are multiplied by capacity x (datetime - created), so that they can be compared without dividing.
@@ -82,19 +82,19 @@ def _moved(
     if seats_left == time_left:
         return price
     bound = max_price if time_left > seats_left else min_price
-    whole = abs(bound - price)
-    way = whole * abs(time_left - seats_left) // max(time_left, seats_left)
-    if way == whole:
+    distance = abs(bound - price)
+    way = distance * abs(time_left - seats_left) // max(time_left, seats_left)
+    if way == distance:
         return bound
     step = max(1, (max_price - min_price) // STEPS)
-    moved = min((way + step // 2) // step * step, whole)
+    moved = min((way + step // 2) // step * step, distance)
     return price + moved if bound > price else price - moved
 
 
-_MOVED: LiteralString = """(
+_RATIO_PRICE: LiteralString = """(
     select case when events.registered_count >= events.capacity then events.max_price
-                when way = whole then bound
-                else events.price + sign(bound - events.price) * least(div(way + step / 2, step) * step, whole)
+                when way = distance then bound
+                else events.price + sign(bound - events.price) * least(div(way + step / 2, step) * step, distance)
            end::bigint
       from (select (events.capacity - events.registered_count)
                    * greatest(0, extract(epoch from events.datetime - events.inserted_at)) as seats_left,
@@ -106,7 +106,7 @@ _MOVED: LiteralString = """(
                     when time_left < seats_left then events.min_price
                     else events.price end as bound) as direction
      cross join lateral (
-        select abs(bound - events.price) as whole,
+        select abs(bound - events.price) as distance,
                case when bound = events.price then 0
                     else div(abs(bound - events.price) * abs(time_left - seats_left), greatest(time_left, seats_left))
                end as way) as journey)
@@ -116,9 +116,9 @@ _MOVED: LiteralString = """(
 def _chargeable(price: LiteralString) -> LiteralString:
     """`chargeable` in SQL. `offset 0` lets each part be computed once."""
     return f"""(
-    select case when lowest > highest then asked
-                else least(greatest((asked + unit / 2) / unit * unit, lowest), highest) end
-      from (select {price} as asked, unit, (greatest(events.min_price, least) + unit - 1) / unit * unit as lowest,
+    select case when lowest > highest then raw_price
+                else least(greatest((raw_price + unit / 2) / unit * unit, lowest), highest) end
+      from (select {price} as raw_price, unit, (greatest(events.min_price, least) + unit - 1) / unit * unit as lowest,
                    least(events.max_price, most) / unit * unit as highest
               from (select {by_currency("unit")} as unit, {by_currency("least")} as least,
                            {by_currency("most")} as most offset 0) as rules offset 0) as bounds)
@@ -130,7 +130,7 @@ FIRST_PRICE: LiteralString = f"""
 """
 """`first_price` in SQL. It reads a row of `events`."""
 
-PRICE: LiteralString = _chargeable(_MOVED)
+PRICE: LiteralString = _chargeable(_RATIO_PRICE)
 """`current_price` in SQL, to price many events at once. It reads a row of `events` and a column `now`.
 
 The function above is the definition; `tests/events/pricing/test_policy.py` checks that both give the same prices.

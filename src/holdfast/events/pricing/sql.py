@@ -10,7 +10,7 @@ from holdfast.events.resources import Reader, Tx
 
 NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
 MOVES: LiteralString = "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.datetime > now"
-"""Whether time changes the price. The price of an event that is over or cancelled does not change."""
+"""SQL condition: time changes the price. The price of a past or cancelled event does not change."""
 
 
 async def organizer_of(reader: Reader, event_id: int) -> int | None:
@@ -29,9 +29,9 @@ async def list_price_changes(reader: Reader, event_id: int) -> list[PriceChange]
 
 
 async def thin_price_changes(tx: Tx, limit: int) -> int:
-    """Join changes of the same reason and hour, for events that took place more than 30 days ago. Each is done once.
+    """Join changes of the same reason and hour, for events more than 30 days ago. Each event is handled once.
 
-    Returns how many events there were.
+    Returns the number of events.
     """
     return await tx.value(
         """
@@ -81,7 +81,7 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
 
 
 async def lock_moved_prices(tx: Tx, now: dt.datetime | None, limit: int) -> list[int]:
-    """Lock and return events whose price is out of date. Events that others lock are left out."""
+    """Lock events whose price is out of date, and return their ids. Events that others lock are left out."""
     rows = await tx.tuples(
         f"""
         with moment as materialized (select * from {NOW})

@@ -1,0 +1,67 @@
+"""The text of an event as HTML, which is stored when the text is written.
+
+Stored HTML is used if the text and the renderer are still the same: a process of another version may have changed them.
+If not, the text is rendered when the event is shown.
+"""
+
+from hashlib import sha256
+
+from holdfast.events.events.model import EventRow
+from holdfast.events.markdown import VERSION, RenderedText, plain
+from holdfast.events.resources import Database, Reader, Resources, Tx
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import invalid
+
+TOO_MUCH_TEXT = message(
+    "takes too long to be laid out as Markdown, or becomes too long: shorten it, or use fewer signs of Markdown"
+)
+
+
+async def render(resources: Resources, tenant: int | None, body: str) -> RenderedText:
+    """Render the text of an organizer. Raises `validation_failed`, and `service_unavailable`."""
+    text = await resources.texts.render(tenant, body)
+    if text is None:
+        raise invalid({"body": [TOO_MUCH_TEXT]})
+    return text
+
+
+async def find_or_render(database: Database, event: EventRow, stored: RenderedText | None) -> RenderedText:
+    """The text that a page shows: the stored one, or one that is rendered and stored now, plain if it is too long.
+
+    Raises `service_unavailable`.
+    """
+    if stored:
+        return stored
+    text = await database.resources.texts.render(event.organizer_id, event.body) or plain(event.body)
+    await database.transact(lambda tx: store(tx, event.id, event.body, text))
+    return text
+
+
+async def find(reader: Reader, event_id: int) -> RenderedText | None:
+    """The stored text of an event, if it is of this version and of the present body."""
+    return await reader.row(
+        RenderedText,
+        """
+        select html, summary from event_texts join events on events.id = event_id
+         where event_id = %(event_id)s and version = %(version)s and digest = sha256(convert_to(body, 'UTF8'))
+        """,
+        {"event_id": event_id, "version": VERSION},
+    )
+
+
+async def store(tx: Tx, event_id: int, body: str, text: RenderedText) -> None:
+    await tx.run(
+        """
+        insert into event_texts (event_id, version, digest, html, summary)
+        values (%(event_id)s, %(version)s, %(digest)s, %(html)s, %(summary)s)
+            on conflict (event_id) do update
+           set version = excluded.version, digest = excluded.digest, html = excluded.html, summary = excluded.summary
+        """,
+        {
+            "event_id": event_id,
+            "version": VERSION,
+            "digest": sha256(body.encode()).digest(),
+            "html": text.html,
+            "summary": text.summary,
+        },
+    )
