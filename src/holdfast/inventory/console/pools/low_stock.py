@@ -1,0 +1,55 @@
+"""The pools that run low."""
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.availability.model import ListLowStock, LowStockList
+from holdfast.inventory.console.frame import Console, merchant
+from holdfast.kit.contract.command import check, with_integers
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.form_errors import FormRefusal, try_form
+
+LOW_STOCK = "/console/low-stock"
+PAGE_SIZE = 50
+
+LABELS = {
+    "threshold": translatable("At or below this many"),
+    "days_of_cover": translatable("Or lasts at most this many days"),
+}
+
+
+class LowStockPage:
+    """Answers requests for the pools that run low."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._list = console.run["list_low_stock"]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(LOW_STOCK, "low_stock", self.answer)]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """List the pools at or below their limits, or below the requested ones."""
+        filters = {
+            name: text for name, text in read_query(request.query).items() if name in {*LABELS, "cursor"} and text
+        }
+        low_stock = await try_form(lambda: self._read_low_stock(session, filters))
+        refusal = low_stock if isinstance(low_stock, FormRefusal) else None
+        pools = low_stock if isinstance(low_stock, LowStockList) else LowStockList([], None)
+        return self._console.page(
+            session,
+            request,
+            "pools/low_stock.html",
+            refusal.status if refusal else 200,
+            here=LOW_STOCK,
+            pools=pools.pools,
+            after=pools.next_cursor,
+            values=filters,
+            errors=refusal.errors if refusal else {},
+            labels=LABELS,
+        )
+
+    async def _read_low_stock(self, session: Session, filters: dict[str, str]) -> LowStockList:
+        command = check(ListLowStock, {"limit": PAGE_SIZE, **with_integers(ListLowStock, filters)})
+        return await self._list(merchant(session), command)

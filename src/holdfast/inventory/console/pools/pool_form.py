@@ -1,0 +1,178 @@
+"""The forms of a pool's configuration: of a new pool, and of an existing one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.pools.model import CreatePool, PoolChange, PoolWithMembers, UpdatePool
+from holdfast.inventory.problems import NAME_TAKEN, POOL_NOT_ACTIVE, STALE
+from holdfast.kit.contract.command import Errors, check, with_integers
+from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+
+NEW_POOL = f"{HOME}/pools/new"
+
+EXPLAINED = (NAME_TAKEN, POOL_NOT_ACTIVE, STALE)
+
+MAX_TRIES = 5
+"""How often a change is tried while the stock of the pool changes at the same time."""
+
+POLICIES = {
+    "adopt": translatable("Take them over: the pool follows"),
+    "enforce": translatable("Overwrite them: the pool decides"),
+    "flag": translatable("Only report them"),
+}
+"""The words for the policies on quantities that are changed at the platform."""
+
+LABELS = {
+    "name": translatable("Name"),
+    "unit": translatable("Counted in"),
+    "quantity": translatable("How many are there now"),
+    "buffer": translatable("Kept back as a buffer"),
+    "low_stock_at": translatable("Low stock at"),
+    "policy": translatable("Quantities that others set at the platform"),
+    "reason": translatable("Why (people see it in the history)"),
+}
+
+NEW_POOL_VALUES: Mapping[str, Any] = {"unit": "units", "quantity": 0, "buffer": 0}
+"""The values in the form of a new pool."""
+
+
+class PoolForms:
+    """Answers requests for the forms of a new pool and of an existing one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._create, self._update = console.run["create_pool"], console.run["update_pool"]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(NEW_POOL, "new_pool", self.create, "POST"),
+            self._console.route(f"{POOL}/edit", "edit_pool", self.edit, "POST"),
+        ]
+
+    async def create(self, session: Session, request: Request) -> Reply:
+        """Show the form of a new pool, or create it."""
+        if request.method != "POST":
+            return self._form(session, request, None, NEW_POOL_VALUES)
+        fields = await self._console.signed_in.read(session, request)
+        pool = await try_form(
+            lambda: single_use_forms.run_once(
+                self._create, merchant(session), _create_command(fields), fields, PoolChange
+            ),
+            *EXPLAINED,
+        )
+        if isinstance(pool, FormRefusal):
+            return self._form(session, request, None, fields, pool)
+        return self._console.to(request, f"{HOME}/pools/{pool.pool.id}")
+
+    async def edit(self, session: Session, request: Request) -> Reply:
+        """Show the form of a pool, or change the pool."""
+        if request.method != "POST":
+            pool = await pool_of(self._console, session, request)
+            return self._form(session, request, pool, _form_values(pool))
+        fields = await self._console.signed_in.read(session, request)
+        done = await try_form(lambda: self._change(session, request, fields), *EXPLAINED)
+        pool = await pool_of(self._console, session, request)
+        if isinstance(done, FormRefusal):
+            return self._form(session, request, pool, fields, done)
+        return self._console.to(request, f"{HOME}/pools/{pool.id}")
+
+    async def _change(self, session: Session, request: Request, fields: Mapping[str, str]) -> None:
+        """Change a pool by a form. Raises `stale` unless the values that the form showed are still stored.
+
+        The version of a pool also grows with every sale, which changes no value of the form.
+        """
+        for _ in range(MAX_TRIES):
+            pool = await pool_of(self._console, session, request)
+            command = _update_command(pool, fields)
+            stored = _form_values(pool)
+            if {**stored, **_typed_values(fields)} == stored:
+                return
+            if fields.get("seen") != _form_values_json(pool):
+                break
+            try:
+                await self._update(merchant(session), command)
+            except Problem as problem:
+                if problem.type is not STALE:
+                    raise
+            else:
+                return
+        raise STALE()
+
+    def _form(
+        self,
+        session: Session,
+        request: Request,
+        pool: PoolWithMembers | None,
+        values: Mapping[str, Any],
+        refusal: FormRefusal = NOT_REFUSED,
+    ) -> Reply:
+        return self._console.page(
+            session,
+            request,
+            "pools/pool_form.html",
+            refusal.status,
+            pool=pool,
+            stored=_form_values(pool) if pool and refusal.code == STALE.code else {},
+            # A form sent after that refusal comes from a merchant who has seen the stored values.
+            seen=_form_values_json(pool) if pool and refusal.code in {"", STALE.code} else values.get("seen", ""),
+            values=values,
+            errors=refusal.errors,
+            code=refusal.code,
+            labels=LABELS,
+            policies=POLICIES,
+            once=single_use_forms.new_token(),
+        )
+
+
+def _form_values(pool: PoolWithMembers) -> dict[str, str]:
+    """Return the values of a pool in its form."""
+    return {
+        "name": pool.name,
+        "unit": pool.unit,
+        "buffer": str(pool.buffer),
+        "low_stock_at": "" if pool.low_stock_at is None else str(pool.low_stock_at),
+        "policy": pool.policy,
+        "allow_negative": "on" if pool.allow_negative else "",
+    }
+
+
+def _form_values_json(pool: PoolWithMembers) -> str:
+    """Return the same values for a hidden field."""
+    return msgspec.json.encode(_form_values(pool)).decode()
+
+
+def _typed_values(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the typed values of the form of a pool."""
+    names = ("name", "unit", "buffer", "low_stock_at", "policy")
+    return {**{name: fields.get(name, "") for name in names}, "allow_negative": fields.get("allow_negative", "")}
+
+
+def _create_command(fields: Mapping[str, str]) -> CreatePool:
+    """Return the command of a form. Raises `validation_failed`."""
+    names = ("name", "unit", "quantity", "buffer", "low_stock_at", "reason")
+    values = with_integers(CreatePool, {name: fields[name] for name in names if fields.get(name)})
+    return check(CreatePool, {**values, "allow_negative": "allow_negative" in fields})
+
+
+def _update_command(pool: PoolWithMembers, fields: Mapping[str, str]) -> UpdatePool:
+    """Return the command of a form, with every field of it. Raises `validation_failed`."""
+    typed = _typed_values(fields)
+    may_be_empty = {"low_stock_at", "allow_negative"}
+    unread: Errors = {
+        name: [message("is required")] for name, text in typed.items() if not text and name not in may_be_empty
+    }
+    values = with_integers(UpdatePool, typed)
+    if not typed["low_stock_at"]:
+        values["low_stock_at"] = None
+    values |= {"pool_id": pool.id, "expected_version": pool.version, "allow_negative": bool(typed["allow_negative"])}
+    return check(UpdatePool, values, unread=unread)

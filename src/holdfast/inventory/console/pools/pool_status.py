@@ -1,0 +1,110 @@
+"""The pages that pause, resume, archive and restore a pool. Each asks for confirmation first."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.pools.model import ArchivePool, ChangePool, PausePool, PoolChange, RestorePool, ResumePool
+from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import translatable
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+
+EXPLAINED = (NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE)
+
+
+class Step(NamedTuple):
+    """A change of a pool's status.
+
+    question, meaning, button    in English, as they are in the catalogues
+    """
+
+    name: str
+    operation: str
+    kind: type[ChangePool]
+    question: str
+    meaning: str
+    button: str
+
+
+STEPS = (
+    Step(
+        "pause",
+        "pause_pool",
+        PausePool,
+        translatable("Pause this pool?"),
+        translatable("The storefront is no longer told of its variants. Its stock can still be changed."),
+        translatable("Pause it"),
+    ),
+    Step(
+        "resume",
+        "resume_pool",
+        ResumePool,
+        translatable("Let this pool go on?"),
+        translatable("The storefront is told of its variants again."),
+        translatable("Let it go on"),
+    ),
+    Step(
+        "archive",
+        "archive_pool",
+        ArchivePool,
+        translatable("Archive this pool?"),
+        translatable("Its history stays. Its stock cannot be changed until you bring it back."),
+        translatable("Archive it"),
+    ),
+    Step(
+        "restore",
+        "restore_pool",
+        RestorePool,
+        translatable("Bring this pool back?"),
+        translatable("It is active again, with the stock it had."),
+        translatable("Bring it back"),
+    ),
+)
+
+
+class PoolStatusPages:
+    """Answers requests for the pages that change the status of a pool."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(f"{POOL}/{step.name}", f"{step.name}_pool", self._answer(step), "POST")
+            for step in STEPS
+        ]
+
+    def _answer(self, step: Step) -> Callable[[Session, Request], Awaitable[Reply]]:
+        async def answer(session: Session, request: Request) -> Reply:
+            fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
+            pool = await pool_of(self._console, session, request)
+            refusal = NOT_REFUSED
+            if fields is not None:
+                released = {"release_variants": "release_variants" in fields} if step.kind is ArchivePool else {}
+                command = check(step.kind, {"pool_id": pool.id, **released})
+                run = self._console.run[step.operation]
+                done = await try_form(
+                    lambda: single_use_forms.run_once(run, merchant(session), command, fields, PoolChange), *EXPLAINED
+                )
+                if not isinstance(done, FormRefusal):
+                    return self._console.to(request, f"{HOME}/pools/{pool.id}")
+                refusal = done
+            return self._console.page(
+                session,
+                request,
+                "pools/pool_status.html",
+                refusal.status,
+                pool=pool,
+                step=step,
+                code=refusal.code,
+                once=single_use_forms.new_token(),
+            )
+
+        return answer

@@ -1,0 +1,195 @@
+"""The forms that change the stock of a pool: a correction, a count, and a transfer to another pool."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.pools.model import ListPools, PoolList, PoolWithMembers
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.stock.model import (
+    MAX_QUANTITY,
+    AdjustPoolQuantity,
+    SetPoolQuantity,
+    StockChange,
+    TransferQuantity,
+    Write,
+)
+from holdfast.kit.contract.command import Errors, check, with_integers
+from holdfast.kit.contract.messages import GroupedNumber, message, translatable
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+
+EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
+
+WAYS = {
+    "take": translatable("Take out: broken, lost or used"),
+    "add": translatable("Add: found, or counted too low"),
+    "restock": translatable("Goods came in"),
+}
+
+LABELS = {
+    "delta": translatable("How many"),
+    "way": translatable("What happened"),
+    "quantity": translatable("How many"),
+    "to_pool_id": translatable("To which pool"),
+    "reason": translatable("Why (people see it in the history)"),
+}
+
+MAX_TARGETS = 1000
+"""About how many pools a transfer form offers; agents can name any."""
+
+_AMOUNT = re.compile(r"[0-9]{1,15}")
+
+CommandOfForm = Callable[[int, Mapping[str, str]], Write]
+
+
+class Form(NamedTuple):
+    """A form that changes the stock of a pool.
+
+    name        of its page and its template
+    operation   the operation that it runs
+    command_of  returns the command of the typed values and the id of the pool; raises `validation_failed`
+    """
+
+    name: str
+    operation: str
+    command_of: CommandOfForm
+
+
+class TransferTarget(Struct):
+    """A pool that can receive a transfer."""
+
+    id: int
+    name: str
+
+
+def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
+    """Return the command of a correction by a number of units."""
+    way = fields.get("way", "")
+    number, unread = _amount("delta", fields, least=1)
+    if way not in WAYS:
+        unread["way"] = [message("is required")]
+    values = {
+        "pool_id": pool_id,
+        "delta": -number if way == "take" else number,
+        "kind": "restock" if way == "restock" else "adjust",
+        "reason": fields.get("reason") or None,
+    }
+    return check(AdjustPoolQuantity, values, unread=unread)
+
+
+def count(pool_id: int, fields: Mapping[str, str]) -> Write:
+    """Return the command of a count, which is valid only if nothing has changed since the form was shown."""
+    number, unread = _amount("quantity", fields)
+    expected = with_integers(SetPoolQuantity, {"expected_quantity": fields.get("seen", "")})
+    values = {"pool_id": pool_id, "quantity": number, "reason": fields.get("reason") or None, **expected}
+    return check(SetPoolQuantity, values, unread=unread)
+
+
+def transfer(pool_id: int, fields: Mapping[str, str]) -> Write:
+    """Return the command of a transfer to another pool."""
+    number, unread = _amount("quantity", fields, least=1)
+    to = with_integers(TransferQuantity, {"to_pool_id": fields.get("to_pool_id", "")})
+    if not isinstance(to["to_pool_id"], int):
+        unread["to_pool_id"] = [message("is required")]
+    values = {"from_pool_id": pool_id, "quantity": number, "reason": fields.get("reason") or None, **to}
+    return check(TransferQuantity, values, unread=unread)
+
+
+FORMS = (
+    Form("adjust", "adjust_pool_quantity", adjustment),
+    Form("count", "set_pool_quantity", count),
+    Form("transfer", "transfer_quantity", transfer),
+)
+
+
+class QuantityPages:
+    """Answers requests for the forms that change the stock of a pool."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._list = console.run["list_pools"]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(f"{POOL}/{form.name}", f"{form.name}_pool", self._answer(form), "POST")
+            for form in FORMS
+        ]
+
+    def _answer(self, form: Form) -> Callable[[Session, Request], Awaitable[Reply]]:
+        async def answer(session: Session, request: Request) -> Reply:
+            if request.method != "POST":
+                return await self._form(session, request, form, {})
+            fields = await self._console.signed_in.read(session, request)
+            pool = await pool_of(self._console, session, request)
+            done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
+            if isinstance(done, FormRefusal):
+                return await self._form(session, request, form, fields, done)
+            return self._console.to(request, f"{HOME}/pools/{pool.id}")
+
+        return answer
+
+    async def _run(self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]) -> StockChange:
+        command = form.command_of(pool.id, fields)
+        return await single_use_forms.run_once(
+            self._console.run[form.operation], merchant(session), command, fields, StockChange
+        )
+
+    async def _form(
+        self,
+        session: Session,
+        request: Request,
+        form: Form,
+        fields: Mapping[str, str],
+        refusal: FormRefusal = NOT_REFUSED,
+    ) -> Reply:
+        # The pool as it is now, which may differ from when the form was sent.
+        pool = await pool_of(self._console, session, request)
+        values: dict[str, Any] = {**fields, "seen": pool.on_hand}
+        return self._console.page(
+            session,
+            request,
+            f"pools/{form.name}.html",
+            refusal.status,
+            name=form.name,
+            pool=pool,
+            seen_before=fields.get("seen"),
+            values=values,
+            errors={"delta": refusal.errors.get("quantity", []), **refusal.errors},
+            code=refusal.code,
+            labels=LABELS,
+            ways=WAYS,
+            targets=await self._targets(session, pool) if form.name == "transfer" else [],
+            once=single_use_forms.new_token(),
+        )
+
+    async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:
+        """Return the other pools that count in the same unit."""
+        targets: list[TransferTarget] = []
+        cursor: str | None = ""
+        while cursor is not None and len(targets) < MAX_TARGETS:
+            pool_list: PoolList = await self._list(merchant(session), ListPools(limit=200, cursor=cursor))
+            others = [pool_row for pool_row in pool_list.pools if pool_row.id != pool.id and pool_row.unit == pool.unit]
+            targets += [TransferTarget(target.id, target.name) for target in others]
+            cursor = pool_list.next_cursor
+        return targets
+
+
+def _amount(name: str, fields: Mapping[str, str], least: int = 0) -> tuple[int, Errors]:
+    """Return the typed whole number, and the errors of its field."""
+    text = fields.get(name, "")
+    if not text:
+        return 0, {name: [message("is required")]}
+    if not _AMOUNT.fullmatch(text) or not least <= int(text) <= MAX_QUANTITY:
+        error = message(
+            "must be a whole number from %(least)s to %(most)s", least=least, most=GroupedNumber(MAX_QUANTITY)
+        )
+        return 0, {name: [error]}
+    return int(text), {}

@@ -1,0 +1,156 @@
+"""Spreadsheets: pools, their variants and the history as CSV, out; pools and variants in, after a dry run."""
+
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK
+from holdfast.inventory.spreadsheets.model import MAX_ROWS, ExportCsv, Exported, ImportCsv, Imported
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.contract.problems import BAD_REQUEST, invalid
+from holdfast.kit.http.downloads import Download
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
+from holdfast.kit.running.rate_limits import SLOT_TIMEOUT_SECONDS, Slots
+
+SPREADSHEETS = "/console/spreadsheets"
+
+MAX_FILE_BYTES = 400_000
+"""The most bytes of a file. Its text comes again with the form that confirms it, with other line breaks."""
+
+MAX_CONCURRENT_FILES = 2
+"""How many spreadsheets of one shop are read at the same time."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""At the beginning of a file it tells spreadsheet programs that the file is UTF-8."""
+
+FILES = {
+    "pools": translatable("Pools, with their quantities and limits"),
+    "members": translatable("Variants, with the units that one sale takes"),
+    "history": translatable("History of all changes"),
+}
+KINDS = {"pools": translatable("Pools"), "members": translatable("Variants of pools")}
+MODES = {
+    "set": translatable("They replace what is there"),
+    "adjust": translatable("They are added to what is there"),
+}
+
+
+class SpreadsheetsPage:
+    """Answers requests for spreadsheets."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._export, self._import = console.run["export_csv"], console.run["import_csv"]
+        self._slots = Slots(MAX_CONCURRENT_FILES, SLOT_TIMEOUT_SECONDS)
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(SPREADSHEETS, "spreadsheets", self.answer, "POST"),
+            *(
+                self._console.route(f"{SPREADSHEETS}/{kind}.csv", f"{kind}_csv", partial(self.file, kind))
+                for kind in FILES
+            ),
+        ]
+
+    async def file(self, kind: str, session: Session, request: Request) -> Reply:
+        """Return a spreadsheet as a file."""
+        command = check(ExportCsv, {"kind": kind, "limit": MAX_ROWS})
+        first: Exported = await self._export(merchant(session), command)
+        return Download(
+            200,
+            media_type=b"text/csv; charset=utf-8",
+            filename=f"{kind}.csv",
+            parts=self._parts(merchant(session), command, first),
+        )
+
+    async def _parts(self, caller: Caller, command: ExportCsv, part: Exported) -> AsyncIterator[bytes]:
+        """Yield the file in parts. Every page has the names of the columns; the file has them once."""
+        yield f"{BYTE_ORDER_MARK}{part.csv}".encode()
+        while part.next_cursor:
+            part = await self._export(caller, replace(command, cursor=part.next_cursor))
+            yield part.csv.partition("\n")[2].encode()
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the files and the form, then the preview of an import, then run it."""
+        if request.method != "POST":
+            return self._form(session, request, {"kind": "pools", "mode": "set"})
+        fields = await self._read(session, request)
+        done = await try_form(lambda: self._import_or_preview(session, request, fields), NOT_ENOUGH_STOCK)
+        return self._form(session, request, fields, done) if isinstance(done, FormRefusal) else done
+
+    async def _import_or_preview(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+        """Import a text if its preview was confirmed; else show the preview."""
+        command = import_command(fields)
+        if "sure" in fields:
+            command = replace(command, dry_run=False)
+            done = await single_use_forms.run_once(self._import, merchant(session), command, fields, Imported)
+        else:
+            done = await self._import(merchant(session), command)
+        return self._page(
+            session,
+            request,
+            "pools/spreadsheets_import.html",
+            200,
+            done=done,
+            values=fields,
+            once=single_use_forms.new_token(),
+        )
+
+    async def _read(self, session: Session, request: Request) -> Mapping[str, str]:
+        """Return the fields of the form. A chosen file becomes their text."""
+        signed_in = self._console.signed_in
+        if not request.headers.get(b"content-type", b"").lower().startswith(KIND.encode()):
+            return await signed_in.read(session, request)
+        texts: list[str] = []
+
+        async def take(file: UploadedFile) -> None:
+            if file.content is None:
+                texts.append("")
+                return
+            try:
+                texts.append(file.content.decode("utf-8-sig"))
+            except UnicodeDecodeError as error:
+                raise BAD_REQUEST(
+                    "The file is not UTF-8.", hint="Save it as CSV in UTF-8 and send it again."
+                ) from error
+
+        async with self._slots.of(merchant(session).tenant):
+            fields = await signed_in.read_files(session, request, FileLimits(1, MAX_FILE_BYTES), take)
+        return {**fields, "text": texts[0]} if texts else fields
+
+    def _form(
+        self, session: Session, request: Request, values: Mapping[str, str], refusal: FormRefusal = NOT_REFUSED
+    ) -> Reply:
+        return self._page(
+            session,
+            request,
+            "pools/spreadsheets.html",
+            refusal.status,
+            values=values,
+            errors=refusal.errors,
+            not_enough=refusal.code == NOT_ENOUGH_STOCK.code,
+            files=FILES,
+        )
+
+    def _page(self, session: Session, request: Request, template: str, status: int, **values: Any) -> Reply:
+        more = {"kinds": KINDS, "modes": MODES, **values}
+        return self._console.page(session, request, template, status, here=SPREADSHEETS, **more)
+
+
+def import_command(fields: Mapping[str, str]) -> ImportCsv:
+    """Return the import of a form, as a dry run. Raises `validation_failed`."""
+    text = fields.get("text", "").removeprefix(BYTE_ORDER_MARK)
+    if not text.strip():
+        raise invalid({"text": [message("choose a file of at most 400 kB, or paste the rows")]})
+    raw = {name: fields.get(name) or None for name in ("kind", "mode", "reason")}
+    return check(ImportCsv, {**raw, "text": text})

@@ -1,0 +1,80 @@
+"""The page that undoes an entry of the history. It first shows the effect, or why it cannot be undone."""
+
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.pool import POOL, PoolPath, pool_of
+from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
+from holdfast.inventory.stock.model import RevertEntry, StockChange
+from holdfast.kit.contract.command import Id, check
+from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.signed_in_pages import command_in_path
+
+WHY_NOT = (ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+
+
+class EntryOfPool(PoolPath):
+    entry_id: Id
+
+
+class UndoEffect(Struct):
+    """The effect of undoing on one pool."""
+
+    name: str
+    unit: str
+    delta: int
+    after: int
+
+
+class UndoPage:
+    """Answers requests for the page that undoes an entry."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._revert = console.run["revert_entry"]
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route(f"{POOL}/entries/{{entry_id}}/undo", "undo", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the effect of undoing an entry, or undo it."""
+        entry_id = command_in_path(EntryOfPool, request).entry_id
+        fields = await self._console.signed_in.read(session, request) if request.method == "POST" else {}
+        pool = await pool_of(self._console, session, request, EntryOfPool)
+        refusal = NOT_REFUSED
+        if request.method == "POST":
+            command = check(RevertEntry, {"entry_id": entry_id, "reason": fields.get("reason") or None})
+            done = await try_form(
+                lambda: single_use_forms.run_once(self._revert, merchant(session), command, fields, StockChange),
+                *WHY_NOT,
+            )
+            if not isinstance(done, FormRefusal):
+                return self._console.to(request, f"{HOME}/pools/{pool.id}")
+            refusal = done
+        trial = RevertEntry(entry_id=entry_id, dry_run=True)
+        would = await try_form(lambda: self._revert(merchant(session), trial), *WHY_NOT)
+        return self._console.page(
+            session,
+            request,
+            "pools/undo.html",
+            refusal.status,
+            pool=pool,
+            entry_id=entry_id,
+            effects=[] if isinstance(would, FormRefusal) else _effects(would),
+            code=would.code if isinstance(would, FormRefusal) else "",
+            values=fields,
+            errors=refusal.errors,
+            once=single_use_forms.new_token(),
+        )
+
+
+def _effects(change: StockChange) -> list[UndoEffect]:
+    pools = {pool.id: pool for pool in change.pools}
+    return [
+        UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.delta, entry.balance_after)
+        for entry in change.entries
+    ]

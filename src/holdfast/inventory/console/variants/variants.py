@@ -1,0 +1,249 @@
+"""The page of the variants of a pool. The effect of each change is shown before it is made."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.inventory.catalog.names import ONLY_VARIANT
+from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
+from holdfast.inventory.console.frame import Console, merchant
+from holdfast.inventory.console.variants.variant_names import names_of
+from holdfast.inventory.pools.model import (
+    ChangePool,
+    GetPool,
+    Label,
+    LinkVariants,
+    PausePool,
+    PoolChange,
+    PoolWithMembers,
+    UnlinkVariants,
+    UpdateMember,
+)
+from holdfast.inventory.problems import POOL_NOT_ACTIVE, STALE
+from holdfast.kit.contract.command import check, with_integers
+from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.contract.problems import BAD_REQUEST, Problem, invalid
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages import single_use_forms
+from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.signed_in_pages import command_in_path
+
+PAGE_SIZE = 20
+"""The most variants in a search. Each has a field in the form, which may have 50."""
+
+UNITS_PREFIX = "units:"
+"""The prefix of the field with the units per sale of a variant."""
+
+OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
+"""The actions of the forms, and the operation of each."""
+
+LABELS = {"variant_gid": translatable("Id of the variant"), "units_per_sale": translatable("Units per sale")}
+
+
+class VariantsPage:
+    """Answers requests for the variants of a pool."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._get, self._search = console.run["get_pool"], console.run["search_variants"]
+        self._run = {name: console.run[operation] for name, operation in OPERATION_OF.items()}
+
+    def routes(self) -> list[BaseRoute]:
+        return [self._console.route("/console/pools/{pool_id}/variants", "variants", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show the variants of a pool and others to link, then the preview of a change, then make it."""
+        command = command_in_path(GetPool, request)
+        pool: PoolWithMembers = await self._get(merchant(session), command)
+        if request.method != "POST":
+            return await self._list(session, request, pool, read_query(request.query))
+        fields = await self._console.signed_in.read(session, request)
+        done = await try_form(lambda: self._change_or_preview(session, request, pool, fields), POOL_NOT_ACTIVE)
+        if isinstance(done, FormRefusal):
+            return await self._list(session, request, pool, fields, done)
+        return done
+
+    async def _change_or_preview(
+        self, session: Session, request: Request, pool: PoolWithMembers, fields: Mapping[str, str]
+    ) -> Reply:
+        """Make the change of a form if its preview was confirmed; else show the preview."""
+        hits = await self._search_hits(session, fields)
+        does = fields.get("do", "")
+        change = change_command(does, pool.id, fields, hits)
+        sure = fields.get("sure")
+        if sure is None:
+            return await self._preview(session, request, pool, fields, change)
+        if isinstance(change, LinkVariants):
+            # The command refuses any other value.
+            change = check(LinkVariants, {**msgspec.structs.asdict(change), "initial": sure})
+        change = msgspec.structs.replace(change, expected_version=_version(pool.id, fields))
+        done = await try_form(
+            lambda: single_use_forms.run_once(self._run[does], merchant(session), change, fields, PoolChange), STALE
+        )
+        if isinstance(done, FormRefusal):
+            if done.code != STALE.code:
+                raise invalid({name: [*messages] for name, messages in done.errors.items()})
+            change = msgspec.structs.replace(change, expected_version=None)
+            return await self._preview(session, request, pool, fields, change, stale=True)
+        return self._console.to(request, f"/console/pools/{pool.id}/variants")
+
+    async def _preview(
+        self,
+        session: Session,
+        request: Request,
+        pool: PoolWithMembers,
+        fields: Mapping[str, str],
+        change: ChangePool,
+        *,
+        stale: bool = False,
+    ) -> Reply:
+        """Show the effect of a change, and ask for confirmation."""
+        run = self._run[fields["do"]]
+        caller = merchant(session)
+        choices: dict[str, PoolChange] = {"keep_pool": await run(caller, msgspec.structs.replace(change, dry_run=True))}
+        if isinstance(change, LinkVariants):
+            adding = msgspec.structs.replace(change, dry_run=True, initial="sum_from_platform")
+            added = await try_form(lambda: run(caller, adding))
+            if not isinstance(added, FormRefusal) and added.pool.on_hand != pool.on_hand:
+                choices["sum_from_platform"] = added
+        gids = _gids(change)
+        affected_gids = [effect.variant_gid for choice in choices.values() for effect in choice.affected]
+        return self._console.page(
+            session,
+            request,
+            "variants/variants_preview.html",
+            409 if stale else 200,
+            pool=pool,
+            choices=choices,
+            kept={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
+            does=fields["do"],
+            names=await names_of(self._console, session, request, [*gids, *affected_gids]),
+            gids=gids,
+            stale=stale,
+            once=single_use_forms.new_token(),
+        )
+
+    async def _list(
+        self,
+        session: Session,
+        request: Request,
+        pool: PoolWithMembers,
+        fields: Mapping[str, str],
+        refusal: FormRefusal = NOT_REFUSED,
+    ) -> Reply:
+        hits = await self._search_hits(session, fields)
+        gids = [variant.variant_gid for variant in (*pool.members, *hits)]
+        return self._console.page(
+            session,
+            request,
+            "variants/variants.html",
+            refusal.status,
+            pool=pool,
+            hits=hits[:PAGE_SIZE],
+            names=await names_of(self._console, session, request, gids),
+            more=len(hits) > PAGE_SIZE,
+            values=fields,
+            errors=refusal.errors,
+            archived=refusal.code == POOL_NOT_ACTIVE.code or pool.status == "archived",
+            labels=LABELS,
+        )
+
+    async def _search_hits(self, session: Session, fields: Mapping[str, str]) -> Sequence[Hit]:
+        """Return the variants that match the search, and one more if there are more than are shown."""
+        searched = {"query": fields.get("q") or None, "unlinked_only": "unlinked" in fields, "limit": PAGE_SIZE + 1}
+        hits: Hits = await self._search(merchant(session), check(SearchVariants, searched))
+        return hits.variants
+
+
+def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> ChangePool:
+    """Return the change of a form. Raises `validation_failed` with the fields of the form."""
+    if does == "link":
+        return LinkVariants(pool_id=pool_id, members=check(LinkVariants, _link_fields(pool_id, fields, hits)).members)
+    if does not in OPERATION_OF:
+        raise incomplete()
+    gid = fields.get("variant_gid", "")
+    if does == "unlink":
+        return check(UnlinkVariants, {"pool_id": pool_id, "variant_gids": [gid]})
+    try:
+        return _member(pool_id, gid, fields.get("units", ""))
+    except Problem as problem:
+        raise invalid({f"change:{gid}": [*problem.errors.get("units_per_sale", ())]}) from problem
+
+
+def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> Mapping[str, Any]:
+    """Return the arguments of `link_variants`: the variants with units, and the one named by its id."""
+    known = {hit_row.variant_gid: hit_row for hit_row in hits}
+    units_by_gid = {
+        name.removeprefix(UNITS_PREFIX): text for name, text in fields.items() if name.startswith(UNITS_PREFIX) and text
+    }
+    errors: dict[str, list[str]] = {}
+    members: list[dict[str, Any]] = []
+    for gid, text in units_by_gid.items():
+        try:
+            member = _member(pool_id, gid, text)
+        except Problem as problem:
+            if "variant_gid" in problem.errors:
+                raise incomplete() from problem
+            errors[f"{UNITS_PREFIX}{gid}"] = [*problem.errors["units_per_sale"]]
+        else:
+            hit = known.get(gid)
+            words = {"sku": storable_label(hit.sku), "title": storable_label(title_of(hit))} if hit else {}
+            members.append({"variant_gid": gid, "units_per_sale": member.units_per_sale, **words})
+    if typed_gid := fields.get("variant_gid"):
+        try:
+            member = _member(pool_id, typed_gid, fields.get("units_per_sale", ""))
+        except Problem as problem:
+            errors |= {name: [*messages] for name, messages in problem.errors.items()}
+        else:
+            members.append({"variant_gid": typed_gid, "units_per_sale": member.units_per_sale})
+    if errors or not members:
+        raise invalid(errors or {"members": [message("Say for at least one variant how much one sale of it takes.")]})
+    return {"pool_id": pool_id, "members": members}
+
+
+def _version(pool_id: int, fields: Mapping[str, str]) -> int | None:
+    """Return the version of the pool at the preview of a change."""
+    raw = {"expected_version": fields.get("version", "")}
+    try:
+        return check(PausePool, {"pool_id": pool_id, **with_integers(PausePool, raw)}).expected_version
+    except Problem as problem:
+        raise incomplete() from problem
+
+
+def incomplete() -> Problem:
+    """Return the problem of a form that no page of the service has."""
+    return BAD_REQUEST("The form is not complete.", hint="Open the page again and send its form.")
+
+
+def _member(pool_id: int, gid: str, units: str) -> UpdateMember:
+    raw = {"variant_gid": gid, "units_per_sale": units}
+    return check(UpdateMember, {**with_integers(UpdateMember, raw), "pool_id": pool_id})
+
+
+def title_of(hit: Hit) -> str:
+    """Return the title of a variant with that of its product."""
+    return hit.product_title if hit.title == ONLY_VARIANT else f"{hit.product_title} · {hit.title}"
+
+
+def storable_label(text: str | None) -> str | None:
+    """Return a text of the platform if a pool can store it with a variant; else None."""
+    try:
+        return msgspec.convert(text, Label | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def _gids(change: ChangePool) -> Sequence[str]:
+    """Return the variants that a change names."""
+    match change:
+        case LinkVariants():
+            return [member.variant_gid for member in change.members]
+        case UnlinkVariants():
+            return change.variant_gids
+        case UpdateMember():
+            return [change.variant_gid]
+        case _:
+            return []
