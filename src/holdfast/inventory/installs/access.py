@@ -1,8 +1,8 @@
-"""Access to a shop at the platform: its token, refreshed in time, and the calls that are made with it.
+"""Access to a shop at the platform: its token, refreshed in time, and the calls made with it.
 
 A refresh token works once. So one process at a time refreshes the tokens of a shop: it takes a lease in a short
-transaction, asks the platform without one, and stores what came. If its answer is lost, the platform gives the next
-process tokens for the same refresh token again.
+transaction, asks the platform outside of any while it renews the lease, and stores the answer. If the answer is lost,
+the platform gives the next process tokens for the same refresh token again.
 """
 
 import asyncio
@@ -15,38 +15,39 @@ import structlog
 from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.model import StoredTokens, Tokens
+from holdfast.inventory.installs.model import StoredTokens, TokenPair
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import Refused, TokenDead, Unreachable
-from holdfast.inventory.shopify.scopes import missing
-from holdfast.inventory.shopify.token_endpoint import Granted
-from holdfast.kit.problems import Problem
-from holdfast.kit.secrets import Secret, Unreadable
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
+from holdfast.inventory.shopify.scopes import missing_scopes
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LeaseLost
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.security.secrets import Secret, UnsealError
 
 T = TypeVar("T")
 
-EARLY_SECONDS = 60
-"""Seconds before its end at which a token is refreshed."""
+REFRESH_BEFORE_SECONDS = 60
+"""A token is refreshed so many seconds before it expires."""
 
-LAST_SECONDS = 5
-"""Seconds before its end until which a token may be used while it cannot be refreshed."""
+MIN_REMAINING_SECONDS = 5
+"""A token that cannot be refreshed is used until so many seconds before it expires."""
 
-LEASE_SECONDS = 45
-"""How long one process alone refreshes the tokens of a shop: longer than the call takes."""
+RETRY_SECONDS = 2
+"""Seconds from a failed refresh to the next one."""
 
-REST_SECONDS = 2
-"""Seconds after a refresh that failed until the next one."""
+POLL_SECONDS = 0.1
+"""Seconds from one look for tokens that another process has refreshed to the next."""
 
-LOOK_SECONDS = 0.1
-"""Seconds after which to look whether another process has refreshed the tokens."""
+UNREADABLE = "The tokens of the shop were encrypted under another secret key."
 
 log = structlog.get_logger()
 
 
-class Access(Struct, frozen=True):
-    """What a call to a shop needs. `generation` grows with every new token."""
+class ShopAccess(Struct, frozen=True):
+    """The domain and the token for a call to a shop. `generation` grows with every new token."""
 
     domain: str
     token: str
@@ -54,43 +55,50 @@ class Access(Struct, frozen=True):
 
 
 async def ask(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-    """What the Admin API of a shop answers, outside of any transaction.
+    """Return what the Admin API of a shop answers, outside of any transaction.
 
-    Raises `shop_not_connected` if the shop does not have the app, or must install it again; and `Unreachable` and
-    `Refused`, as the platform does.
+    Raises `shop_not_connected` if the shop does not have the app, or must install it again; and `PlatformUnreachable`
+    and `PlatformRefusal`, as the platform does.
     """
-    admin, held = steps.resources.admin, await access(steps, shop_id)
+    admin, held = steps.resources.admin, await shop_access(steps, shop_id)
     try:
         return await admin.ask(held.domain, held.token, query, variables)
-    except TokenDead:
-        held = await access(steps, shop_id, after=held.generation)
+    except TokenRefusal:
+        held = await shop_access(steps, shop_id, after=held.generation)
     try:
         return await admin.ask(held.domain, held.token, query, variables)
-    except TokenDead as error:
-        # Whoever withdraws the access also ends the refresh token. It was accepted just now, so this will pass.
-        raise Unreachable("The shop does not accept a fresh access token yet.", REST_SECONDS) from error
+    except TokenRefusal as error:
+        # A withdrawn access also ends the refresh token. It was accepted just now, so this error will pass.
+        raise PlatformUnreachable("The shop does not accept a fresh access token yet.", RETRY_SECONDS) from error
 
 
-async def access(steps: Steps, shop_id: int, after: int = 0) -> Access:
-    """The token of a shop; one of a later generation than `after`. Raises as `ask` does."""
+async def shop_access(steps: Steps, shop_id: int, after: int = 0) -> ShopAccess:
+    """Return the access of a shop, of a later generation than `after`. Raises as `ask` does."""
     while True:
         stored = await steps.read(partial(sql.find_tokens, shop_id=shop_id))
         if stored is None:
             raise await _not_connected(steps, shop_id)
         try:
-            tokens = _opened(steps.resources.secret, stored)
-        except Unreadable as error:
-            why = "The tokens of the shop were encrypted under another secret key."
-            raise await _broken(steps, shop_id, stored.generation, why) from error
+            tokens = _open_tokens(steps.resources.secret, stored)
+        except UnsealError as error:
+            # The tokens stay: the right secret key may come back, and the platform has not refused them.
+            if not await steps.transact(partial(_mark_unreadable, shop_id=shop_id, generation=stored.generation)):
+                continue
+            log.warning("a shop must be connected again", shop=shop_id, why=UNREADABLE)
+            raise await _not_connected(steps, shop_id) from error
         seconds = float("inf") if stored.expires_in is None else stored.expires_in
-        present = Access(stored.domain, tokens.access_token, stored.generation)
-        if seconds > EARLY_SECONDS and stored.generation > after:
+        present = ShopAccess(stored.domain, tokens.access_token, stored.generation)
+        if seconds > REFRESH_BEFORE_SECONDS and stored.generation > after:
             return present
-        usable = seconds > LAST_SECONDS and stored.generation > after
-        if await steps.transact(partial(_lease, shop_id=shop_id, generation=stored.generation)):
+        usable = seconds > MIN_REMAINING_SECONDS and stored.generation > after
+        leased_at = leases.lease_clock()
+        if await _lease(steps, shop_id, stored.generation):
             try:
-                await _refresh(steps, shop_id, stored, tokens)
-            except Unreachable as error:
+                async with leases.keep_lease(partial(_renew, steps, shop_id, stored.generation), leased_at):
+                    await _refresh(steps, shop_id, stored, tokens)
+            except LeaseLost:
+                continue
+            except PlatformUnreachable as error:
                 if not usable:
                     raise
                 log.warning("the tokens of a shop cannot be refreshed yet", shop=shop_id, error=str(error))
@@ -98,54 +106,65 @@ async def access(steps: Steps, shop_id: int, after: int = 0) -> Access:
         elif usable:
             return present
         else:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
 
-async def connect(tx: Tx, shop_id: int, granted: Granted) -> None:
+async def connect(tx: Tx, shop_id: int, granted: GrantedTokens) -> None:
     """Store tokens that the platform has granted, instead of any others of the shop."""
-    await sql.store_tokens(tx, shop_id, _sealed(tx.resources.secret, granted), granted)
+    await sql.store_tokens(tx, shop_id, _seal_tokens(tx.resources.secret, granted), granted)
 
 
-async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: Tokens) -> None:
+async def _refresh(steps: Steps, shop_id: int, stored: StoredTokens, tokens: TokenPair) -> None:
     """Get the next tokens, and store them unless others were stored meanwhile."""
     if tokens.refresh_token is None:
-        raise await _broken(steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed.")
+        raise await _mark_broken(
+            steps, shop_id, stored.generation, "The access token has ended, and cannot be refreshed."
+        )
     try:
         granted = await steps.resources.token_endpoint.refreshed(stored.domain, tokens.refresh_token)
-    except Refused as refused:
+    except PlatformRefusal as refused:
         if refused.code != "invalid_grant":
-            await steps.transact(partial(_rest, shop_id=shop_id, generation=stored.generation))
+            await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
             raise
         why = "The access to the shop was not used for too long, or was withdrawn."
-        raise await _broken(steps, shop_id, stored.generation, why) from refused
-    except Unreachable:
-        await steps.transact(partial(_rest, shop_id=shop_id, generation=stored.generation))
+        raise await _mark_broken(steps, shop_id, stored.generation, why) from refused
+    except PlatformUnreachable:
+        await steps.transact(partial(_postpone, shop_id=shop_id, generation=stored.generation))
         raise
-    sealed = _sealed(steps.resources.secret, granted)
+    sealed = _seal_tokens(steps.resources.secret, granted)
 
     async def store(tx: Tx) -> None:
         stored_now = await sql.replace_tokens(tx, shop_id, stored.generation, sealed, granted)
-        if stored_now and (lacks := missing(granted.scopes)):
-            await sql.mark_broken(tx, shop_id, lacking(lacks))
+        if stored_now:
+            lacks = missing_scopes(granted.scopes)
+            await sql.mark_broken(tx, shop_id, missing_scopes_reason(lacks) if lacks else None)
 
     await steps.transact(store)
 
 
-def lacking(scopes: Sequence[str]) -> str:
-    """Why a shop must be connected again that does not grant these scopes."""
+def missing_scopes_reason(scopes: Sequence[str]) -> str:
+    """Return the reason for which a shop must be connected again that does not grant these scopes."""
     return f"The shop has not granted: {', '.join(scopes)}."
 
 
-async def _lease(tx: Tx, *, shop_id: int, generation: int) -> bool:
-    return await sql.lease(tx, shop_id, generation, LEASE_SECONDS)
+async def _lease(steps: Steps, shop_id: int, generation: int) -> bool:
+    return await steps.transact(
+        partial(sql.lease_refresh, shop_id=shop_id, generation=generation, seconds=leases.LEASE_SECONDS)
+    )
 
 
-async def _rest(tx: Tx, *, shop_id: int, generation: int) -> None:
-    await sql.rest(tx, shop_id, generation, REST_SECONDS)
+async def _renew(steps: Steps, shop_id: int, generation: int) -> bool:
+    return await steps.transact(
+        partial(sql.renew_lease, shop_id=shop_id, generation=generation, seconds=leases.LEASE_SECONDS)
+    )
 
 
-async def _broken(steps: Steps, shop_id: int, generation: int, why: str) -> Problem:
-    """Give up the tokens of a shop, unless there are newer ones. Returns what to tell."""
+async def _postpone(tx: Tx, *, shop_id: int, generation: int) -> None:
+    await sql.postpone_refresh(tx, shop_id, generation, RETRY_SECONDS)
+
+
+async def _mark_broken(steps: Steps, shop_id: int, generation: int, why: str) -> Problem:
+    """Delete the tokens of a shop, unless there are newer ones. Returns the problem for the caller."""
 
     async def work(tx: Tx) -> None:
         if await sql.forget_tokens(tx, shop_id, generation):
@@ -156,6 +175,16 @@ async def _broken(steps: Steps, shop_id: int, generation: int, why: str) -> Prob
     return await _not_connected(steps, shop_id)
 
 
+async def _mark_unreadable(tx: Tx, *, shop_id: int, generation: int) -> bool:
+    """Store that the tokens of a shop cannot be read. False: tokens of this generation are no longer stored."""
+    await sql.lock_install(tx, shop_id)  # an install keeps it locked until the new tokens are stored
+    tokens = await sql.find_tokens(tx, shop_id)
+    if tokens is None or tokens.generation != generation:
+        return False
+    await sql.mark_broken(tx, shop_id, UNREADABLE)
+    return True
+
+
 async def _not_connected(steps: Steps, shop_id: int) -> Problem:
     install = await steps.read(partial(sql.find_install, shop_id=shop_id))
     if install is None or install.uninstalled_at:
@@ -163,10 +192,10 @@ async def _not_connected(steps: Steps, shop_id: int) -> Problem:
     return SHOP_NOT_CONNECTED(f"The shop must be connected again. {install.broken or ''}".rstrip())
 
 
-def _opened(secret: Secret, stored: StoredTokens) -> Tokens:
-    """Raises `Unreadable`."""
-    return msgspec.json.decode(secret.unseal(stored.sealed), type=Tokens)
+def _open_tokens(secret: Secret, stored: StoredTokens) -> TokenPair:
+    """Raises `UnsealError`."""
+    return msgspec.json.decode(secret.unseal(stored.sealed), type=TokenPair)
 
 
-def _sealed(secret: Secret, granted: Granted) -> bytes:
-    return secret.seal(msgspec.json.encode(Tokens(granted.access_token, granted.refresh_token)).decode())
+def _seal_tokens(secret: Secret, granted: GrantedTokens) -> bytes:
+    return secret.seal(msgspec.json.encode(TokenPair(granted.access_token, granted.refresh_token)).decode())

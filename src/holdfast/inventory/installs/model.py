@@ -4,13 +4,14 @@ import datetime as dt
 
 from msgspec import Struct
 
-from holdfast.kit.tasks import Task
+from holdfast.kit.postgres.tasks import Task
 
 
 class Install(Struct, frozen=True):
-    """Whether and how a shop has the app.
+    """The install of the app at a shop.
 
-    broken    why the merchant must open or install the app again; None: nothing is wrong
+    broken                 why the merchant must open or install the app again; None: no need
+    subscription_errors    topics of which the platform sends no webhooks, and why
     """
 
     shop_id: int
@@ -19,10 +20,11 @@ class Install(Struct, frozen=True):
     installed_at: dt.datetime
     uninstalled_at: dt.datetime | None
     broken: str | None
+    subscription_errors: list[str]
 
 
 class StoredTokens(Struct, frozen=True):
-    """The tokens of a shop as they are stored.
+    """The row of the tokens of a shop.
 
     expires_in    seconds until the access token ends; None: it does not end by itself
     """
@@ -33,21 +35,21 @@ class StoredTokens(Struct, frozen=True):
     generation: int
 
 
-class Tokens(Struct, frozen=True):
-    """What is sealed of tokens."""
+class TokenPair(Struct, frozen=True):
+    """The sealed content of the tokens of a shop."""
 
     access_token: str
     refresh_token: str | None
 
 
-class OfShop(Struct):
-    """A task about one shop."""
+class ShopTask(Struct):
+    """The arguments of a task about one shop."""
 
     shop_id: int
 
 
-REDACT = Task("redact_shop", OfShop)
+REDACT = Task("redact_shop", ShopTask)
 """Delete everything of a shop."""
 
-SUBSCRIBE = Task("subscribe_shop", OfShop)
-"""See that the platform sends all webhooks of a shop."""
+SUBSCRIBE = Task("subscribe_shop", ShopTask)
+"""Make the missing subscriptions of a shop."""

@@ -1,17 +1,24 @@
 """Statements on installs and on tokens."""
 
-from collections.abc import Collection
+import datetime as dt
+from collections.abc import Collection, Sequence
 
 from holdfast.inventory.installs.model import Install, StoredTokens
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.shopify.token_endpoint import Granted
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens
+
+
+async def now(reader: Reader) -> dt.datetime:
+    """Return the time of the database."""
+    return await reader.value("select clock_timestamp()")
 
 
 async def find_install(reader: Reader, shop_id: int) -> Install | None:
     return await reader.row(
         Install,
         """
-        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken
+        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken,
+               subscription_errors
           from installs join shops on shops.id = installs.shop_id where shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id},
@@ -19,11 +26,12 @@ async def find_install(reader: Reader, shop_id: int) -> Install | None:
 
 
 async def lock_install(tx: Tx, shop_id: int) -> Install | None:
-    """The install of a shop, locked."""
+    """Return the install of a shop, and lock it."""
     return await tx.row(
         Install,
         """
-        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken
+        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken,
+               subscription_errors
           from installs join shops on shops.id = installs.shop_id
          where shop_id = %(shop_id)s for no key update of installs
         """,
@@ -32,7 +40,7 @@ async def lock_install(tx: Tx, shop_id: int) -> Install | None:
 
 
 async def store_install(tx: Tx, shop_id: int, scopes: Collection[str]) -> bool:
-    """Store that a shop has the app from now on. False: everything of the shop is being deleted just now."""
+    """Store that a shop has the app from now on. False: all rows of the shop are being deleted just now."""
     return (
         await tx.value(
             """
@@ -49,7 +57,7 @@ async def store_install(tx: Tx, shop_id: int, scopes: Collection[str]) -> bool:
 
 
 async def end_install(tx: Tx, shop_id: int) -> None:
-    """Store that a shop does not have the app any more, and forget its tokens."""
+    """Store that a shop no longer has the app, and delete its tokens."""
     await tx.run(
         """
         with ended as (update installs set uninstalled_at = now() where shop_id = %(shop_id)s)
@@ -66,18 +74,20 @@ async def mark_redacted(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def delete_portion(tx: Tx, shop_id: int) -> int:
-    """Delete a portion of each kind of row of a shop that is to be deleted. Returns how many rows; 0 at the end."""
+async def delete_batch(tx: Tx, shop_id: int) -> int:
+    """Delete a batch of each kind of row of a shop that is to be deleted. Returns how many rows; 0 at the end."""
     return await tx.value("select delete_of_shop(%(shop_id)s, 5000)", {"shop_id": shop_id})
 
 
-async def forgotten(tx: Tx) -> list[int]:
-    """Shops that uninstalled the app 30 days ago, and that the platform has not asked to delete."""
-    rows = await tx.tuples(
+async def list_forgotten(reader: Reader, after: int) -> list[int]:
+    """Return shops, a batch of them, that uninstalled the app 30 days ago without a request to delete their data."""
+    rows = await reader.tuples(
         """
-        select shop_id from installs where uninstalled_at < now() - interval '30 days' and redacted_at is null
-         order by shop_id limit 100 for no key update skip locked
-        """
+        select shop_id from installs
+         where uninstalled_at < now() - interval '30 days' and redacted_at is null and shop_id > %(after)s
+         order by shop_id limit 100
+        """,
+        {"after": after},
     )
     return [shop_id for (shop_id,) in rows]
 
@@ -94,15 +104,19 @@ async def find_tokens(reader: Reader, shop_id: int) -> StoredTokens | None:
     )
 
 
-async def mark_broken(tx: Tx, shop_id: int, why: str) -> None:
-    """Store why the merchant must open or install the app again."""
+async def mark_broken(tx: Tx, shop_id: int, why: str | None) -> None:
+    """Store why the merchant must open or install the app again; None: there is no need."""
     await tx.run(
-        "update installs set broken = left(%(why)s, 500) where shop_id = %(shop_id)s", {"shop_id": shop_id, "why": why}
+        """
+        update installs set broken = left(%(why)s, 500)
+         where shop_id = %(shop_id)s and broken is distinct from left(%(why)s, 500)
+        """,
+        {"shop_id": shop_id, "why": why},
     )
 
 
 async def store_scopes(tx: Tx, shop_id: int, scopes: Collection[str], broken: str | None) -> None:
-    """Store what a shop that has the app grants now. `broken`: why that is too little, if it is."""
+    """Store the granted scopes of a shop that has the app. `broken`: the reason if they are too few."""
     await tx.run(
         """
         update installs set scopes = %(scopes)s, broken = %(broken)s
@@ -112,19 +126,32 @@ async def store_scopes(tx: Tx, shop_id: int, scopes: Collection[str], broken: st
     )
 
 
+async def store_subscription_errors(tx: Tx, shop_id: int, errors: Sequence[str]) -> None:
+    """Store the topics of which the platform sends no webhooks, and why."""
+    await tx.run(
+        """
+        update installs
+           set subscription_errors = array(select left(error, 500) from unnest(%(errors)s::text[]) as error)
+         where shop_id = %(shop_id)s
+        """,
+        {"shop_id": shop_id, "errors": list(errors)},
+    )
+
+
 async def list_installs(reader: Reader) -> list[Install]:
-    """Every shop that has or had the app."""
+    """Return the install of every shop that has or had the app."""
     return await reader.rows(
         Install,
         """
-        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken
+        select shop_id, shops.domain, scopes, installed_at, uninstalled_at, broken,
+               subscription_errors
           from installs join shops on shops.id = installs.shop_id order by shop_id
         """,
     )
 
 
 async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
-    """Shops that have the app and tokens, by their ids."""
+    """Return the ids of shops that have the app and tokens."""
     rows = await tx.tuples(
         """
         select shop_id from platform_tokens where shop_id > %(after)s order by shop_id limit %(limit)s
@@ -134,24 +161,28 @@ async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
     return [shop_id for (shop_id,) in rows]
 
 
-async def store_tokens(tx: Tx, shop_id: int, sealed: bytes, granted: Granted) -> None:
-    """Store the tokens of a shop instead of any others."""
+async def store_tokens(tx: Tx, shop_id: int, sealed: bytes, granted: GrantedTokens) -> None:
+    """Store the tokens of a shop instead of any others.
+
+    The first generation of an install is the time in microseconds, so it is higher than all generations of an earlier
+    install: a refresh of those tokens changes nothing of these.
+    """
     await tx.run(
         """
-        insert into platform_tokens (shop_id, sealed, expires_at, refresh_expires_at)
-        values (%(shop_id)s, %(sealed)s, now() + %(expires_in)s * interval '1 second',
-                now() + %(refresh_expires_in)s * interval '1 second')
+        insert into platform_tokens (shop_id, sealed, generation, expires_at, refresh_expires_at)
+        values (%(shop_id)s, %(sealed)s, (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+                now() + %(expires_in)s * interval '1 second', now() + %(refresh_expires_in)s * interval '1 second')
             on conflict (shop_id) do update
                set sealed = excluded.sealed, expires_at = excluded.expires_at,
                    refresh_expires_at = excluded.refresh_expires_at,
                    generation = platform_tokens.generation + 1, leased_until = null
         """,
-        {"shop_id": shop_id, "sealed": sealed, **_lives(granted)},
+        {"shop_id": shop_id, "sealed": sealed, **_lifetimes(granted)},
     )
 
 
-async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, granted: Granted) -> bool:
-    """Store the next tokens of a shop. False: those of this generation are not there any more."""
+async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, granted: GrantedTokens) -> bool:
+    """Store the next tokens of a shop. False: tokens of this generation are no longer stored."""
     return (
         await tx.value(
             """
@@ -161,14 +192,14 @@ async def replace_tokens(tx: Tx, shop_id: int, generation: int, sealed: bytes, g
                refresh_expires_at = clock_timestamp() + %(refresh_expires_in)s * interval '1 second'
          where shop_id = %(shop_id)s and generation = %(generation)s returning true
         """,
-            {"shop_id": shop_id, "generation": generation, "sealed": sealed, **_lives(granted)},
+            {"shop_id": shop_id, "generation": generation, "sealed": sealed, **_lifetimes(granted)},
         )
         or False
     )
 
 
-async def lease(tx: Tx, shop_id: int, generation: int, seconds: float) -> bool:
-    """Take it on to refresh the tokens of a shop. False: somebody else does, or has done so."""
+async def lease_refresh(tx: Tx, shop_id: int, generation: int, seconds: float) -> bool:
+    """Lease the refresh of the tokens of a shop. False: another process refreshes them, or has done so."""
     return (
         await tx.value(
             """
@@ -182,8 +213,23 @@ async def lease(tx: Tx, shop_id: int, generation: int, seconds: float) -> bool:
     )
 
 
-async def rest(tx: Tx, shop_id: int, generation: int, seconds: float) -> None:
-    """Let nobody refresh the tokens for so many seconds."""
+async def renew_lease(tx: Tx, shop_id: int, generation: int, seconds: float) -> bool:
+    """Renew the lease. False: it has ended, or there are newer tokens."""
+    return (
+        await tx.value(
+            """
+        update platform_tokens set leased_until = clock_timestamp() + %(seconds)s * interval '1 second'
+         where shop_id = %(shop_id)s and generation = %(generation)s and leased_until > clock_timestamp()
+     returning true
+        """,
+            {"shop_id": shop_id, "generation": generation, "seconds": seconds},
+        )
+        or False
+    )
+
+
+async def postpone_refresh(tx: Tx, shop_id: int, generation: int, seconds: float) -> None:
+    """Allow no refresh of the tokens for so many seconds."""
     await tx.run(
         """
         update platform_tokens set leased_until = clock_timestamp() + %(seconds)s * interval '1 second'
@@ -206,5 +252,5 @@ async def forget_tokens(tx: Tx, shop_id: int, generation: int) -> bool:
     )
 
 
-def _lives(granted: Granted) -> dict[str, int | None]:
+def _lifetimes(granted: GrantedTokens) -> dict[str, int | None]:
     return {"expires_in": granted.expires_in, "refresh_expires_in": granted.refresh_token_expires_in}

@@ -1,5 +1,5 @@
-"""Subscriptions: the platform is to tell of every topic that is handled. It ends subscriptions that fail for hours, so
-they are looked at every hour, and made again.
+"""Subscribes to every topic that has a handler. The platform ends subscriptions that fail for hours, so missing ones
+are made again every hour. A refused topic does not stop the others.
 """
 
 import re
@@ -11,18 +11,23 @@ from msgspec import Struct
 
 from holdfast.inventory.installs import sql
 from holdfast.inventory.installs.access import ask
-from holdfast.inventory.installs.model import SUBSCRIBE, OfShop
+from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.webhooks.door import PATH
-from holdfast.inventory.webhooks.fields import KEPT
-from holdfast.kit.problems import Problem
+from holdfast.inventory.shopify.platform import PlatformRefusal
+from holdfast.inventory.webhooks.payloads import fields_of
+from holdfast.inventory.webhooks.routes import PATH
+from holdfast.kit.contract.problems import Problem
 
-WITHOUT = frozenset({"customers/data_request", "customers/redact", "shop/redact"})
-"""Topics that the platform tells every app of: they are set up where the app is, not with each shop."""
+APP_WIDE_TOPICS = frozenset({"customers/data_request", "customers/redact", "shop/redact"})
+"""Topics that the platform sends to every app: they are configured with the app, not with each shop."""
 
 log = structlog.get_logger()
+
+
+class NotSubscribed(Exception):
+    """The platform refuses subscriptions to some topics, and has accepted the others. It is retried later."""
 
 
 class _Subscription(Struct):
@@ -31,74 +36,74 @@ class _Subscription(Struct):
     uri: str
 
 
-class _Page(Struct):
+class _SubscriptionsPage(Struct):
     nodes: list[_Subscription]
 
 
-class _Listed(Struct, rename="camel"):
-    webhook_subscriptions: _Page
+class _SubscriptionsAnswer(Struct, rename="camel"):
+    webhook_subscriptions: _SubscriptionsPage
 
 
-class _UserError(Struct):
+class _SubscriptionError(Struct):
     message: str
 
 
-class _Made(Struct, rename="camel"):
-    user_errors: list[_UserError]
+class _MutationPayload(Struct, rename="camel"):
+    user_errors: list[_SubscriptionError]
 
 
-class _Created(Struct, rename="camel"):
-    webhook_subscription_create: _Made
+class _CreateAnswer(Struct, rename="camel"):
+    webhook_subscription_create: _MutationPayload
 
 
-class _Deleted(Struct, rename="camel"):
-    webhook_subscription_delete: _Made
+class _DeleteAnswer(Struct, rename="camel"):
+    webhook_subscription_delete: _MutationPayload
 
 
-LIST = Query(
+LIST_SUBSCRIPTIONS = Query(
     "list_subscriptions",
     "query Subscriptions { webhookSubscriptions(first: 100) { nodes { id topic uri } } }",
-    _Listed,
+    _SubscriptionsAnswer,
     cost=20,
 )
-CREATE = Query(
+CREATE_SUBSCRIPTION = Query(
     "create_subscription",
     """
     mutation Subscribe($topic: WebhookSubscriptionTopic!, $subscription: WebhookSubscriptionInput!) {
       webhookSubscriptionCreate(topic: $topic, webhookSubscription: $subscription) { userErrors { message } }
     }
     """,
-    _Created,
+    _CreateAnswer,
 )
-DELETE = Query(
+DELETE_SUBSCRIPTION = Query(
     "delete_subscription",
     "mutation Unsubscribe($id: ID!) { webhookSubscriptionDelete(id: $id) { userErrors { message } } }",
-    _Deleted,
+    _DeleteAnswer,
 )
 
 
-async def begin(tx: Tx, shop_id: int) -> None:
-    """See to the subscriptions of a shop, soon after this transaction."""
-    await tx.enqueue(SUBSCRIBE, OfShop(shop_id), tenant=shop_id)
+async def enqueue(tx: Tx, shop_id: int) -> None:
+    """Make the missing subscriptions of a shop, soon after this transaction."""
+    await tx.enqueue(SUBSCRIBE, ShopTask(shop_id), tenant=shop_id)
 
 
 async def subscribe_all(steps: Steps) -> int:
-    """See to the subscriptions of every shop that has the app. Returns how many shops that are."""
+    """Make the missing subscriptions of every shop that has the app. Returns how many shops."""
     total, after = 0, 0
-    while ids := await steps.transact(partial(_begin_some, after=after)):
+    while ids := await steps.transact(partial(_enqueue_some, after=after)):
         total, after = total + len(ids), ids[-1]
     return total
 
 
-async def _begin_some(tx: Tx, *, after: int) -> Sequence[int]:
+async def _enqueue_some(tx: Tx, *, after: int) -> Sequence[int]:
     ids = await sql.list_connected(tx, after, 100)
     for shop_id in ids:
-        await begin(tx, shop_id)
+        await enqueue(tx, shop_id)
     return ids
 
 
-async def subscribe(steps: Steps, of: OfShop, topics: Collection[str]) -> None:
-    """Make the subscriptions of a shop that are missing, and end those that lead to another address."""
+async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+    """Make the missing subscriptions of a shop, and end those with another address."""
     base_url = steps.resources.settings.base_url
     if not base_url:
         log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=of.shop_id)
@@ -112,25 +117,34 @@ async def subscribe(steps: Steps, of: OfShop, topics: Collection[str]) -> None:
 
 
 async def _subscribe(steps: Steps, shop_id: int, address: str, topics: Collection[str]) -> None:
-    listed = (await ask(steps, shop_id, LIST)).webhook_subscriptions.nodes
-    wanted: Mapping[str, str] = {_constant(each): each for each in topics if each not in WITHOUT}
-    there = {each.topic for each in listed if each.uri == address}
-    for constant, topic in wanted.items():
-        if constant not in there:
-            # Only these fields are sent: nothing of customers leaves the platform.
-            subscription = {"uri": address, "includeFields": list(KEPT[topic].__struct_fields__)}
-            made = await ask(steps, shop_id, CREATE, {"topic": constant, "subscription": subscription})
-            _require_none(made.webhook_subscription_create.user_errors, constant)
-    for each in listed:
-        if each.uri != address or each.topic not in wanted:
-            await ask(steps, shop_id, DELETE, {"id": each.id})
+    subscriptions = (await ask(steps, shop_id, LIST_SUBSCRIPTIONS)).webhook_subscriptions.nodes
+    topics_by_constant: Mapping[str, str] = {
+        _constant(topic): topic for topic in topics if topic not in APP_WIDE_TOPICS
+    }
+    subscribed = {subscription.topic for subscription in subscriptions if subscription.uri == address}
+    refused: list[str] = []
+    for constant, topic in topics_by_constant.items():
+        if constant not in subscribed and (why := await _refusal(steps, shop_id, constant, address, topic)):
+            refused.append(f"{topic}: {why}")
+    for subscription in subscriptions:
+        if subscription.uri != address or subscription.topic not in topics_by_constant:
+            await ask(steps, shop_id, DELETE_SUBSCRIPTION, {"id": subscription.id})
+    await steps.transact(partial(sql.store_subscription_errors, shop_id=shop_id, errors=refused))
+    if refused:
+        raise NotSubscribed(f"No subscription to {'; '.join(refused)}")
+
+
+async def _refusal(steps: Steps, shop_id: int, constant: str, address: str, topic: str) -> str | None:
+    """Subscribe to a topic. Returns the reason of a refusal; None: the topic is subscribed."""
+    # Only these fields are sent: no data of customers leaves the platform.
+    subscription = {"uri": address, "includeFields": fields_of(topic)}
+    try:
+        answer = await ask(steps, shop_id, CREATE_SUBSCRIPTION, {"topic": constant, "subscription": subscription})
+    except PlatformRefusal as refused:
+        return str(refused)
+    return "; ".join(error.message for error in answer.webhook_subscription_create.user_errors) or None
 
 
 def _constant(topic: str) -> str:
-    """A topic as the Admin API calls it: `orders/updated` is ORDERS_UPDATED."""
+    """Return the Admin API's name of a topic: `orders/updated` is ORDERS_UPDATED."""
     return re.sub(r"[^a-z]", "_", topic).upper()
-
-
-def _require_none(errors: Sequence[_UserError], topic: str) -> None:
-    if errors:
-        raise RuntimeError(f"No subscription to {topic}: {'; '.join(error.message for error in errors)}")

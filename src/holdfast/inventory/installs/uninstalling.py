@@ -1,97 +1,151 @@
 """The end of an install: its key, its tokens and the sessions of its merchants end at once, its data when the platform
-says so, 48 hours later.
+asks for it, 48 hours later.
 
-The headers of a webhook are not signed, and one may come late. So the shop must also be named in the body, and nothing
-is ended that was installed after the cause of the webhook.
+The headers of a webhook are not signed, and one may come late. So the body must name the shop too, and an install that
+is newer than the cause of the webhook is not ended. A signature is not enough for what cannot be undone: before
+anything is ended or deleted, the platform must confirm that the shop does not have the app, and data is not deleted
+before the platform deletes.
 """
 
 import datetime as dt
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
-import msgspec
 import structlog
-from msgspec import Struct
 
 from holdfast.inventory.installs import sql
-from holdfast.inventory.installs.model import REDACT, OfShop
+from holdfast.inventory.installs.confirmation import find_ended_install
+from holdfast.inventory.installs.model import REDACT, Install, ShopTask
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import Delivery
+from holdfast.inventory.webhooks.payloads import RedactionPayload, UninstallPayload, read_payload
+from holdfast.kit.environment.logs import first_line
 
-CLOCKS = dt.timedelta(seconds=1)
-"""By so much, the platform's clock and that of the database may differ."""
+MAX_CLOCK_DIFFERENCE = dt.timedelta(seconds=1)
+"""The most that the platform's clock and that of the database may differ."""
+
+ENDING_SECONDS = 60
+"""Seconds after the webhook in which the platform may still accept the tokens of an uninstalled app."""
+
+REDACTION_HOURS = 40
+"""The platform says 48 hours after an uninstall that the data is to be deleted (shopify.dev, "Privacy law compliance").
+The uninstall itself may have been heard of up to 8 hours late.
+"""
+
+Work: TypeAlias = Callable[[Tx, Install], Awaitable[None]]
+"""The work on a shop that does not have the app; its install is locked."""
 
 log = structlog.get_logger()
 
 
-class _Named(Struct):
-    """How the bodies of both topics name the shop."""
-
-    myshopify_domain: str | None = None
-    shop_domain: str | None = None
-
-
 async def uninstall(steps: Steps, delivery: Delivery) -> None:
-    """End what the service may do for the shop, and what keys may do at the service."""
+    """End the access of the service to the shop, and of the shop's keys to the service.
 
-    async def work(tx: Tx) -> bool:
-        install = await sql.lock_install(tx, delivery.shop_id)
-        if install is None or install.uninstalled_at or _is_about_another(delivery, install.domain):
-            return False
-        if _is_older_than(delivery, install.installed_at):
-            return False
-        await sql.end_install(tx, delivery.shop_id)
-        await inbox.drop_pending(tx, delivery.shop_id)
-        await shops.end_key(tx, delivery.shop_id)
-        await merchants.end_sessions(tx, delivery.shop_id)
-        return True
-
-    ended = await steps.transact(work)
-    log.info(
-        "a shop has uninstalled the app" if ended else "an uninstall is not of this install", shop=delivery.shop_id
-    )
+    Raises `PlatformUnreachable` while it cannot be known whether the shop has uninstalled the app.
+    """
+    install = await _find_install_of(steps, delivery, read_payload(delivery, UninstallPayload).myshopify_domain)
+    if install is None or install.uninstalled_at:
+        log.info("an uninstall is not of this install", shop=delivery.shop_id)
+        return
+    ended = await find_ended_install(steps, delivery.shop_id)
+    if ended is None:
+        now = await steps.read(sql.now)
+        if now - delivery.received_at < dt.timedelta(seconds=ENDING_SECONDS):
+            raise PlatformUnreachable("The platform still accepts the tokens of the shop.", ENDING_SECONDS)
+        log.warning("a webhook tells of an uninstall, but the shop has the app", shop=delivery.shop_id)
+    elif await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end)):
+        log.info("a shop has uninstalled the app", shop=delivery.shop_id)
 
 
 async def redact(steps: Steps, delivery: Delivery) -> None:
-    """Begin to delete everything of a shop that has uninstalled the app."""
+    """Start to delete all rows of a shop that has uninstalled the app, even if no webhook of that came before.
 
-    async def work(tx: Tx) -> bool:
-        install = await sql.lock_install(tx, delivery.shop_id)
-        if install is None or install.uninstalled_at is None or _is_about_another(delivery, install.domain):
-            return False
-        await mark_redacted(tx, delivery.shop_id)
-        return True
+    Raises `PlatformUnreachable` while it cannot be known whether the shop has uninstalled the app.
+    """
+    install = await _find_install_of(steps, delivery, read_payload(delivery, RedactionPayload).shop_domain)
+    begun = False
+    if (
+        install
+        and not _is_too_early(delivery, install)
+        and (ended := await find_ended_install(steps, delivery.shop_id))
+    ):
+        begun = await steps.transact(partial(_do_unless_installed_again, ended=ended, work=_end_and_delete))
+    log.info("a shop is deleted" if begun else "a shop is not to be deleted yet", shop=delivery.shop_id)
 
-    begun = await steps.transact(work)
-    log.info("a shop is deleted" if begun else "a shop to delete has the app", shop=delivery.shop_id)
+
+async def _find_install_of(steps: Steps, delivery: Delivery, domain: str | None) -> Install | None:
+    """Return the install of the shop that a webhook names; None if it is another shop, or an earlier install."""
+    install = await steps.read(partial(sql.find_install, shop_id=delivery.shop_id))
+    if install is None or install.domain != domain or _is_older_than(delivery, install):
+        return None
+    return install
+
+
+async def _do_unless_installed_again(tx: Tx, *, ended: Install, work: Work) -> bool:
+    """Do the work on a shop without the app, unless it was installed again while the platform was asked."""
+    install = await sql.lock_install(tx, ended.shop_id)
+    if install is None or install.installed_at != ended.installed_at:
+        return False
+    await work(tx, install)
+    return True
+
+
+async def _end(tx: Tx, install: Install) -> None:
+    if install.uninstalled_at:
+        return
+    await sql.end_install(tx, install.shop_id)
+    await inbox.drop_pending(tx, install.shop_id)
+    await shops.end(tx, install.shop_id, install.domain)
+    await merchants.end_sessions(tx, install.shop_id)
+
+
+async def _end_and_delete(tx: Tx, install: Install) -> None:
+    await _end(tx, install)
+    await mark_redacted(tx, install.shop_id)
 
 
 async def mark_redacted(tx: Tx, shop_id: int) -> None:
-    """From now on the rows of the shop may be deleted; a job deletes them."""
+    """Store that the rows of the shop may be deleted; a job deletes them."""
     await sql.mark_redacted(tx, shop_id)
-    await tx.enqueue(REDACT, OfShop(shop_id))
+    await tx.enqueue(REDACT, ShopTask(shop_id))
 
 
-async def delete(steps: Steps, of: OfShop) -> None:
-    """Delete all rows of a shop that is to be deleted, a portion at a time. May be run again at any time."""
-    while await steps.transact(partial(sql.delete_portion, shop_id=of.shop_id)):
+async def delete(steps: Steps, of: ShopTask) -> None:
+    """Delete all rows of a shop that is to be deleted, in batches. May be run again at any time."""
+    while await steps.transact(partial(sql.delete_batch, shop_id=of.shop_id)):
         pass
 
 
-async def redact_forgotten(tx: Tx) -> int:
-    """Delete shops that uninstalled the app 30 days ago, if the platform's word did not arrive. Returns how many."""
-    forgotten = await sql.forgotten(tx)
-    for shop_id in forgotten:
-        await mark_redacted(tx, shop_id)
-    return len(forgotten)
+async def redact_forgotten(steps: Steps) -> int:
+    """Delete shops that uninstalled the app 30 days ago, if the platform's request did not arrive. Returns how many."""
+    deleted, after = 0, 0
+    while shop_ids := await steps.read(partial(sql.list_forgotten, after=after)):
+        after = shop_ids[-1]
+        for shop_id in shop_ids:
+            deleted += await _redact_forgotten(steps, shop_id)
+    return deleted
 
 
-def _is_about_another(delivery: Delivery, domain: str) -> bool:
-    named = msgspec.json.decode(delivery.payload, type=_Named)
-    return (named.myshopify_domain or named.shop_domain) != domain
+async def _redact_forgotten(steps: Steps, shop_id: int) -> bool:
+    """Return whether a shop is deleted. Unless the platform says that it lacks the app, it is retried the next day."""
+    try:
+        ended = await find_ended_install(steps, shop_id)
+    except (PlatformUnreachable, PlatformRefusal) as error:
+        log.warning("the platform does not say whether a shop has the app", shop=shop_id, why=first_line(error))
+        return False
+    work = partial(_do_unless_installed_again, ended=ended, work=_end_and_delete) if ended else None
+    return work is not None and await steps.transact(work)
 
 
-def _is_older_than(delivery: Delivery, installed_at: dt.datetime) -> bool:
-    return delivery.triggered_at is not None and delivery.triggered_at + CLOCKS < installed_at
+def _is_too_early(delivery: Delivery, install: Install) -> bool:
+    ended = install.uninstalled_at
+    return ended is not None and delivery.received_at - ended < dt.timedelta(hours=REDACTION_HOURS)
+
+
+def _is_older_than(delivery: Delivery, install: Install) -> bool:
+    return delivery.triggered_at is not None and delivery.triggered_at + MAX_CLOCK_DIFFERENCE < install.installed_at

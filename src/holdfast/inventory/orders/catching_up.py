@@ -1,4 +1,4 @@
-"""Finds orders of which no webhook came, or not the last one: the platform is asked every hour what has changed."""
+"""Finds orders whose last webhook did not come: the platform is asked every hour for changed orders."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -8,39 +8,39 @@ import structlog
 from msgspec import Struct
 
 from holdfast.inventory.installs.access import ask
-from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.handling import count
-from holdfast.inventory.orders.model import Moment
-from holdfast.inventory.orders.reading import Gid, Named, OrderLine, OrderLines, PageInfo, number
+from holdfast.inventory.orders.handling import count_order
+from holdfast.inventory.orders.reading import Gid, NodeId, OrderLineNode, OrderLinesPage, PageInfo, gid_number
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.kit.problems import Problem
+from holdfast.inventory.webhooks.payloads import Moment
+from holdfast.kit.contract.problems import Problem
 
 OVERLAP = timedelta(minutes=2)
-"""How far before the last order that was seen to look again: the platform's lists may lag behind."""
+"""How far before the last known change to search again: the platform's lists may lag behind."""
 
 log = structlog.get_logger()
 
 
-class _Order(Struct, rename="camel"):
+class _ListedOrder(Struct, rename="camel"):
     id: Gid
     updated_at: Moment
-    line_items: OrderLines
-    refunds: list[Named]
+    line_items: OrderLinesPage
+    refunds: list[NodeId]
 
 
-class _Orders(Struct, rename="camel"):
-    nodes: list[_Order]
+class _OrdersPage(Struct, rename="camel"):
+    nodes: list[_ListedOrder]
     page_info: PageInfo
 
 
-class _Listed(Struct):
-    orders: _Orders
+class _OrdersAnswer(Struct):
+    orders: _OrdersPage
 
 
-LIST = Query(
+LIST_ORDERS = Query(
     "list_orders",
     """
     query Orders($changed: String!, $after: String) {
@@ -54,13 +54,13 @@ LIST = Query(
       }
     }
     """,
-    _Listed,
+    _OrdersAnswer,
     cost=702,
 )
 
 
-async def catch_up(steps: Steps, of: OfShop) -> int:
-    """Count what changed at the platform since the last time. Returns of how many orders that was not known."""
+async def catch_up(steps: Steps, of: ShopTask) -> int:
+    """Apply what changed at the platform since the last time. Returns how many orders were not known."""
     try:
         return await _catch_up(steps, of.shop_id)
     except Problem as problem:
@@ -71,16 +71,16 @@ async def catch_up(steps: Steps, of: OfShop) -> int:
 
 
 async def _catch_up(steps: Steps, shop_id: int) -> int:
-    since = await steps.read(partial(sql.caught_up, shop_id=shop_id))
+    since = await steps.read(partial(sql.caught_up_until, shop_id=shop_id))
     total, after = 0, None
     while since:
         changed = f"updated_at:>='{(since - OVERLAP).strftime('%Y-%m-%dT%H:%M:%SZ')}'"
-        page = (await ask(steps, shop_id, LIST, {"changed": changed, "after": after})).orders
+        page = (await ask(steps, shop_id, LIST_ORDERS, {"changed": changed, "after": after})).orders
         for id in await steps.read(partial(_missed, shop_id=shop_id, orders=page.nodes)):
             total += await _count(steps, shop_id, id)
         if page.nodes:
             until = page.nodes[-1].updated_at
-            await steps.transact(partial(sql.catch_up, shop_id=shop_id, until=until))
+            await steps.transact(partial(sql.store_caught_up, shop_id=shop_id, until=until))
         if not page.page_info.has_next_page:
             break
         after = page.page_info.end_cursor
@@ -90,25 +90,25 @@ async def _catch_up(steps: Steps, shop_id: int) -> int:
 
 
 async def _count(steps: Steps, shop_id: int, id: int) -> bool:
-    """Count an order as it is at the platform now. Returns whether that has changed what is stored of it."""
-    revision = partial(sql.revision, shop_id=shop_id, id=id)
+    """Apply an order as it is at the platform now. Returns whether that has changed what is stored of it."""
+    revision = partial(sql.stored_revision, shop_id=shop_id, id=id)
     before = await steps.read(revision)
-    await count(steps, shop_id, id)
+    await count_order(steps, shop_id, id)
     return await steps.read(revision) != before
 
 
-async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_Order]) -> list[int]:
-    """Those of the orders that must be read.
+async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder]) -> list[int]:
+    """Return the ids of the orders that must be read.
 
-    What is stored is older, or nothing is and a variant was linked once. Or what is stored has the same second, and an
-    order that changes twice in a second may be different nevertheless: where the list does not say that it is not.
+    The stored order is older, or it is not stored and a variant was linked once. Or it has the same second and the list
+    does not show that it is equal: an order can change twice in a second.
     """
-    stored = await sql.find_orders(reader, shop_id, {number(each.id) for each in orders})
-    gids = {line.variant.id for each in orders for line in each.line_items.nodes if line.variant}
-    linked = await sql.linked_once(reader, shop_id, gids)
+    stored = await sql.find_orders(reader, shop_id, {gid_number(order.id) for order in orders})
+    gids = {line.variant.id for order in orders for line in order.line_items.nodes if line.variant}
+    linked = await sql.find_ever_linked(reader, shop_id, gids)
 
-    def is_missed(order: _Order) -> bool:
-        known = stored.get(number(order.id))
+    def is_missed(order: _ListedOrder) -> bool:
+        known = stored.get(gid_number(order.id))
         lines, has_more = order.line_items.nodes, order.line_items.page_info.has_next_page
         if known is None:
             return has_more or any(_draws(line, linked) for line in lines)
@@ -116,11 +116,11 @@ async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_Order]) -> 
             return known.updated_at < order.updated_at
         if has_more or order.refunds:
             return True  # What was refunded may be taken nevertheless, and the list does not say that.
-        here = {number(line.id): line.current_quantity for line in lines if _draws(line, linked)}
-        return here != {id: line.taken for id, line in known.lines.items()}
+        present_units = {gid_number(line.id): line.current_quantity for line in lines if _draws(line, linked)}
+        return present_units != {id: line.taken for id, line in known.lines.items()}
 
-    return [number(each.id) for each in orders if is_missed(each)]
+    return [gid_number(order.id) for order in orders if is_missed(order)]
 
 
-def _draws(line: OrderLine, linked: Collection[str]) -> bool:
+def _draws(line: OrderLineNode, linked: Collection[str]) -> bool:
     return line.variant is not None and line.variant.id in linked

@@ -1,97 +1,114 @@
-"""What an order does to the stock: what it takes now, without what it took before. No database, no clock."""
+"""Computes what an order does to the stock: what it takes now, less what it took before. No database, no clock."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from holdfast.inventory.orders.model import Line, Order, StoredLine, StoredOrder
-from holdfast.inventory.stock.ledger import Posting
+from holdfast.inventory.catalog.names import VariantName
+from holdfast.inventory.orders.model import Order, OrderedLine, StoredLine, StoredOrder
+from holdfast.inventory.stock.ledger_rules import Posting
 
-LONGEST = 500
+NO_NAME = VariantName(None, None)
+
+MAX_REASON_CHARACTERS = 500
 """The most characters of a reason."""
 
 Draws: TypeAlias = Mapping[str, Mapping[int, int]]
-"""For each variant the pools that it drew on when the order was placed, and how much one took of each."""
+"""For each variant the pools that it drew on when the order was placed, and the units that one sale took of each."""
 
 
-class Unclear(Exception):
-    """What came does not say what the order is like now: it must be read from the platform."""
+class AmbiguousOrder(Exception):
+    """The webhooks do not say how the order is now. It must be read from the platform."""
 
 
-class Effect(NamedTuple):
-    """What is to be stored of an order, and what it does to pools.
+class OrderEffect(NamedTuple):
+    """The changes of an order that are to be stored, and what they do to pools.
 
-    lines     those that are new or different
-    levels    by variant, how its levels at the platform change by it: a sale of two is -2
-    at        when the platform has changed them
+    lines           those that are new or different
+    level_deltas    by variant, how its levels at the platform change by it: a sale of two is -2
+    changed_at      when the platform has changed them
     """
 
     order: Order
     lines: Mapping[int, StoredLine]
     postings: Sequence[Posting]
-    levels: Mapping[str, int]
-    at: datetime
+    level_deltas: Mapping[str, int]
+    changed_at: datetime
     reason: str
 
 
-def effect(order: Order, stored: StoredOrder | None, draws: Draws) -> Effect | None:
-    """What an order does, given what is stored of it; None if it does nothing.
+def order_effect(
+    order: Order, stored: StoredOrder | None, draws: Draws, names: Mapping[str, VariantName]
+) -> OrderEffect | None:
+    """Return what an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
 
-    Raises `Unclear`: it has changed twice in one second, and which of the two came last is not known; or not all of its
-    lines came.
+    Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
+    lines are missing.
     """
     if stored and order.updated_at < stored.updated_at:
         return None
-    known = stored.lines if stored else {}
-    now = _lines(order, known, draws)
-    changed = {id: line for id, line in now.items() if id not in known or known[id].taken != line.taken}
+    stored_lines = stored.lines if stored else {}
+    current_lines = _lines(order, stored_lines, draws)
+    changed = {
+        id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
+    }
     if stored:
         was_read = order.revision == stored.revision
         if changed and order.updated_at == stored.updated_at and not was_read:
-            raise Unclear
-        if order.revision is None and known.keys() - {line.id for line in order.lines}:
-            raise Unclear
+            raise AmbiguousOrder
+        if order.revision is None and stored_lines.keys() - {line.id for line in order.lines}:
+            raise AmbiguousOrder
         if not changed and order.updated_at == stored.updated_at:
             return None
-    elif not now:
+    elif not current_lines:
         return None
-    drawn: dict[int, dict[str, int]] = {}
-    levels: dict[str, int] = {}
-    words: list[str] = []
+    units_by_pool: dict[int, dict[str, int]] = {}
+    level_deltas: dict[str, int] = {}
+    sold: dict[str, int] = {}
+    returned: dict[str, int] = {}
     for id, line in changed.items():
-        more = line.taken - (known[id].taken if id in known else 0)
+        taken_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
         for pool_id, units in line.draws.items():
-            by_variant = drawn.setdefault(pool_id, {})
-            by_variant[line.variant_gid] = by_variant.get(line.variant_gid, 0) + more * units
-        if more:
-            levels[line.variant_gid] = levels.get(line.variant_gid, 0) - more
-            words.append(f"{abs(more)} of {line.variant_gid} {'sold' if more > 0 else 'came back'} (line {id})")
+            units_by_variant = units_by_pool.setdefault(pool_id, {})
+            units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + taken_delta * units
+        if taken_delta:
+            level_deltas[line.variant_gid] = level_deltas.get(line.variant_gid, 0) - taken_delta
+            moved = sold if taken_delta > 0 else returned
+            moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(taken_delta)
     postings = [
-        Posting(pool_id, "sale" if taken > 0 else "cancel", -taken, by_variant=by_variant)
-        for pool_id, by_variant in drawn.items()
-        if (taken := sum(by_variant.values()))
+        Posting(pool_id, "sale" if net_units > 0 else "cancel", -net_units, by_variant=units_by_variant)
+        for pool_id, units_by_variant in units_by_pool.items()
+        if (net_units := sum(units_by_variant.values()))
     ]
-    at = order.updated_at if stored else order.placed_at
-    return Effect(order, changed, postings, levels, at, _said(f"Order {order.name or order.id}: ", words))
+    words = [
+        f"{units} of {names.get(gid, NO_NAME).words(gid)} {became}"
+        for moved, became in ((sold, "sold"), (returned, "came back"))
+        for gid, units in moved.items()
+    ]
+    changed_at = order.updated_at if stored else order.placed_at
+    return OrderEffect(
+        order, changed, postings, level_deltas, changed_at, _reason(f"Order {order.name or order.id}: ", words)
+    )
 
 
-def _lines(order: Order, known: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
-    """The lines that draw on pools, as they are now. What is stored and did not come has taken nothing."""
-    came: dict[int, Line] = {line.id: line for line in order.lines}
+def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
+    """Return the lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
+    came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
-        id: StoredLine(line.variant_gid, came[id].taken if id in came else 0, line.draws) for id, line in known.items()
+        id: StoredLine(line.variant_gid, came[id].taken if id in came else 0, line.draws)
+        for id, line in stored_lines.items()
     }
     for id, line in came.items():
-        if id not in known and line.variant_gid and (drawn := draws.get(line.variant_gid)):
-            lines[id] = StoredLine(line.variant_gid, line.taken, drawn)
+        if id not in stored_lines and line.variant_gid and (units_by_pool := draws.get(line.variant_gid)):
+            lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool)
     return lines
 
 
-def _said(start: str, words: Sequence[str]) -> str:
-    """The words in one sentence that is not too long."""
+def _reason(start: str, words: Sequence[str]) -> str:
+    """Return a sentence of the words, of at most `MAX_REASON_CHARACTERS` characters."""
     text = f"{start}{'; '.join(words)}."
     count = len(words)
-    while len(text) > LONGEST and count:
+    while len(text) > MAX_REASON_CHARACTERS and count:
         count -= 1
         text = f"{start}{'; '.join([*words[:count], f'and {len(words) - count} more'])}."
     return text

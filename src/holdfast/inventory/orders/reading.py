@@ -1,4 +1,4 @@
-"""Reads orders from the platform, where what came does not say all of what they are like now."""
+"""Reads orders from the platform whose webhooks do not say how they are now."""
 
 from functools import partial
 from typing import Annotated
@@ -7,81 +7,82 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.model import Back, Count, Line, Moment, Order, taken
+from holdfast.inventory.orders.model import Order, OrderedLine, taken_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import Unreachable
+from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.webhooks.payloads import Count, Moment, RefundedLine
 
-USUAL, MOST = {"refunds": 20, "of": 10}, {"refunds": 150, "of": 1}
-"""How many refunds of an order, and lines of each, are asked for at once: usually, and where there are more refunds."""
+PAGE_SIZES, MANY_REFUNDS_PAGE_SIZES = {"refunds": 20, "of": 10}, {"refunds": 150, "of": 1}
+"""How many refunds of an order, and lines of each, one call reads: usually, and for an order with more refunds."""
 
-TIMES = 3
-"""How often an order is read that changes while it is read."""
+MAX_READS = 3
+"""How often an order is read at most while it changes."""
 
 Gid = Annotated[str, Meta(pattern=r"^gid://[A-Za-z0-9_-]+/[A-Za-z]+/[1-9][0-9]{0,18}$(?!\n)")]
 
 
-class Named(Struct):
-    """A thing by its global id."""
+class NodeId(Struct):
+    """The global id of an object at the platform."""
 
     id: Gid
 
 
 class PageInfo(Struct, rename="camel"):
-    """Where a page of a list ends."""
+    """The end of a page of a list."""
 
     has_next_page: bool
     end_cursor: str | None
 
 
-class OrderLine(Struct, rename="camel"):
+class OrderLineNode(Struct, rename="camel"):
     """A line of an order, with how many units it has now. `variant`: None if it was deleted."""
 
     id: Gid
     current_quantity: Count
-    variant: Named | None
+    variant: NodeId | None
 
 
-class OrderLines(Struct, rename="camel"):
+class OrderLinesPage(Struct, rename="camel"):
     """A page of the lines of an order."""
 
-    nodes: list[OrderLine]
+    nodes: list[OrderLineNode]
     page_info: PageInfo
 
 
-class _RefundLine(Struct, rename="camel"):
+class _RefundLineNode(Struct, rename="camel"):
     quantity: Count
     restock_type: str
-    line_item: Named
+    line_item: NodeId
 
 
-class _RefundLines(Struct, rename="camel"):
-    nodes: list[_RefundLine]
+class _RefundLinesPage(Struct, rename="camel"):
+    nodes: list[_RefundLineNode]
     page_info: PageInfo
 
 
-class _Refund(Struct, rename="camel"):
+class _RefundNode(Struct, rename="camel"):
     id: Gid
-    refund_line_items: _RefundLines
+    refund_line_items: _RefundLinesPage
 
 
-class _Order(Struct, rename="camel"):
+class _OrderNode(Struct, rename="camel"):
     name: str
     created_at: Moment
     updated_at: Moment
-    line_items: OrderLines
-    refunds: list[_Refund]
+    line_items: OrderLinesPage
+    refunds: list[_RefundNode]
 
 
 class _OrderAnswer(Struct):
-    order: _Order | None
+    order: _OrderNode | None
 
 
 class _RefundAnswer(Struct):
-    node: _Refund | None
+    node: _RefundNode | None
 
 
-ORDER = Query(
+READ_ORDER = Query(
     "read_order",
     """
     query Order($id: ID!, $after: String, $refunds: Int!, $of: Int!) {
@@ -104,7 +105,7 @@ ORDER = Query(
     _OrderAnswer,
     cost=130,
 )
-REFUND = Query(
+READ_REFUND = Query(
     "read_refund",
     """
     query Refund($id: ID!, $after: String) {
@@ -124,45 +125,45 @@ REFUND = Query(
 )
 
 
-async def read(steps: Steps, shop_id: int, id: int) -> Order | None:
-    """An order as it is now; None if the platform does not show it: it was deleted, or is older than 60 days.
+async def read_order(steps: Steps, shop_id: int, id: int) -> Order | None:
+    """Return an order as it is now; None if the platform does not show it: it was deleted, or is older than 60 days.
 
-    Raises `shop_not_connected`, `Unreachable` and `Refused`.
+    Raises `shop_not_connected`, `PlatformUnreachable` and `PlatformRefusal`.
     """
-    for _ in range(TIMES):
-        revision = await steps.read(partial(sql.revision, shop_id=shop_id, id=id))
+    for _ in range(MAX_READS):
+        revision = await steps.read(partial(sql.stored_revision, shop_id=shop_id, id=id))
         pages = await _pages(steps, shop_id, f"gid://shopify/Order/{id}")
         if not pages:
             return None
         first = pages[0]
         if any(page.updated_at != first.updated_at for page in pages):
             continue
-        back: dict[int, list[Back]] = {}
+        refunded: dict[int, list[RefundedLine]] = {}
         for refund in first.refunds:
-            for line in await _refunded(steps, shop_id, refund):
-                back.setdefault(line.line_item_id, []).append(line)
-        lines: list[Line] = []
+            for line in await _refund_lines(steps, shop_id, refund):
+                refunded.setdefault(line.line_item_id, []).append(line)
+        lines: list[OrderedLine] = []
         for line in (line for page in pages for line in page.line_items.nodes):
-            line_id = number(line.id)
+            line_id = gid_number(line.id)
             gid = line.variant and line.variant.id
-            lines.append(Line(line_id, gid, taken(line.current_quantity, back.get(line_id, ()))))
-        refund_ids = frozenset(number(refund.id) for refund in first.refunds)
+            lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, refunded.get(line_id, ()))))
+        refund_ids = frozenset(gid_number(refund.id) for refund in first.refunds)
         return Order(id, first.name[:100], first.created_at, first.updated_at, lines, refund_ids, revision)
-    raise Unreachable(f"Order {id} changes while it is read.")
+    raise PlatformUnreachable(f"Order {id} changes while it is read.")
 
 
-async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_Order]:
-    """All pages of an order; none if it is not shown."""
-    pages: list[_Order] = []
-    after, asked = None, USUAL
+async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_OrderNode]:
+    """Return all pages of an order; none if the platform does not show it."""
+    pages: list[_OrderNode] = []
+    after, page_sizes = None, PAGE_SIZES
     while True:
-        order = (await ask(steps, shop_id, ORDER, {"id": gid, "after": after, **asked})).order
+        order = (await ask(steps, shop_id, READ_ORDER, {"id": gid, "after": after, **page_sizes})).order
         if order is None:
             return []
-        if len(order.refunds) == asked["refunds"]:
-            if asked is MOST:
+        if len(order.refunds) == page_sizes["refunds"]:
+            if page_sizes is MANY_REFUNDS_PAGE_SIZES:
                 raise RuntimeError(f"{gid} has more refunds than can be read.")
-            asked = MOST
+            page_sizes = MANY_REFUNDS_PAGE_SIZES
             continue
         pages.append(order)
         if not order.line_items.page_info.has_next_page:
@@ -170,20 +171,20 @@ async def _pages(steps: Steps, shop_id: int, gid: str) -> list[_Order]:
         after = order.line_items.page_info.end_cursor
 
 
-async def _refunded(steps: Steps, shop_id: int, refund: _Refund) -> list[Back]:
+async def _refund_lines(steps: Steps, shop_id: int, refund: _RefundNode) -> list[RefundedLine]:
     """All lines of a refund."""
-    lines: list[Back] = []
+    lines: list[RefundedLine] = []
     while True:
         page = refund.refund_line_items
-        lines += [Back(number(each.line_item.id), each.quantity, each.restock_type) for each in page.nodes]
+        lines += [RefundedLine(gid_number(line.line_item.id), line.quantity, line.restock_type) for line in page.nodes]
         if not page.page_info.has_next_page:
             return lines
-        more = (await ask(steps, shop_id, REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node
+        more = (await ask(steps, shop_id, READ_REFUND, {"id": refund.id, "after": page.page_info.end_cursor})).node
         if more is None:
-            raise Unreachable(f"{refund.id} is not shown any more.")
+            raise PlatformUnreachable(f"{refund.id} is not shown any more.")
         refund = more
 
 
-def number(gid: str) -> int:
+def gid_number(gid: str) -> int:
     """The number in a global id."""
     return int(gid.rpartition("/")[2])

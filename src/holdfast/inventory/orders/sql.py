@@ -5,13 +5,13 @@ from datetime import datetime
 
 import msgspec
 
-from holdfast.inventory.orders.effects import Effect
+from holdfast.inventory.orders.effects import OrderEffect
 from holdfast.inventory.orders.model import StoredLine, StoredOrder
 from holdfast.inventory.resources import Reader, Tx
 
 
 async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, StoredOrder]:
-    """Those of the orders that are stored."""
+    """Return those of the orders that are stored."""
     rows = await reader.tuples(
         """
         select orders.id, updated_at, revision,
@@ -34,24 +34,24 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
             updated_at,
             revision,
             {
-                line_id: StoredLine(gid, taken, {int(pool_id): units for pool_id, units in draws.items()})
-                for line_id, gid, taken, draws in lines
+                line_id: StoredLine(gid, taken_units, {int(pool_id): units for pool_id, units in draws.items()})
+                for line_id, gid, taken_units, draws in lines
             },
         )
         for id, updated_at, revision, lines in rows
     }
 
 
-async def revision(reader: Reader, shop_id: int, id: int) -> int:
-    """The revision of what is stored of an order; 0 if nothing is."""
-    found = await reader.value(
+async def stored_revision(reader: Reader, shop_id: int, id: int) -> int:
+    """Return the revision of a stored order; 0 if it is not stored."""
+    stored = await reader.value(
         "select revision from orders where shop_id = %(shop_id)s and id = %(id)s", {"shop_id": shop_id, "id": id}
     )
-    return found or 0
+    return stored or 0
 
 
-async def linked_once(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:
-    """Those of the variants that draw on a pool, or did once."""
+async def find_ever_linked(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:
+    """Return those of the variants that draw on a pool, or did once."""
     rows = await reader.tuples(
         "select distinct variant_gid from links where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
         {"shop_id": shop_id, "gids": [*variant_gids]},
@@ -59,8 +59,8 @@ async def linked_once(reader: Reader, shop_id: int, variant_gids: Collection[str
     return {gid for (gid,) in rows}
 
 
-async def caught_up(reader: Reader, shop_id: int) -> datetime | None:
-    """Until when all changes of orders are counted: at first since the first link. None: nothing was ever linked."""
+async def caught_up_until(reader: Reader, shop_id: int) -> datetime | None:
+    """Return until when all changes are applied, at first the first link; None: nothing was ever linked."""
     return await reader.value(
         """
         select coalesce((select until from order_catches where shop_id = %(shop_id)s),
@@ -70,8 +70,8 @@ async def caught_up(reader: Reader, shop_id: int) -> datetime | None:
     )
 
 
-async def catch_up(tx: Tx, shop_id: int, until: datetime) -> None:
-    """Store that all changes of orders until then are counted."""
+async def store_caught_up(tx: Tx, shop_id: int, until: datetime) -> None:
+    """Store that all changes of orders until then are applied."""
     await tx.run(
         """
         insert into order_catches (shop_id, until) values (%(shop_id)s, %(until)s)
@@ -81,20 +81,20 @@ async def catch_up(tx: Tx, shop_id: int, until: datetime) -> None:
     )
 
 
-async def draws_at(
+async def find_draws(
     reader: Reader, shop_id: int, moments: Mapping[int, datetime], variants: Sequence[tuple[int, str]]
 ) -> dict[int, dict[str, dict[int, int]]]:
-    """By order and variant: the pools that it drew on when the order was placed, with the units of each.
+    """Return by order and variant the pools that it drew on when the order was placed, with the units of each.
 
     moments     when each order was placed
     variants    each order with each of its variants
     """
     rows = await reader.tuples(
         """
-        select asked.order_id, links.variant_gid, pool_id, units_per_sale
+        select line.order_id, links.variant_gid, pool_id, units_per_sale
           from unnest(%(order_ids)s::bigint[], %(moments)s::timestamptz[], %(gids)s::text[])
-                   as asked (order_id, placed_at, variant_gid)
-          join links on links.shop_id = %(shop_id)s and links.variant_gid = asked.variant_gid
+                   as line (order_id, placed_at, variant_gid)
+          join links on links.shop_id = %(shop_id)s and links.variant_gid = line.variant_gid
                     and since <= placed_at and placed_at < until
         """,
         {
@@ -104,14 +104,14 @@ async def draws_at(
             "gids": [gid for _, gid in variants],
         },
     )
-    found: dict[int, dict[str, dict[int, int]]] = {}
+    draws: dict[int, dict[str, dict[int, int]]] = {}
     for order_id, gid, pool_id, units in rows:
-        found.setdefault(order_id, {}).setdefault(gid, {})[pool_id] = units
-    return found
+        draws.setdefault(order_id, {}).setdefault(gid, {})[pool_id] = units
+    return draws
 
 
-async def save(tx: Tx, shop_id: int, effects: Sequence[Effect]) -> None:
-    """Store how orders are now. An order may come several times; its last effect is the newest."""
+async def save_orders(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
+    """Store the last version of orders. An order may come several times; its last effect is the newest."""
     newest = {effect.order.id: effect.order for effect in effects}
     lines = {
         (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.draws]

@@ -1,7 +1,7 @@
 """The Admin API of shops: GraphQL over HTTP, with typed answers.
 
-A call waits until the shop has the points for it, and is made again when the platform says that it came too early. An
-answer with errors is no answer, also if there is data beside them.
+A call waits until the shop has the points for it, and is repeated after the platform has throttled it. An answer with
+errors is refused, even if it carries data.
 """
 
 import asyncio
@@ -15,22 +15,29 @@ from cachetools import LRUCache
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.inventory.shopify.platform import Answer, Platform, Refused, TokenDead, Unreachable, failed
-from holdfast.inventory.shopify.throttle import Bucket
+from holdfast.inventory.shopify.platform import (
+    Platform,
+    PlatformAnswer,
+    PlatformRefusal,
+    PlatformUnreachable,
+    TokenRefusal,
+    failure_of,
+)
+from holdfast.inventory.shopify.throttle import PointBucket
 
 T = TypeVar("T")
 
-ATTEMPTS = 6
-"""How often a call is made at most that the platform refuses because it came too early."""
+MAX_ATTEMPTS = 6
+"""The most attempts for a call that the platform throttles."""
 
-PATIENCE = 60.0
+MAX_WAIT_SECONDS = 60.0
 """The most seconds that a call waits for its points."""
 
-SHOPS = 10_000
-"""The most shops whose points are known at once."""
+MAX_CACHED_SHOPS = 10_000
+"""The most shops whose points are cached."""
 
-PASSING = frozenset({"INTERNAL_SERVER_ERROR", "TIMEOUT", "SERVICE_UNAVAILABLE"})
-"""Codes of errors that are the platform's own: the same call may succeed later."""
+PASSING_CODES = frozenset({"INTERNAL_SERVER_ERROR", "TIMEOUT", "SERVICE_UNAVAILABLE"})
+"""Codes of the platform's own faults: the same call may succeed later."""
 
 CALLS = Counter("holdfast_platform_calls", "Calls of the storefront platform's Admin API.", ["query", "how"])
 
@@ -39,9 +46,9 @@ CALLS = Counter("holdfast_platform_calls", "Calls of the storefront platform's A
 class Query(Generic[T]):
     """A query or a mutation.
 
-    name    in figures and logs
+    name    in metrics and logs
     into    the type of `data`
-    cost    the points that the platform asks for before it does it
+    cost    the points that the platform requires before it runs it
     """
 
     name: str
@@ -54,7 +61,7 @@ class _Extensions(Struct):
     code: str = ""
 
 
-class _Error(Struct):
+class _GraphqlError(Struct):
     message: str = ""
     extensions: _Extensions = msgspec.field(default_factory=_Extensions)
 
@@ -70,34 +77,34 @@ class _Cost(Struct, rename="camel"):
     requested_query_cost: float | None = None
 
 
-class _Meta(Struct):
+class _AnswerExtensions(Struct):
     cost: _Cost | None = None
 
 
-class _Answered(Struct):
+class _GraphqlAnswer(Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
-    errors: Sequence[_Error] = ()
-    extensions: _Meta = msgspec.field(default_factory=_Meta)
+    errors: Sequence[_GraphqlError] = ()
+    extensions: _AnswerExtensions = msgspec.field(default_factory=_AnswerExtensions)
 
 
-class Admin:
-    """Asks the Admin API, for all shops.
+class AdminApi:
+    """Calls the Admin API, for all shops.
 
-    Raises `Unreachable`, `TokenDead` for a token that the shop does not accept, and `Refused` with the code of the
-    first error.
+    Raises `PlatformUnreachable`, `TokenRefusal` for a token that the shop does not accept, and `PlatformRefusal` with
+    the code of the first error.
     """
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._path = f"/admin/api/{platform.version}/graphql.json"
-        self._buckets: LRUCache[str, Bucket] = LRUCache(SHOPS)
+        self._buckets: LRUCache[str, PointBucket] = LRUCache(MAX_CACHED_SHOPS)
 
     async def ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any] | None = None) -> T:
-        """What the platform answers to a query."""
+        """Return the platform's answer to a query."""
         try:
             answer = await self._ask(shop, token, query, variables or {})
-        except (Unreachable, Refused) as error:
-            CALLS.labels(query.name, "unreachable" if isinstance(error, Unreachable) else "refused").inc()
+        except (PlatformUnreachable, PlatformRefusal) as error:
+            CALLS.labels(query.name, "unreachable" if isinstance(error, PlatformUnreachable) else "refused").inc()
             raise
         CALLS.labels(query.name, "done").inc()
         return answer
@@ -105,24 +112,24 @@ class Admin:
     async def _ask(self, shop: str, token: str, query: Query[T], variables: Mapping[str, Any]) -> T:
         bucket = self._buckets.get(shop)
         if bucket is None:
-            bucket = self._buckets[shop] = Bucket(time.monotonic())
+            bucket = self._buckets[shop] = PointBucket(time.monotonic())
         pause = 0.0
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             await asyncio.sleep(pause)
             await self._turn(bucket, query.cost)
-            answered = await self._send(shop, token, query, variables, bucket)
-            if isinstance(answered, _Answered):
-                return _data(answered, query.into)
+            decoded = await self._send(shop, token, query, variables, bucket)
+            if isinstance(decoded, _GraphqlAnswer):
+                return _data(decoded, query.into)
             CALLS.labels(query.name, "too early").inc()
-            pause = min(answered, PATIENCE)
-        raise Unreachable("The platform is called too often.", pause)
+            pause = min(decoded, MAX_WAIT_SECONDS)
+        raise PlatformUnreachable("The platform is called too often.", pause)
 
-    async def _turn(self, bucket: Bucket, cost: float) -> None:
+    async def _turn(self, bucket: PointBucket, cost: float) -> None:
         """Wait until there are points for a call."""
         wait = bucket.take(cost, time.monotonic())
         try:
-            if wait > PATIENCE:
-                raise Unreachable("Too many calls of the shop wait already.", wait)
+            if wait > MAX_WAIT_SECONDS:
+                raise PlatformUnreachable("Too many calls of the shop wait already.", wait)
             if wait:
                 await asyncio.sleep(wait)
         except BaseException:
@@ -130,21 +137,21 @@ class Admin:
             raise
 
     async def _send(
-        self, shop: str, token: str, query: Query[Any], variables: Mapping[str, Any], bucket: Bucket
-    ) -> _Answered | float:
-        """The answer, or the seconds to wait if the call came too early."""
-        told: _Cost | None = None
+        self, shop: str, token: str, query: Query[Any], variables: Mapping[str, Any], bucket: PointBucket
+    ) -> _GraphqlAnswer | float:
+        """Return the answer, or the seconds to wait if the call was throttled."""
+        cost: _Cost | None = None
         try:
             answer = await self._platform.post(
                 self._platform.at(shop, self._path),
                 {"query": query.text, "variables": variables},
                 {"x-shopify-access-token": token},
             )
-            answered = _read(answer)
-            told = answered.extensions.cost if answered else None
+            decoded = _read(answer)
+            cost = decoded.extensions.cost if decoded else None
         finally:
-            if told:
-                status = told.throttle_status
+            if cost:
+                status = cost.throttle_status
                 bucket.learn(
                     query.cost,
                     time.monotonic(),
@@ -154,37 +161,37 @@ class Admin:
                 )
             else:
                 bucket.lose(query.cost)
-        if answered is None:
+        if decoded is None:
             return answer.retry_after or 1.0
-        if any(error.extensions.code == "THROTTLED" for error in answered.errors):
-            return bucket.pause((told.requested_query_cost if told else None) or query.cost)
-        return answered
+        if any(error.extensions.code == "THROTTLED" for error in decoded.errors):
+            return bucket.pause((cost.requested_query_cost if cost else None) or query.cost)
+        return decoded
 
 
-def _read(answer: Answer) -> _Answered | None:
-    """The answer; None if the platform refused it as too early without saying more."""
+def _read(answer: PlatformAnswer) -> _GraphqlAnswer | None:
+    """Return the answer; None if the platform throttled the call without details."""
     try:
-        answered = msgspec.json.decode(answer.content, type=_Answered) if answer.status in (200, 429) else None
+        decoded = msgspec.json.decode(answer.content, type=_GraphqlAnswer) if answer.status in (200, 429) else None
     except msgspec.DecodeError as error:
         if answer.status == 200:
-            raise Unreachable(f"The answer of the platform cannot be read: {error}") from error
-        answered = None
-    if answered or answer.status == 429:
-        return answered
-    if failure := failed(answer):
+            raise PlatformUnreachable(f"The answer of the platform cannot be read: {error}") from error
+        decoded = None
+    if decoded or answer.status == 429:
+        return decoded
+    if failure := failure_of(answer):
         raise failure
     why = f"The platform answered with status {answer.status}: {answer.content[:300].decode('utf-8', 'replace')}"
-    raise TokenDead(why) if answer.status == 401 else Refused(why, str(answer.status))
+    raise TokenRefusal(why) if answer.status == 401 else PlatformRefusal(why, str(answer.status))
 
 
-def _data(answered: _Answered, into: type[T]) -> T:
-    if answered.errors:
-        first = answered.errors[0]
-        why = "; ".join(error.message for error in answered.errors)[:1000]
-        if any(error.extensions.code in PASSING for error in answered.errors):
-            raise Unreachable(f"The platform failed: {why}")
-        raise Refused(why, first.extensions.code)
+def _data(decoded: _GraphqlAnswer, into: type[T]) -> T:
+    if decoded.errors:
+        first = decoded.errors[0]
+        why = "; ".join(error.message for error in decoded.errors)[:1000]
+        if any(error.extensions.code in PASSING_CODES for error in decoded.errors):
+            raise PlatformUnreachable(f"The platform failed: {why}")
+        raise PlatformRefusal(why, first.extensions.code)
     try:
-        return msgspec.json.decode(answered.data, type=into)
+        return msgspec.json.decode(decoded.data, type=into)
     except msgspec.DecodeError as error:
-        raise Unreachable(f"The answer of the platform cannot be read: {error}") from error
+        raise PlatformUnreachable(f"The answer of the platform cannot be read: {error}") from error

@@ -1,13 +1,13 @@
-"""Domains of shops: the one name by which the platform, storefronts and operators call a shop."""
+"""Domains of shops: the name of a shop for the platform, storefronts and operators."""
 
 import re
 
 DOMAIN = r"[a-z0-9][a-z0-9-]{0,59}\.myshopify\.com"
-"""The whole of a shop's domain, as a regular expression."""
+"""The regular expression of a shop's domain."""
 
 _DOMAIN = re.compile(DOMAIN)
 
 
 def is_domain(text: str) -> bool:
-    """Whether a text is the domain of a shop, as a whole and in lower case."""
+    """Return whether a text is the domain of a shop, in lower case."""
     return _DOMAIN.fullmatch(text) is not None

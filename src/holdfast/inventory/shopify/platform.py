@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
-SECONDS = 30.0
-"""How long a call may take as a whole."""
+CALL_TIMEOUT_SECONDS = 30.0
+"""The most seconds that a call may take."""
 
-LARGEST = 16 * 1_048_576
+MAX_ANSWER_BYTES = 16 * 1_048_576
 """The most bytes of an answer."""
 
-LONGEST_WAIT = 300.0
-"""The most seconds that the platform may make us wait at once."""
+MAX_RETRY_AFTER_SECONDS = 300.0
+"""The longest wait that the platform may ask for."""
 
 
-class Unreachable(Exception):
+class PlatformUnreachable(Exception):
     """The platform did not answer, or not with an answer to this call. It may have acted.
 
-    retry_after    seconds after which the platform wants to be asked again, if it said so
+    retry_after    seconds after which the platform asks to be called again, if it said so
     """
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
@@ -32,8 +32,8 @@ class Unreachable(Exception):
         self.retry_after = retry_after
 
 
-class Refused(Exception):
-    """The platform will not do this. The message says why, in its own words.
+class PlatformRefusal(Exception):
+    """The platform refused a call. The message has the platform's own words.
 
     code    the platform's code for it, such as `invalid_grant` or `ACCESS_DENIED`; empty if it gave none
     """
@@ -43,31 +43,31 @@ class Refused(Exception):
         self.code = code
 
 
-class TokenDead(Refused):
+class TokenRefusal(PlatformRefusal):
     """The platform no longer accepts the access token."""
 
 
-class Answer(NamedTuple):
+class PlatformAnswer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds in the header Retry-After, bounded; None if there is none that can be read."""
+        """Return the seconds in the header Retry-After, bounded; None if there is no readable one."""
         text = self.headers.get("retry-after", "")
-        # It is written 2.0 in this platform's answers.
-        return min(float(text), LONGEST_WAIT) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
+        # This platform writes it as 2.0.
+        return min(float(text), MAX_RETRY_AFTER_SECONDS) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
 
 
 class Platform:
     """The storefront platform.
 
-    address    the address of a shop, with `{shop}` where its domain stands
+    address    the address of a shop, with `{shop}` in place of its domain
     version    the version of its API, such as `2026-10`
     """
 
-    def __init__(self, address: str, version: str, *, seconds: float = SECONDS) -> None:
+    def __init__(self, address: str, version: str, *, seconds: float = CALL_TIMEOUT_SECONDS) -> None:
         self._address = address
         self.version = version
         self._seconds = seconds
@@ -78,62 +78,72 @@ class Platform:
         return httpx2.AsyncClient(timeout=self._seconds, limits=limits, verify=_trust(), trust_env=False)
 
     def at(self, shop: str, path: str) -> str:
-        """The address of a path of a shop."""
+        """Return the address of a path of a shop."""
         return f"{self._address.replace('{shop}', shop)}{path}"
 
-    async def post(self, url: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send JSON, and return the whole answer whatever its status is. Raises `Unreachable`."""
-        sent = {"content-type": "application/json", "accept": "application/json", **(headers or {})}
+    async def post(self, url: str, body: Any, headers: Mapping[str, str] | None = None) -> PlatformAnswer:
+        """Send JSON, and return the answer, whatever its status. Raises `PlatformUnreachable`."""
+        request_headers = {"content-type": "application/json", "accept": "application/json", **(headers or {})}
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                self._client.stream("POST", url, content=msgspec.json.encode(body), headers=sent) as response,
+                self._client.stream(
+                    "POST", url, content=msgspec.json.encode(body), headers=request_headers
+                ) as response,
             ):
                 content = bytearray()
                 async for chunk in response.aiter_bytes():
                     content += chunk
-                    if len(content) > LARGEST:
-                        raise Unreachable(f"The answer of the platform has more than {LARGEST} bytes.")
-                return Answer(response.status_code, dict(response.headers), bytes(content))
+                    if len(content) > MAX_ANSWER_BYTES:
+                        raise PlatformUnreachable(f"The answer of the platform has more than {MAX_ANSWER_BYTES} bytes.")
+                return PlatformAnswer(response.status_code, dict(response.headers), bytes(content))
         except TimeoutError as error:
-            raise Unreachable(f"The platform took longer than {math.ceil(self._seconds)} seconds.") from error
+            raise PlatformUnreachable(f"The platform took longer than {math.ceil(self._seconds)} seconds.") from error
         except httpx2.RequestError as error:
-            raise Unreachable(f"The platform cannot be reached: {str(error) or type(error).__name__}") from error
+            raise PlatformUnreachable(
+                f"The platform cannot be reached: {str(error) or type(error).__name__}"
+            ) from error
 
     async def lines(self, url: str) -> AsyncGenerator[bytes]:
-        """The lines of a large file of the platform, one after the other. Raises `Unreachable`."""
+        """Yield the lines of a large file of the platform. Raises `PlatformUnreachable`."""
         rest = b""
         try:
             async with self._client.stream("GET", url) as response:
                 if response.status_code != 200:
-                    raise Unreachable(f"The file of the platform is answered with status {response.status_code}.")
+                    raise PlatformUnreachable(
+                        f"The file of the platform is answered with status {response.status_code}."
+                    )
                 async for chunk in response.aiter_bytes():
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
+                    *complete_lines, rest = (rest + chunk).split(b"\n")
+                    for line in complete_lines:
                         yield line
-                    if len(rest) > LARGEST:
-                        raise Unreachable(f"A line of the platform's file has more than {LARGEST} bytes.")
+                    if len(rest) > MAX_ANSWER_BYTES:
+                        raise PlatformUnreachable(
+                            f"A line of the platform's file has more than {MAX_ANSWER_BYTES} bytes."
+                        )
         except httpx2.RequestError as error:
-            raise Unreachable(f"The platform cannot be reached: {str(error) or type(error).__name__}") from error
+            raise PlatformUnreachable(
+                f"The platform cannot be reached: {str(error) or type(error).__name__}"
+            ) from error
         if rest:
             yield rest
 
     async def close(self) -> None:
-        """Close its connections, if there are any."""
+        """Close the connections, if there are any."""
         if "_client" in self.__dict__:
             await self._client.aclose()
 
 
-def failed(answer: Answer) -> Unreachable | None:
-    """What an answer means that is none to the call: the platform is busy, or has a fault. None for any other."""
+def failure_of(answer: PlatformAnswer) -> PlatformUnreachable | None:
+    """Return the error of an answer if the platform is busy or has a fault; None for any other answer."""
     if answer.status == 429:
-        return Unreachable("The platform is called too often.", answer.retry_after or 1.0)
+        return PlatformUnreachable("The platform is called too often.", answer.retry_after or 1.0)
     if answer.status == 408 or answer.status >= 500:
-        return Unreachable(f"The platform answered with status {answer.status}.", answer.retry_after)
+        return PlatformUnreachable(f"The platform answered with status {answer.status}.", answer.retry_after)
     return None
 
 
 @cache
 def _trust() -> ssl.SSLContext:
-    """The certificate authorities that are trusted: read once, since that takes as long as many calls."""
+    """Return the trusted certificate authorities. They are read once, since that takes as long as many calls."""
     return httpx2.create_ssl_context()

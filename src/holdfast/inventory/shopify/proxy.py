@@ -1,8 +1,8 @@
-"""The app proxy's signature: how the storefront platform proves that a request came through a shop's storefront.
+"""The app proxy's signature proves that a request came through a shop's storefront.
 
 Source: shopify.dev, "Authenticate app proxies". The message has no separators, so one signature fits several ways of
-cutting it into parameters. Here the platform's own parameters must all be there, once, each in its own shape, and
-nothing else may: then there is one way left.
+cutting it into parameters. Here the platform's own parameters are all required, once, each in its own shape, and no
+others are allowed: then only one way is left.
 """
 
 import hmac
@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlencode
 from holdfast.inventory.problems import INVALID_SIGNATURE
 from holdfast.inventory.shopify.domains import DOMAIN
 
-WINDOW = 90
-"""Seconds by which a signature may be old, or early."""
+MAX_CLOCK_DIFFERENCE_SECONDS = 90
+"""The most seconds by which a signature may be old, or early."""
 
 SHAPES = {
     "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when nobody is logged in
@@ -28,7 +28,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def signature(parameters: Pairs, secret: bytes) -> str:
-    """The signature of decoded parameters, hexadecimal: sorted by name, values of a repeated one joined by commas."""
+    """Return the hexadecimal signature of decoded parameters: sorted by name, repeated values joined by commas."""
     grouped: dict[str, list[str]] = {}
     for name, value in parameters:
         grouped.setdefault(name, []).append(value)
@@ -37,9 +37,9 @@ def signature(parameters: Pairs, secret: bytes) -> str:
 
 
 def verify(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
-    """The domain of the shop a request came through. Raises `invalid_signature`.
+    """Return the domain of the shop of a request. Raises `invalid_signature`, without a reason.
 
-    secrets    the app's client secrets, any of which may have signed
+    secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
     """
     try:
@@ -48,25 +48,25 @@ def verify(query_string: bytes, secrets: Sequence[bytes], now: float) -> str:
         )
     except ValueError as error:
         raise INVALID_SIGNATURE() from error
-    given = dict(parameters)
-    if len(parameters) != len(SHAPES) or given.keys() != SHAPES.keys():
-        raise INVALID_SIGNATURE("Exactly the parameters that the storefront platform adds are expected.")
-    if not all(shape.fullmatch(given[name]) for name, shape in SHAPES.items()):
-        raise INVALID_SIGNATURE("A parameter of the storefront platform is malformed.")
-    claimed = given.pop("signature").encode()
-    signed = list(given.items())
+    values = dict(parameters)
+    if len(parameters) != len(SHAPES) or values.keys() != SHAPES.keys():
+        raise INVALID_SIGNATURE()
+    if not all(shape.fullmatch(values[name]) for name, shape in SHAPES.items()):
+        raise INVALID_SIGNATURE()
+    claimed = values.pop("signature").encode()
+    signed = list(values.items())
     if not any(hmac.compare_digest(claimed, signature(signed, secret).encode()) for secret in secrets):
         raise INVALID_SIGNATURE()
-    if abs(now - int(given["timestamp"])) > WINDOW:
-        raise INVALID_SIGNATURE("The signature is too old, or from the future.")
-    return given["shop"]
+    if abs(now - int(values["timestamp"])) > MAX_CLOCK_DIFFERENCE_SECONDS:
+        raise INVALID_SIGNATURE()
+    return values["shop"]
 
 
 def sign(shop: str, secret: bytes, now: float, *, customer: str = "", prefix: str = "/apps/inventory") -> str:
-    """The query string the platform would send for a shop.
+    """Return the query string that the platform would send for a shop.
 
-    customer    id of the customer who is logged in
-    prefix      where the shop has put the proxy
+    customer    id of the customer who is signed in
+    prefix      the path of the proxy in the shop
     """
     parameters = [
         ("shop", shop),

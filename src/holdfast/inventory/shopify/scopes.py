@@ -3,13 +3,13 @@
 from collections.abc import Collection
 
 REQUIRED = ("read_products", "write_inventory", "read_orders", "read_locations")
-"""What the service needs of a shop."""
+"""The scopes that the service needs."""
 
 CART_CHECK = "write_products"
-"""What the cart check needs besides, which merchants may grant: who writes metafields of variants writes products."""
+"""The optional scope of the cart check: metafields of variants are written with the scope of products."""
 
 
-def missing(granted: Collection[str]) -> list[str]:
-    """The required scopes that were not granted. Who may write may also read."""
-    held = {*granted, *(f"read_{each.removeprefix('write_')}" for each in granted if each.startswith("write_"))}
-    return [each for each in REQUIRED if each not in held]
+def missing_scopes(granted: Collection[str]) -> list[str]:
+    """Return the required scopes that were not granted. A write scope includes the read scope."""
+    held = {*granted, *(f"read_{scope.removeprefix('write_')}" for scope in granted if scope.startswith("write_"))}
+    return [scope for scope in REQUIRED if scope not in held]

@@ -1,11 +1,10 @@
-"""Session tokens: how a page of the app inside the platform's admin proves which merchant looks at it.
+"""Session tokens prove which merchant uses a page of the app inside the platform's admin.
 
-Source: shopify.dev, "Session tokens". A token is a JWT signed with the app's client secret (HS256, and nothing else),
-good for a minute.
+Source: shopify.dev, "Session tokens". A token is a JWT signed with the app's client secret (HS256 only), valid for a
+minute.
 """
 
 import base64
-import binascii
 import hmac
 import re
 from collections.abc import Sequence
@@ -20,30 +19,30 @@ from holdfast.inventory.shopify.domains import is_domain
 LEEWAY = 10
 """Seconds by which the platform's clock and ours may differ."""
 
-LONGEST = 4_096
+MAX_CHARACTERS = 4_096
 """The most characters of a token."""
 
 _SHAPE = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})")
 
 
 class InvalidSessionToken(Exception):
-    """The token is not one of the platform for this app, or no longer; the message says why."""
+    """The token is not a valid one of the platform for this app. The message says why."""
 
 
 class SessionToken(NamedTuple):
-    """What a token says: the domain of the shop, and the ids of the user and of the user's session."""
+    """The content of a token: the domain of the shop, and the ids of the user and of the user's session."""
 
     shop: str
     user_id: str
     session_id: str
 
 
-class _Header(Struct):
+class _TokenHeader(Struct):
     alg: str
     crit: msgspec.UnsetType | Any = msgspec.UNSET
 
 
-class _Claims(Struct):
+class _TokenClaims(Struct):
     iss: str
     dest: str
     aud: str
@@ -54,24 +53,24 @@ class _Claims(Struct):
 
 
 def verify(token: str, client_id: str, secrets: Sequence[bytes], now: float) -> SessionToken:
-    """What a token says. Raises `InvalidSessionToken`.
+    """Return the content of a token. Raises `InvalidSessionToken`.
 
-    secrets    the app's client secrets, any of which may have signed
+    secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
     """
-    parts = _SHAPE.fullmatch(token) if len(token) <= LONGEST else None
+    parts = _SHAPE.fullmatch(token) if len(token) <= MAX_CHARACTERS else None
     if parts is None:
         raise InvalidSessionToken("This is not a session token.")
     try:
-        header = msgspec.json.decode(_decoded(parts[1]), type=_Header)
-        claims = msgspec.json.decode(_decoded(parts[2]), type=_Claims)
+        header = msgspec.json.decode(_decoded(parts[1]), type=_TokenHeader)
+        claims = msgspec.json.decode(_decoded(parts[2]), type=_TokenClaims)
         claimed = _decoded(parts[3])
-    except (msgspec.DecodeError, binascii.Error, ValueError) as error:
+    except (ValueError, RecursionError) as error:  # the errors of msgspec and binascii are ValueErrors
         raise InvalidSessionToken("This is not a session token.") from error
     if header.alg != "HS256" or header.crit is not msgspec.UNSET:
         raise InvalidSessionToken("The token is not signed by HS256 alone.")
     signed = f"{parts[1]}.{parts[2]}".encode()
-    if not any(hmac.compare_digest(claimed, hmac.digest(each, signed, "sha256")) for each in secrets):
+    if not any(hmac.compare_digest(claimed, hmac.digest(secret, signed, "sha256")) for secret in secrets):
         raise InvalidSessionToken("The token is not signed by the storefront platform.")
     if not client_id or claims.aud != client_id:
         raise InvalidSessionToken("The token is for another app.")
@@ -86,14 +85,14 @@ def verify(token: str, client_id: str, secrets: Sequence[bytes], now: float) -> 
 
 
 def sign(claims: dict[str, Any], secret: bytes, header: dict[str, Any] | None = None) -> str:
-    """A token as the platform makes it."""
+    """Return a token as the platform makes it."""
     parts = (header or {"alg": "HS256", "typ": "JWT"}, claims)
     signed = ".".join(_encoded(msgspec.json.encode(part)) for part in parts)
     return f"{signed}.{_encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
 
 def _host(url: str) -> str:
-    """The host of an https address without port and user; empty if it is none."""
+    """Return the host of an https address without port and user; empty for any other text."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,6 +1,6 @@
 """The token endpoint of a shop: access tokens for a code, for a session token, and for a refresh token.
 
-Source: shopify.dev, "Authorization code grant", "Token exchange" and "Expiring offline tokens". All of them ask for
+Source: shopify.dev, "Authorization code grant", "Token exchange" and "Expiring offline tokens". All of them request
 offline tokens that expire, which apps made since 2026-04 must use.
 """
 
@@ -9,19 +9,34 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.inventory.shopify.platform import Answer, Platform, Refused, Unreachable, failed
+from holdfast.inventory.shopify.platform import (
+    Platform,
+    PlatformAnswer,
+    PlatformRefusal,
+    PlatformUnreachable,
+    failure_of,
+)
 
 PATH = "/admin/oauth/access_token"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
 OFFLINE = "urn:shopify:params:oauth:token-type:offline-access-token"
 
+SHOP_GONE = "shop_gone"
+"""The service's own code of a refusal: there is no shop at this address any more."""
 
-class Granted(Struct):
+NO_APP = frozenset({"app_not_installed", "invalid_grant", SHOP_GONE})
+"""Codes of refusals of a shop that gives this app no access. Others may come from a mistake in the settings."""
+
+OTHER_ORGANIZATION = "shop_not_permitted"
+"""The code of a refusal because the app is of another organization than the shop."""
+
+
+class GrantedTokens(Struct):
     """Tokens for a shop.
 
     expires_in               seconds until the access token ends; None: it does not end by itself
-    refresh_token            what gets the next tokens, once; None if the access token does not end
+    refresh_token            gets the next tokens, once; None if the access token does not end
     refresh_token_expires_in    seconds until the refresh token ends
     """
 
@@ -36,28 +51,28 @@ class Granted(Struct):
         return frozenset(scope for part in self.scope.split(",") if (scope := part.strip()))
 
 
-class _Error(Struct):
+class _TokenError(Struct):
     error: str = ""
     error_description: str = ""
 
 
 class TokenEndpoint:
-    """Asks shops for tokens, for one app.
+    """Requests tokens of shops, for one app.
 
-    Raises `Unreachable`, and `Refused` with the code of the error: `invalid_grant` for a code or a refresh token that
-    is not valid any more.
+    Raises `PlatformUnreachable`, and `PlatformRefusal` with the code of the error: `invalid_grant` for a code or a
+    refresh token that is not valid any more.
     """
 
     def __init__(self, platform: Platform, client_id: str, client_secret: str) -> None:
         self._platform = platform
         self._app = {"client_id": client_id, "client_secret": client_secret}
 
-    async def for_code(self, shop: str, code: str) -> Granted:
-        """Tokens for the code with which the platform sent the merchant back."""
+    async def for_code(self, shop: str, code: str) -> GrantedTokens:
+        """Return tokens for the code with which the platform sent the merchant back."""
         return await self._ask(shop, {"code": code, "expiring": "1"})
 
-    async def for_session(self, shop: str, session_token: str) -> Granted:
-        """Tokens for a session token, which must have been verified."""
+    async def for_session(self, shop: str, session_token: str) -> GrantedTokens:
+        """Return tokens for a session token, which must have been verified."""
         return await self._ask(
             shop,
             {
@@ -69,29 +84,46 @@ class TokenEndpoint:
             },
         )
 
-    async def refreshed(self, shop: str, refresh_token: str) -> Granted:
-        """The next tokens. Until one of them is used, the same refresh token gets them again."""
+    async def refreshed(self, shop: str, refresh_token: str) -> GrantedTokens:
+        """Return the next tokens. Until one of them is used, the same refresh token gets them again."""
         return await self._ask(shop, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
-    async def _ask(self, shop: str, parameters: dict[str, Any]) -> Granted:
+    async def has_app(self, shop: str) -> bool | None:
+        """Return whether the app is installed at a shop without a token; None if the platform does not say.
+
+        The platform gives tokens without a merchant only to apps of the shop's own organization, and for others names
+        only that reason. Raises as every call does, unless the refusal is about this shop.
+        """
+        try:
+            await self._ask(shop, {"grant_type": "client_credentials"})
+        except PlatformRefusal as refused:
+            if refused.code in NO_APP:
+                return False
+            if refused.code == OTHER_ORGANIZATION:
+                return None
+            raise
+        return True
+
+    async def _ask(self, shop: str, parameters: dict[str, Any]) -> GrantedTokens:
         answer = await self._platform.post(self._platform.at(shop, PATH), {**self._app, **parameters})
-        if failure := failed(answer):
+        if failure := failure_of(answer):
             raise failure
         if answer.status != 200:
-            raise _refused(answer)
+            raise _refusal(answer)
         try:
-            granted = msgspec.json.decode(answer.content, type=Granted)
+            granted = msgspec.json.decode(answer.content, type=GrantedTokens)
         except msgspec.DecodeError as error:
-            raise Unreachable(f"The answer of the token endpoint cannot be read: {error}") from error
+            raise PlatformUnreachable(f"The answer of the token endpoint cannot be read: {error}") from error
         if not granted.access_token or (granted.expires_in is not None and not granted.refresh_token):
-            raise Unreachable("The answer of the token endpoint is not complete.")
+            raise PlatformUnreachable("The answer of the token endpoint is not complete.")
         return granted
 
 
-def _refused(answer: Answer) -> Refused:
+def _refusal(answer: PlatformAnswer) -> PlatformRefusal:
     try:
-        told = msgspec.json.decode(answer.content, type=_Error)
+        error = msgspec.json.decode(answer.content, type=_TokenError)
     except msgspec.DecodeError:
-        told = _Error()
-    why = told.error_description or told.error or "no reason is given"
-    return Refused(f"The token endpoint answered with status {answer.status}: {why[:500]}", told.error[:100])
+        error = _TokenError()
+    why = error.error_description or error.error or "no reason is given"
+    code = SHOP_GONE if answer.status == 404 else error.error[:100]
+    return PlatformRefusal(f"The token endpoint answered with status {answer.status}: {why[:500]}", code)

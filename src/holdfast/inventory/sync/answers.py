@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.stock.model import PoolId
 from holdfast.inventory.sync.model import Rule
-from holdfast.kit.command import Command, Repeatable, Timestamp
+from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 
 
 class GetSyncStatus(Command):
@@ -54,12 +54,27 @@ class Lag(Struct):
 
 
 class LocationShare(Struct):
-    """A location, and its share of each quantity."""
+    """A location, and its share of each quantity.
+
+    fulfillment_service    whether a fulfillment service counts what is there; None: not known
+    """
 
     gid: str
     name: str
     active: bool
     percent: int
+    fulfillment_service: bool | None
+
+
+class Spreading(Struct):
+    """How the quantity of a variant is spread over locations.
+
+    warning    why more or less could be sold by it than there is
+    """
+
+    rule: Rule
+    locations: list[LocationShare]
+    warning: str | None
 
 
 class CartCheck(Struct):
@@ -69,6 +84,18 @@ class CartCheck(Struct):
     variants: int
     pending: int
     error: str | None
+
+
+class WaitReason(Struct, frozen=True):
+    """What must be known before differences are handled: an order that is not counted yet, or the answer to a call."""
+
+    message: Annotated[str, Meta(description="What it is, in a sentence.")]
+    topic: Annotated[str | None, Meta(description="Of the webhook that told of the order; null for a call.")]
+    variants: Annotated[int | None, Meta(description="How many variants the call is about; null for a webhook.")]
+    received_at: Annotated[Timestamp, Meta(description="When the webhook was received, or the call first made.")]
+    attempts: int
+    next_attempt_at: Annotated[Timestamp | None, Meta(description="Null: an attempt is under way, or due now.")]
+    error: Annotated[str | None, Meta(description="Why the last attempt failed.")]
 
 
 class SyncStatus(Struct):
@@ -86,7 +113,13 @@ class SyncStatus(Struct):
     imported: ImportProgress
     rule: Rule
     locations: list[LocationShare]
+    rule_warning: Annotated[str | None, Meta(description="What is wrong with the rule.")]
     cart_check: CartCheck
+    waiting: Annotated[
+        list[WaitReason],
+        Meta(description="What has failed and is tried again: orders to be counted, a call. Differences wait for it."),
+    ]
+    subscription_errors: Annotated[list[str], Meta(description="What the platform does not tell of, and why.")]
 
 
 class Drift(Struct):
@@ -111,10 +144,17 @@ class DriftReport(Struct):
 
 
 class Reconciled(Struct):
-    """What was different at the platform; without a dry run, the policy of the pool has handled it."""
+    """What was different at the platform; without a dry run, the policy has handled it, unless it waits."""
 
     dry_run: bool
     drift: list[Drift]
+    waits_for: Annotated[
+        list[WaitReason],
+        Meta(
+            description="Orders to be counted first, or a call to the platform that has no answer yet; they may explain"
+            " the differences. Call again after that."
+        ),
+    ]
 
 
 class Resynced(Struct):

@@ -1,9 +1,9 @@
-"""Edits: quantities that somebody else has set at the platform, handled by the policy of the pool.
+"""Edits: quantities that another program or a merchant has set at the platform. The policy of the pool handles them.
 
 adopt      the pool takes the difference over
 enforce    the level is set again to what the pool has
-flag       the level is left alone until somebody asks for it
-A variant that draws on several pools cannot say which of them was counted: for it, adopt is enforce.
+flag       the level stays as it is until an agent or a merchant calls `resync`
+The edit of a variant that draws on several pools does not say which of them was counted: for it, adopt is enforce.
 """
 
 from collections.abc import Sequence
@@ -11,83 +11,78 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.stock.book import Draft, Touched, lock, write
-from holdfast.inventory.stock.ledger import Posting, Stock
+from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
+from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, lock, write
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import GRACE_SECONDS, Suspect
-from holdfast.kit.caller import platform
-from holdfast.kit.modes import Batch, Call
+from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
+from holdfast.inventory.webhooks import inbox
+from holdfast.inventory.webhooks.model import WaitingWebhook
+from holdfast.kit.contract.caller import platform
+from holdfast.kit.running.run_modes import Batch, Call
 
 SOURCE = "inventory_levels/update"
 
 
 class _Adopt(Write, kw_only=True):
-    """Take an edit over into the pool of a variant."""
+    """Add an edit to the pool of a variant."""
 
     variant_gid: str
     pool_id: int
     delta: int
 
 
-async def judge(tx: Tx, shop_id: int) -> None:
-    """Handle as edits what was not explained within the grace. The levels have just been read."""
-    if await _orders_wait(tx, shop_id):
-        await _put_off(tx, shop_id)
-        return
-    await lock(tx, shop_id)  # before any level, as whoever counts orders does
+async def handle_edits(tx: Tx, shop_id: int) -> list[WaitingWebhook]:
+    """Handle differences that were not explained within the grace as edits. The levels have just been read.
+
+    Returns the webhooks that it waits for instead: orders that are not counted yet.
+    """
+    if waits_for := await inbox.list_waiting_order_webhooks(tx, shop_id):
+        await _postpone(tx, shop_id)
+        return waits_for
+    await lock(tx, shop_id)  # before any level, in the order in which orders are counted
     await levels.lock(tx, shop_id, (), late=True)
     suspects = await _suspects(tx, shop_id)
-    adopted: list[Suspect] = []
-    flagged: list[Suspect] = []
-    for each in suspects:
-        policies = {policy for _, _, policy in each.pools}
+    adopted: list[UnexplainedDifference] = []
+    flagged: list[UnexplainedDifference] = []
+    for suspect in suspects:
+        policies = {policy for _, _, policy in suspect.pools}
         if "flag" in policies:
-            flagged.append(each)
-        elif policies == {"adopt"} and len(each.pools) == 1:
-            adopted.append(each)
+            flagged.append(suspect)
+        elif policies == {"adopt"} and len(suspect.pools) == 1:
+            adopted.append(suspect)
     await _park(tx, shop_id, flagged)
-    await _take_as_explained(tx, shop_id, suspects)
-    await _put_off(tx, shop_id)
+    await _mark_explained(tx, shop_id, suspects)
+    await _postpone(tx, shop_id)
     if adopted:
         await write(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
+    return []
 
 
-def _calls(shop_id: int, suspects: Sequence[Suspect]) -> list[Call[_Adopt]]:
+def _calls(shop_id: int, suspects: Sequence[UnexplainedDifference]) -> list[Call[_Adopt]]:
     return [
         Call(
             platform(shop_id),
             _Adopt(
-                variant_gid=each.variant_gid,
-                pool_id=each.pools[0][0],
-                delta=each.amount * each.pools[0][1],
-                reason=f"Somebody changed the quantity at the storefront platform by {each.amount:+}.",
+                variant_gid=suspect.variant_gid,
+                pool_id=suspect.pools[0][0],
+                delta=suspect.amount * suspect.pools[0][1],
+                reason=f"Somebody changed the quantity at the storefront platform by {suspect.amount:+}.",
             ),
         )
-        for each in suspects
+        for suspect in suspects
     ]
 
 
-def _touched(command: _Adopt) -> Touched:
-    return Touched([command.pool_id])
+def _touched(command: _Adopt) -> TouchedRows:
+    return TouchedRows([command.pool_id])
 
 
 def _draft(stock: Stock, command: _Adopt) -> Draft:
     return Draft([Posting(stock.pool(command.pool_id).id, "external_edit", command.delta)], command.variant_gid)
 
 
-async def _orders_wait(tx: Tx, shop_id: int) -> bool:
-    """Whether the platform has told of orders that are not counted yet."""
-    return await tx.value(
-        """
-        select exists (select from webhooks where shop_id = %(shop_id)s and handled_at is null and due_at is not null
-                                             and (topic like 'orders/%%' or topic like 'refunds/%%'))
-        """,
-        {"shop_id": shop_id},
-    )
-
-
-async def _put_off(tx: Tx, shop_id: int) -> None:
+async def _postpone(tx: Tx, shop_id: int) -> None:
     await tx.run(
         """
         update levels set suspect_at = clock_timestamp() + %(grace)s * interval '1 second'
@@ -97,7 +92,7 @@ async def _put_off(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _suspects(tx: Tx, shop_id: int) -> list[Suspect]:
+async def _suspects(tx: Tx, shop_id: int) -> list[UnexplainedDifference]:
     rows = await tx.tuples(
         """
         with late as (
@@ -118,26 +113,29 @@ async def _suspects(tx: Tx, shop_id: int) -> list[Suspect]:
         """,
         {"shop_id": shop_id},
     )
-    return [msgspec.convert(dict(zip(Suspect.__struct_fields__, row, strict=True)), Suspect) for row in rows]
+    return [
+        msgspec.convert(dict(zip(UnexplainedDifference.__struct_fields__, row, strict=True)), UnexplainedDifference)
+        for row in rows
+    ]
 
 
-async def _park(tx: Tx, shop_id: int, flagged: Sequence[Suspect]) -> None:
+async def _park(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDifference]) -> None:
     await tx.run(
         """
         update levels set parked = 'Somebody set it to ' || available || ', where ' || target || ' are in the pool.'
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and target is not null and available <> expected
         """,
-        {"shop_id": shop_id, "items": [each.item_gid for each in flagged]},
+        {"shop_id": shop_id, "items": [suspect.item_gid for suspect in flagged]},
     )
 
 
-async def _take_as_explained(tx: Tx, shop_id: int, suspects: Sequence[Suspect]) -> None:
-    """What was not explained is an edit, and is dealt with."""
+async def _mark_explained(tx: Tx, shop_id: int, suspects: Sequence[UnexplainedDifference]) -> None:
+    """Mark differences that are handled as edits as explained. If a level is set again, no pool is the cause."""
     await tx.run(
         """
-        update levels set expected = available, suspect_at = null
+        update levels set expected = available, suspect_at = null, brisk = greatest(brisk, 1)
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
         """,
-        {"shop_id": shop_id, "items": [each.item_gid for each in suspects]},
+        {"shop_id": shop_id, "items": [suspect.item_gid for suspect in suspects]},
     )
-    await levels.weigh(tx, shop_id, {each.item_gid for each in suspects})
+    await levels.recheck(tx, shop_id, {suspect.item_gid for suspect in suspects})

@@ -1,7 +1,7 @@
-"""What is known of levels, and how their differences are explained.
+"""Stores the levels of the platform, and explains their differences.
 
-A level is `available` as far as is known. Calls of ours and orders explain `expected` of it. What is not explained
-stays on top of what the pools have (`target`) for a while: it may be a sale of which the platform has not told yet.
+`available` is the last known quantity of a level. Our calls and orders explain `expected` of it. The rest stays on top
+of the quantity of the pools (`target`) for a while: the platform may still tell of a sale.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,30 +9,30 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from holdfast.inventory.resources import Tx
-from holdfast.inventory.sync.model import GRACE_SECONDS, Moved, Observed
+from holdfast.inventory.sync.model import GRACE_SECONDS, ObservedLevel, OrderLevelChange
 
 CHANNEL = "levels"
-"""The channel on which a shop is announced whose levels are to be attended to; the payload is its id."""
+"""The channel on which a shop is announced whose levels need a sync; the payload is its id."""
 
 
 async def observe(
-    tx: Tx, shop_id: int, observed: Sequence[Observed], *, fresh: bool = False, import_id: int | None = None
+    tx: Tx, shop_id: int, observed: Sequence[ObservedLevel], *, fresh: bool = False, import_id: int | None = None
 ) -> None:
-    """Store what the platform says of levels, unless something newer is known. New levels are added.
+    """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
-    fresh        the platform was asked just now: nothing newer is known
+    fresh        they were read just now: nothing newer is known
     import_id    the import that has found them; None: not an import
     """
     if not observed:
         return
-    items = {each.item_gid for each in observed}
+    items = {level.item_gid for level in observed}
     await lock(tx, shop_id, items)
     await tx.run(
         """
         insert into levels (shop_id, item_gid, location_gid, gid, available, seen_at, import_id)
         select %(shop_id)s, item_gid, location_gid, gid, available, seen_at,
                coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
-          from json_to_recordset(%(observed)s) as given (
+          from json_to_recordset(%(observed)s) as observation (
                item_gid text, location_gid text, gid text, available bigint, seen_at timestamptz)
          order by item_gid, location_gid
             on conflict (shop_id, item_gid, location_gid) do update
@@ -52,26 +52,25 @@ async def observe(
             "import_id": import_id,
         },
     )
-    await weigh(tx, shop_id, items)
+    await recheck(tx, shop_id, items)
 
 
-async def explain(tx: Tx, shop_id: int, changes: Sequence[Moved]) -> None:
+async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> None:
     """Store that orders explain changes which the platform made itself.
 
-    It is to be called in the transaction that counts the order. The platform tells of the level itself before or after.
-    A change that a level had already when it became ours to set needs no explanation.
+    Call it in the transaction that counts the order. The webhook of the level comes before or after.
     """
     if not changes:
         return
     rows = await tx.tuples(
         "select distinct item_gid from catalog_variants where shop_id = %(shop_id)s and gid = any(%(gids)s)",
-        {"shop_id": shop_id, "gids": [each.variant_gid for each in changes]},
+        {"shop_id": shop_id, "gids": [change.variant_gid for change in changes]},
     )
     items = {item for (item,) in rows}
     await lock(tx, shop_id, items)
     await tx.run(
         """
-        with given as (
+        with item_change as (
             select item_gid, sum(change)::bigint as change
               from json_to_recordset(%(changes)s) as moved (variant_gid text, change bigint, at timestamptz)
               join catalog_variants on shop_id = %(shop_id)s and gid = variant_gid
@@ -79,10 +78,10 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[Moved]) -> None:
                                   and levels.item_gid = catalog_variants.item_gid and based_at >= moved.at)
              group by item_gid having sum(change) <> 0),
         chosen as (
-            select given.change, choice.* from given cross join lateral (
+            select item_change.change, choice.* from item_change cross join lateral (
                 select item_gid, location_gid from levels
-                 where shop_id = %(shop_id)s and levels.item_gid = given.item_gid and expected is not null
-                 order by (available - expected) * sign(given.change) desc, target is null, location_gid
+                 where shop_id = %(shop_id)s and levels.item_gid = item_change.item_gid and expected is not null
+                 order by (available - expected) * sign(item_change.change) desc, target is null, location_gid
                  limit 1) as choice)
         update levels
            set expected = case when levels.location_gid = chosen.location_gid then expected + chosen.change
@@ -95,14 +94,14 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[Moved]) -> None:
         """,
         {"shop_id": shop_id, "changes": msgspec.json.encode(changes).decode()},
     )
-    await weigh(tx, shop_id, items)
+    await recheck(tx, shop_id, items)
 
 
 async def lock(tx: Tx, shop_id: int, item_gids: Collection[str], *, late: bool = False) -> None:
-    """Lock all levels of items, in one order for everybody: before one of them is changed, and all are weighed.
+    """Lock all levels of items, in one order for all callers, before one of them is changed and all are rechecked.
 
-    Otherwise what somebody else is just changing at another location would be missing in what is weighed. Whoever
-    changes levels by several statements locks all of them first: so nobody waits for each other.
+    Otherwise the recheck would miss a change of another transaction at another location. A caller that changes levels
+    by several statements locks all of them first, so no two callers wait for each other.
 
     late    lock also the items with differences that were not explained in time
     """
@@ -121,11 +120,11 @@ async def lock(tx: Tx, shop_id: int, item_gids: Collection[str], *, late: bool =
     )
 
 
-async def weigh(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
-    """See which differences have cancelled out, and which are to be looked at when the grace is over.
+async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
+    """Mark the differences that have cancelled out as explained, and give the others a grace.
 
-    What is not explained at one location can be explained at another, because orders do not say where. All levels of
-    the items are locked already.
+    Orders do not name a location, so a difference at one can be explained by another. All levels of the items are
+    locked already.
     """
     if not item_gids:
         return
@@ -148,7 +147,7 @@ async def weigh(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
 
 
 async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None:
-    """Forget levels, by item and location, that the platform does not have any more."""
+    """Delete levels, by item and location, that the platform no longer has."""
     if not pairs:
         return
     await lock(tx, shop_id, {item for item, _ in pairs})
@@ -161,8 +160,8 @@ async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None
     )
 
 
-async def call_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
-    """Have somebody attend to those levels after this transaction, if any is not as wanted or explained."""
+async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
+    """Announce that the shop needs a sync after this transaction, if a level is not as wanted or explained."""
     if await tx.value(
         """
         insert into syncs (shop_id, due_at)
@@ -179,8 +178,8 @@ async def call_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> No
         await tx.notify(CHANNEL, str(shop_id))
 
 
-async def call(tx: Tx, shop_id: int) -> None:
-    """Have somebody attend to the levels of a shop after this transaction."""
+async def request_sync(tx: Tx, shop_id: int) -> None:
+    """Announce that the levels of a shop need a sync after this transaction."""
     await tx.run(
         """
         insert into syncs (shop_id) values (%(shop_id)s)

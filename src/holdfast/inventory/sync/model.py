@@ -1,4 +1,4 @@
-"""Levels out: what is known of the levels at the platform, and the calls that set them."""
+"""The levels at the platform, and the calls that change them."""
 
 import datetime as dt
 from typing import Literal, TypeAlias
@@ -9,11 +9,11 @@ Rule: TypeAlias = Literal["all", "one", "shares"]
 """How the quantity of a variant is spread: all of it to each location, all to one, or fixed shares."""
 
 GRACE_SECONDS = 15
-"""How long what is not explained may be a sale of which the platform has not told yet."""
+"""How long an unexplained difference may be a sale of which the platform has not told yet."""
 
 
-class Observed(Struct, frozen=True):
-    """What the platform says of a level.
+class ObservedLevel(Struct, frozen=True):
+    """A level as the platform shows it.
 
     gid        of the level
     seen_at    when it changed last, by the platform's clock
@@ -26,10 +26,10 @@ class Observed(Struct, frozen=True):
     seen_at: dt.datetime | None = None
 
 
-class Moved(Struct, frozen=True):
-    """How the platform has changed the level of a variant by itself, because of an order: a sale of two is -2.
+class OrderLevelChange(Struct, frozen=True):
+    """A change that the platform has made to the level of a variant because of an order: a sale of two is -2.
 
-    at    when it did, by its clock and in whole seconds
+    at    when, by the platform's clock and in whole seconds
     """
 
     variant_gid: str
@@ -37,31 +37,34 @@ class Moved(Struct, frozen=True):
     at: dt.datetime
 
 
-class Setting(Struct, frozen=True):
-    """A level that a call sets, from what it is taken to be."""
+class LevelChange(Struct, frozen=True):
+    """A level that a call changes, from its last known quantity. `gid`: of the level."""
 
     item_gid: str
     location_gid: str
+    gid: str
     before: int
     after: int
 
 
-class Push(Struct, frozen=True):
-    """A call that sets levels. It is made with its key until its outcome is known.
+class LevelPush(Struct, frozen=True):
+    """A call that changes levels. It is repeated with its key until its result is known.
 
-    age    seconds since it was first to be made
+    adjusts    it changes levels by a difference; otherwise it sets them, and compares them first
+    age        seconds since it was first to be made
     """
 
     id: int
     key: str
+    adjusts: bool
     age: float
-    levels: list[Setting]
+    levels: list[LevelChange]
 
 
-class Unsettable(Struct, frozen=True):
-    """A level that the platform refused to set.
+class LevelRefusal(Struct, frozen=True):
+    """A level that the platform refused to change.
 
-    why    what the platform said; None: the level was not as expected, and is to be read again
+    why    the platform's error; None: the level was not as expected, and is to be read again
     """
 
     item_gid: str
@@ -69,10 +72,10 @@ class Unsettable(Struct, frozen=True):
     why: str | None
 
 
-class Suspect(Struct, frozen=True):
+class UnexplainedDifference(Struct, frozen=True):
     """A difference at the levels of a variant that neither our calls nor orders explain.
 
-    amount    how many more there are than explained
+    amount    how many more units there are than explained
     pools     the pools that the variant draws on, with the units of one sale and their policies
     """
 

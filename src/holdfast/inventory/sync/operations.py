@@ -6,31 +6,32 @@ from math import ceil
 
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import Refused, Unreachable
-from holdfast.inventory.stock import book
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.stock import stock_changes
 from holdfast.inventory.sync import edits, levels, platform, reports
 from holdfast.inventory.sync.answers import (
     DriftReport,
     GetDrift,
     GetSyncStatus,
-    LocationShare,
     Reconcile,
     Reconciled,
     Resync,
     Resynced,
     Share,
+    Spreading,
     SyncStatus,
 )
-from holdfast.inventory.sync.model import Observed
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, invalid, refuses
-from holdfast.kit.steps import Concluded
+from holdfast.inventory.sync.model import ObservedLevel
+from holdfast.inventory.webhooks import inbox
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, invalid, refuses
+from holdfast.kit.running.steps import Conclusion
 
-SHOWN = 200
-"""The most differences that are shown at once."""
+MAX_DRIFT_ROWS = 200
+"""The most differences in one answer."""
 
 RETRY_SECONDS = 5
-"""When to try again, where the platform did not answer and did not say when it will."""
+"""Seconds until the next try if the platform did not answer and named no time."""
 
 
 @refuses(NOT_FOUND)
@@ -50,46 +51,50 @@ async def drift(reader: Reader, caller: Caller, command: GetDrift) -> DriftRepor
 
 
 @refuses(NOT_FOUND, SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
-async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Concluded[Reconciled]:
+async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclusion[Reconciled]:
     """Read the levels of a pool's variants from the platform, and show what is different.
 
-    A dry run unless you say `dry_run: false`: then the pool's policy handles it.
+    A dry run unless you say `dry_run: false`: then the pool's policy handles it, when all orders are counted and calls
+    to the platform are answered. `waits_for` names what is missing.
     """
     shop_id, pool_id = caller.tenant, command.pool_id
     if not await steps.read(partial(reports.has_pool, shop_id=shop_id, pool_id=pool_id)):
         raise no_pool(pool_id)
-    known = await steps.read(partial(reports.of_pool, shop_id=shop_id, pool_id=pool_id))
-    found: list[Observed] = []
+    known = await steps.read(partial(reports.levels_of_pool, shop_id=shop_id, pool_id=pool_id))
     try:
-        for start in range(0, len(known), platform.READ_AT_ONCE):
-            gids = [gid for _, _, gid in known[start : start + platform.READ_AT_ONCE]]
-            found += await platform.read_levels(steps, shop_id, gids)
-    except (Unreachable, Refused) as error:
-        pause = error.retry_after if isinstance(error, Unreachable) else None
+        observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in known])
+    except (PlatformUnreachable, PlatformRefusal) as error:
+        pause = error.retry_after if isinstance(error, PlatformUnreachable) else None
         message = f"The platform does not say what it has. {error}"
         raise SERVICE_UNAVAILABLE(message, retry_after=ceil(pause or RETRY_SECONDS)) from error
 
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
-        await book.lock(tx, shop_id)
+        await stock_changes.lock(tx, shop_id)
         await levels.lock(tx, shop_id, {item for item, _, _ in known}, late=True)
-        await _store(tx, shop_id, known, found)
-        different = await reports.drift(tx, shop_id, pool_id, SHOWN)
+        await _store(tx, shop_id, known, observed)
+        different = await reports.drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
+        calls = await reports.unanswered_calls(tx, shop_id, pool_id)
         if command.dry_run:
             await tx.run("rollback to savepoint dry_run")
+            webhooks = await inbox.list_waiting_order_webhooks(tx, shop_id)
         else:
-            await reports.judge_now(tx, shop_id, pool_id)
-            await edits.judge(tx, shop_id)
-            await levels.call(tx, shop_id)
-        return Reconciled(command.dry_run, different)
+            await reports.end_grace(tx, shop_id, pool_id)
+            webhooks = await edits.handle_edits(tx, shop_id)
+            await levels.request_sync(tx, shop_id)
+        return Reconciled(command.dry_run, different, [*reports.of_webhooks(webhooks), *calls])
 
     return await steps.conclude(conclude)
 
 
-async def _store(tx: Tx, shop_id: int, known: Sequence[tuple[str, str, str]], found: Sequence[Observed]) -> None:
-    there = {(each.item_gid, each.location_gid) for each in found}
-    await levels.forget(tx, shop_id, [each[:2] for each in known if each[:2] not in there])
-    await levels.observe(tx, shop_id, found, fresh=True)
+async def _store(
+    tx: Tx, shop_id: int, known: Sequence[tuple[str, str, str]], observed: Sequence[ObservedLevel]
+) -> None:
+    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
+    await levels.forget(
+        tx, shop_id, [known_level[:2] for known_level in known if known_level[:2] not in observed_levels]
+    )
+    await levels.observe(tx, shop_id, observed, fresh=True)
 
 
 @refuses(NOT_FOUND)
@@ -97,31 +102,31 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     """Set the levels of a pool's variants to what it has, also parked ones."""
     if not await reports.has_pool(tx, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
-    known = await reports.of_pool(tx, caller.tenant, command.pool_id)
+    known = await reports.levels_of_pool(tx, caller.tenant, command.pool_id)
     await levels.lock(tx, caller.tenant, {item for item, _, _ in known})
     count = await reports.resync(tx, caller.tenant, command.pool_id)
-    await levels.call(tx, caller.tenant)
+    await levels.request_sync(tx, caller.tenant)
     return Resynced(command.dry_run, count)
 
 
-async def spread(tx: Tx, shop_id: int, shares: Sequence[Share]) -> Sequence[LocationShare]:
+async def spread(tx: Tx, shop_id: int, shares: Sequence[Share]) -> Spreading:
     """Spread the quantity of a variant over locations from now on: by shares, or without any, all of it to each.
 
-    Raises `validation_failed` for shares that do not come to 100 percent, or of locations that the shop does not have.
+    Raises `validation_failed` for shares that do not sum to 100 percent, or of locations that the shop does not have.
     """
-    known = {each.gid for each in await reports.locations(tx, shop_id)}
-    named = [each.location_gid for each in shares]
-    if unknown := [gid for gid in named if gid not in known]:
+    known = {location.gid for location in (await reports.spreading(tx, shop_id)).locations}
+    location_gids = [share.location_gid for share in shares]
+    if unknown := [gid for gid in location_gids if gid not in known]:
         raise invalid({"share": [f"the shop has no location {unknown[0]}"]})
-    if len({*named}) < len(named):
+    if len({*location_gids}) < len(location_gids):
         raise invalid({"share": ["must name each location once"]})
-    if shares and (sum(each.percent for each in shares) != 100 or min(each.percent for each in shares) < 1):
+    if shares and (sum(share.percent for share in shares) != 100 or min(share.percent for share in shares) < 1):
         raise invalid({"share": ["must come to 100 percent together, each from 1"]})
     await reports.set_rule(tx, shop_id, "all" if not shares else "one" if len(shares) == 1 else "shares", shares)
-    await levels.call(tx, shop_id)
-    return await reports.locations(tx, shop_id)
+    await levels.request_sync(tx, shop_id)
+    return await reports.spreading(tx, shop_id)
 
 
-async def locations(reader: Reader, shop_id: int) -> Sequence[LocationShare]:
-    """The locations of a shop with their shares."""
-    return await reports.locations(reader, shop_id)
+async def spreading(reader: Reader, shop_id: int) -> Spreading:
+    """How the quantities of a shop are spread over its locations."""
+    return await reports.spreading(reader, shop_id)

@@ -1,4 +1,4 @@
-"""What is asked of the platform: to set levels, and to say what they are."""
+"""The calls that change and read levels at the platform."""
 
 import asyncio
 import datetime as dt
@@ -11,66 +11,74 @@ from msgspec import Struct
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import Unreachable
-from holdfast.inventory.sync.model import Observed, Push, Unsettable
+from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.sync.model import LevelPush, LevelRefusal, ObservedLevel
 
 T = TypeVar("T")
 
-SECONDS = 90.0
-"""How long a call may take with all its waits: less than the lease of a shop."""
+CALL_TIMEOUT_SECONDS = 90.0
+"""The most seconds that a call may take with all its waits."""
 
 REASON = "correction"
 
-STALE = frozenset(
-    {
-        "CHANGE_FROM_QUANTITY_STALE",
-        "COMPARE_QUANTITY_STALE",
-        "IDEMPOTENCY_KEY_PARAMETER_MISMATCH",
-        "IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED",
-    }
-)
-"""Codes after which a level is read again. With the last two, it is not known which level was at fault."""
+STALE = frozenset({"CHANGE_FROM_QUANTITY_STALE", "COMPARE_QUANTITY_STALE", "IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"})
+"""Codes after which a level is read again. With the last one, it is not known which level was at fault."""
 
-BUSY = "IDEMPOTENCY_CONCURRENT_REQUEST"
+PASSING = frozenset({"IDEMPOTENCY_CONCURRENT_REQUEST", "SERVICE_UNAVAILABLE", "ADJUST_QUANTITIES_FAILED"})
+"""Codes after which the call is repeated with its key, so that it takes effect once even if it did already."""
+
+USED = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
+"""The key belongs to a different call. The platform does not tell the result of that call."""
 
 
-class _UserError(Struct):
+class _QuantityError(Struct):
     code: str | None
     field: list[str] | None
     message: str
 
 
-class _Group(Struct, rename="camel"):
-    created_at: dt.datetime
-
-
-class _Done(Struct, rename="camel"):
-    inventory_adjustment_group: _Group | None
-    user_errors: list[_UserError]
-
-
-class _Set(Struct, rename="camel"):
-    inventory_set_quantities: _Done
-
-
-class _Id(Struct):
+class _Node(Struct):
     id: str
 
 
-class _Quantity(Struct):
+class _ChangeNode(Struct, rename="camel"):
+    quantity_after_change: int | None
+    item: _Node | None
+    location: _Node | None
+
+
+class _AdjustmentGroup(Struct, rename="camel"):
+    created_at: dt.datetime
+    changes: list[_ChangeNode] = []
+
+
+class _ChangePayload(Struct, rename="camel"):
+    inventory_adjustment_group: _AdjustmentGroup | None
+    user_errors: list[_QuantityError]
+
+
+class _SetAnswer(Struct, rename="camel"):
+    inventory_set_quantities: _ChangePayload
+
+
+class _AdjustAnswer(Struct, rename="camel"):
+    inventory_adjust_quantities: _ChangePayload
+
+
+class _QuantityNode(Struct):
     quantity: int
 
 
-class _Level(Struct, rename="camel"):
+class _LevelNode(Struct, rename="camel"):
     id: str
-    item: _Id
-    location: _Id
+    item: _Node
+    location: _Node
     updated_at: dt.datetime
-    quantities: list[_Quantity]
+    quantities: list[_QuantityNode]
 
 
-class _Levels(Struct):
-    nodes: list[_Level | None]
+class _LevelsAnswer(Struct):
+    nodes: list[_LevelNode | None]
 
 
 SET = Query(
@@ -83,7 +91,21 @@ SET = Query(
       }
     }
     """,
-    _Set,
+    _SetAnswer,
+)
+ADJUST = Query(
+    "adjust_levels",
+    """
+    mutation AdjustLevels($input: InventoryAdjustQuantitiesInput!, $key: String!) {
+      inventoryAdjustQuantities(input: $input) @idempotent(key: $key) {
+        inventoryAdjustmentGroup {
+          createdAt changes(quantityNames: ["available"]) { quantityAfterChange item { id } location { id } }
+        }
+        userErrors { code field message }
+      }
+    }
+    """,
+    _AdjustAnswer,
 )
 READ = Query(
     "read_levels",
@@ -96,74 +118,131 @@ READ = Query(
       }
     }
     """,
-    _Levels,
+    _LevelsAnswer,
 )
 COST = 4
-"""The points of a level that is read."""
+"""The cost in points to read one level."""
 
-READ_AT_ONCE = 100
-"""The most levels that are read by one call."""
+MAX_LEVELS_PER_READ = 100
+"""The most levels in one read."""
 
 
-class Accepted(Struct, frozen=True):
-    """The platform has set the levels. `at`: when, if any level changed by it."""
+class LevelResult(Struct, frozen=True):
+    """A level after a call has changed it."""
+
+    item_gid: str
+    location_gid: str
+    after: int
+
+
+class AcceptedPush(Struct, frozen=True):
+    """The platform has changed the levels.
+
+    at      when, if the call changed any level
+    left    the levels after the call, as far as the platform names them
+    """
 
     at: dt.datetime | None
+    left: Sequence[LevelResult] = ()
 
 
-async def set_levels(steps: Steps, shop_id: int, push: Push) -> Accepted | list[Unsettable]:
-    """Set the levels of a call; or what was wrong with some of them, and then none is set. Raises as `ask` does."""
+class UnknownPushResult(Struct, frozen=True):
+    """The platform no longer tells the result of a call."""
+
+
+async def change_levels(
+    steps: Steps, shop_id: int, push: LevelPush
+) -> AcceptedPush | list[LevelRefusal] | UnknownPushResult:
+    """Change all levels of a call, or return the levels that were refused. Raises as `ask` does."""
+    payload = await (_adjust if push.adjusts else _set)(steps, shop_id, push)
+    codes = {error.code for error in payload.user_errors}
+    if not codes:
+        group = payload.inventory_adjustment_group
+        return AcceptedPush(group.created_at, _level_results(group)) if group else AcceptedPush(None)
+    if passing := sorted(PASSING & codes):
+        raise PlatformUnreachable(f"The platform does not change levels now: {passing[0]}.", 1.0)
+    return UnknownPushResult() if USED in codes else _refused_levels(push, payload.user_errors)
+
+
+async def _set(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
     quantities = [
         {
-            "inventoryItemId": each.item_gid,
-            "locationId": each.location_gid,
-            "quantity": each.after,
-            "changeFromQuantity": each.before,
+            "inventoryItemId": level.item_gid,
+            "locationId": level.location_gid,
+            "quantity": level.after,
+            "changeFromQuantity": level.before,
         }
-        for each in push.levels
+        for level in push.levels
     ]
-    given = {"name": "available", "reason": REASON, "quantities": quantities}
-    done = (await ask_in_time(steps, shop_id, SET, {"input": given, "key": push.key})).inventory_set_quantities
-    if not done.user_errors:
-        return Accepted(done.inventory_adjustment_group and done.inventory_adjustment_group.created_at)
-    if any(error.code == BUSY for error in done.user_errors):
-        raise Unreachable("The platform is still at work on the same call.", 1.0)
-    return _unsettable(push, done.user_errors)
+    push_input = {"name": "available", "reason": REASON, "quantities": quantities}
+    return (await ask_in_time(steps, shop_id, SET, {"input": push_input, "key": push.key})).inventory_set_quantities
 
 
-def _unsettable(push: Push, errors: Sequence[_UserError]) -> list[Unsettable]:
-    found: dict[int, str | None] = {}
+async def _adjust(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
+    changes = [
+        {
+            "inventoryItemId": level.item_gid,
+            "locationId": level.location_gid,
+            "delta": level.after - level.before,
+            "changeFromQuantity": None,
+        }
+        for level in push.levels
+    ]
+    push_input = {"name": "available", "reason": REASON, "changes": changes}
+    return (
+        await ask_in_time(steps, shop_id, ADJUST, {"input": push_input, "key": push.key})
+    ).inventory_adjust_quantities
+
+
+def _level_results(group: _AdjustmentGroup) -> list[LevelResult]:
+    return [
+        LevelResult(change.item.id, change.location.id, change.quantity_after_change)
+        for change in group.changes
+        if change.item and change.location and change.quantity_after_change is not None
+    ]
+
+
+def _refused_levels(push: LevelPush, errors: Sequence[_QuantityError]) -> list[LevelRefusal]:
+    reasons: dict[int, str | None] = {}
     for error in errors:
         why = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"
-        place = _place(error.field or ())
-        if place is None and why:
-            raise RuntimeError(f"The platform does not set levels: {why}")
-        for each in range(len(push.levels)) if place is None else (place,):
-            found[each] = found.get(each) or why
+        index = _place(error.field or ())
+        if index is None and why:
+            raise RuntimeError(f"The platform does not change levels: {why}")
+        for refused_index in range(len(push.levels)) if index is None else (index,):
+            reasons[refused_index] = reasons.get(refused_index) or why
     return [
-        Unsettable(push.levels[place].item_gid, push.levels[place].location_gid, why) for place, why in found.items()
+        LevelRefusal(push.levels[index].item_gid, push.levels[index].location_gid, why)
+        for index, why in reasons.items()
     ]
 
 
 def _place(field: Sequence[str]) -> int | None:
-    """Which of the quantities an error is about: its field is such as `input.quantities.3.locationId`."""
-    return int(field[2]) if len(field) > 2 and field[1] == "quantities" and field[2].isdecimal() else None
+    """Return the index of the level that an error is about: its field is like `input.quantities.3.locationId`."""
+    named = len(field) > 2 and field[1] in {"quantities", "changes"} and field[2].isdecimal()
+    return int(field[2]) if named else None
 
 
-async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[Observed]:
-    """What levels are now. Those that the platform does not have any more are left out. Raises as `ask` does."""
-    read = await ask_in_time(steps, shop_id, replace(READ, cost=COST * len(gids)), {"ids": [*gids]})
-    return [
-        Observed(each.item.id, each.location.id, each.id, each.quantities[0].quantity, each.updated_at)
-        for each in read.nodes
-        if each and each.quantities
-    ]
+async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[ObservedLevel]:
+    """Return levels as they are now, without those that the platform no longer has. Raises as `ask` does."""
+    observed: list[ObservedLevel] = []
+    for start in range(0, len(gids), MAX_LEVELS_PER_READ):
+        batch = gids[start : start + MAX_LEVELS_PER_READ]
+        read = await ask_in_time(steps, shop_id, replace(READ, cost=COST * len(batch)), {"ids": [*batch]})
+        observed += [
+            ObservedLevel(level.item.id, level.location.id, level.id, level.quantities[0].quantity, level.updated_at)
+            for level in read.nodes
+            if level and level.quantities
+        ]
+    return observed
 
 
 async def ask_in_time(steps: Steps, shop_id: int, query: Query[T], variables: Mapping[str, Any]) -> T:
-    """What the platform answers, before the lease of the shop ends. Raises as `ask` does."""
+    """Return the platform's answer, within `CALL_TIMEOUT_SECONDS`. Raises as `ask` does."""
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(CALL_TIMEOUT_SECONDS):
             return await ask(steps, shop_id, query, variables)
     except TimeoutError as error:
-        raise Unreachable(f"The platform made the call wait longer than {SECONDS:.0f} seconds.") from error
+        raise PlatformUnreachable(
+            f"The platform made the call wait longer than {CALL_TIMEOUT_SECONDS:.0f} seconds."
+        ) from error

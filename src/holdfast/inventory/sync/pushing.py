@@ -1,7 +1,12 @@
-"""The statements that choose what a call sets, and store what came of it."""
+"""The statements that choose the levels of a call, and store its result.
+
+Most calls change levels by a difference: the target from the pools, less what calls and orders explain. That is right
+whatever the levels are, so none is refused because a level has moved meanwhile. A level is set, and compared with its
+last known quantity, if it is set for the first time, if no pool has changed since the last call (another program
+changed it), if it would fall below zero, and if another location of the item has a difference.
+"""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import LiteralString
 
 import msgspec
@@ -9,77 +14,103 @@ from cachetools import LRUCache
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import Push, Setting, Unsettable
+from holdfast.inventory.sync.model import LevelChange, LevelPush, LevelRefusal, ObservedLevel
+from holdfast.inventory.sync.platform import AcceptedPush
 
-AT_ONCE = 250
-"""The most levels that one call sets: the platform takes no more."""
+MAX_LEVELS_PER_PUSH = 250
+"""The most levels in one call: a limit of the platform."""
 
-SHOPS = 10_000
-"""The most shops of which a process knows how many levels a call may set."""
+MAX_CACHED_SHOPS = 10_000
+"""The most shops whose size of a call a process remembers."""
 
-APART_SECONDS = 0.5
-"""Seconds from the outcome of a call to the next that sets the same level."""
+MIN_PUSH_INTERVAL_SECONDS = 0.5
+"""Seconds from the result of a call to the next call that changes the same level."""
 
-MOST_IN_A_ROW = 8
-"""How often a level is set, at most, while no pool changes. Then somebody else sets it too, and it is parked."""
+MAX_PUSH_STREAK = 8
+"""How often a level is changed at most while no pool changes. Then another program sets it too, and it is parked."""
 
 READY: LiteralString = """
     shop_id = %(shop_id)s and wanted <> available and push_id is null and parked is null and not read_again
     and target is not null
 """
 
+ADJUSTABLE: LiteralString = """
+    pushed_at is not null and brisk = 0 and wanted = target + available - expected
+    and not exists (select from levels as other
+                     where other.shop_id = levels.shop_id and other.item_gid = levels.item_gid
+                       and other.location_gid <> levels.location_gid
+                       and other.target is not null and other.available <> other.expected)
+"""
+"""Whether a ready level may be changed by a difference, whatever its quantity.
 
-class Sizes:
-    """How many levels a call of each shop sets at most.
+Orders do not name a location. A difference at another location that we set may belong to this one, so this one is
+compared.
+"""
 
-    The platform refuses a call as a whole if one of its levels has moved. So where much is sold, only small calls are
-    accepted: after one that was refused the next has at most those levels that had not moved, or half of them if they
-    were the fewer; after one that was accepted it may be twice as large.
+
+class PushSizes:
+    """The most levels that a call of each shop sets.
+
+    The platform refuses such a call as a whole if one of its levels has moved, so a shop that sells much needs small
+    calls. After a refused call the next has at most as many levels as had not moved, or half of them if they were the
+    fewer. After an accepted call the next may be twice as large.
     """
 
     def __init__(self) -> None:
-        self._sizes: LRUCache[int, int] = LRUCache(SHOPS)
+        self._sizes: LRUCache[int, int] = LRUCache(MAX_CACHED_SHOPS)
 
     def of(self, shop_id: int) -> int:
-        return self._sizes.get(shop_id, AT_ONCE)
+        return self._sizes.get(shop_id, MAX_LEVELS_PER_PUSH)
 
     def accepted(self, shop_id: int) -> None:
-        self._sizes[shop_id] = min(self.of(shop_id) * 2, AT_ONCE)
+        self._sizes[shop_id] = min(self.of(shop_id) * 2, MAX_LEVELS_PER_PUSH)
 
     def refused(self, shop_id: int, levels: int, moved: int) -> None:
-        """A call of so many levels was refused, because so many of them had moved."""
+        """Store that a call of `levels` levels was refused because `moved` of them had moved."""
         still = levels - moved
         self._sizes[shop_id] = max(still if still >= moved else still // 2, 1)
 
 
-async def next_push(tx: Tx, shop_id: int, most: int) -> Push | None:
-    """The call that is under way, as it was; else a new one for levels that are not as wanted; None: there are none."""
+async def next_push(tx: Tx, shop_id: int, most: int) -> LevelPush | None:
+    """Return the call under way unchanged; else a new call for levels that are not as wanted; None: there are none.
+
+    most    the most levels of a call that sets them
+    """
     if push := await _under_way(tx, shop_id):
         return push
     chosen = await tx.value(
         f"""
         with chosen as (
-            select shop_id, item_gid, location_gid from levels
+            select shop_id, item_gid, location_gid, pushed_at, {ADJUSTABLE} as adjusts from levels
              where {READY} and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
              order by pushed_at nulls first limit %(limit)s for no key update skip locked),
-        made as (insert into pushes (shop_id) select %(shop_id)s where exists (select from chosen) returning id),
-        taken as (
+        made as (
+            insert into pushes (shop_id, key, adjust_key)
+            select %(shop_id)s, case when not adjusts then gen_random_uuid() end,
+                   case when adjusts then gen_random_uuid() end
+              from (select bool_or(adjusts) as adjusts from chosen) as how where adjusts is not null
+            returning id, adjust_key is not null as adjusts),
+        numbered as (
+            select *, row_number() over (order by pushed_at nulls first) as place from chosen),
+        chosen_levels as (
             update levels set push_id = made.id, pushed_from = available, pushed_to = wanted
-              from chosen, made
-             where levels.shop_id = chosen.shop_id and levels.item_gid = chosen.item_gid
-               and levels.location_gid = chosen.location_gid returning 1)
-        select count(*) from taken
+              from numbered, made
+             where levels.shop_id = numbered.shop_id and levels.item_gid = numbered.item_gid
+               and levels.location_gid = numbered.location_gid
+               and numbered.adjusts = made.adjusts and (made.adjusts or place <= %(most)s) returning 1)
+        select count(*) from chosen_levels
         """,
-        {"shop_id": shop_id, "limit": most, "apart": APART_SECONDS},
+        {"shop_id": shop_id, "limit": MAX_LEVELS_PER_PUSH, "most": most, "apart": MIN_PUSH_INTERVAL_SECONDS},
     )
     return await _under_way(tx, shop_id) if chosen else None
 
 
-async def _under_way(tx: Tx, shop_id: int) -> Push | None:
+async def _under_way(tx: Tx, shop_id: int) -> LevelPush | None:
     rows = await tx.tuples(
         """
-        select id, key::text, extract(epoch from clock_timestamp() - inserted_at)::float8,
-               item_gid, location_gid, pushed_from, pushed_to
+        select id, coalesce(key, adjust_key)::text, adjust_key is not null,
+               extract(epoch from clock_timestamp() - inserted_at)::float8,
+               item_gid, location_gid, gid, pushed_from, pushed_to
           from pushes left join levels on levels.push_id = pushes.id
          where pushes.shop_id = %(shop_id)s order by item_gid, location_gid
         """,
@@ -87,51 +118,87 @@ async def _under_way(tx: Tx, shop_id: int) -> Push | None:
     )
     if not rows:
         return None
-    id, key, age, *_ = rows[0]
-    levels = [Setting(item, place, before, after) for _, _, _, item, place, before, after in rows if item]
-    return Push(id, key, age, levels)
+    id, key, adjusts, age, *_ = rows[0]
+    return LevelPush(id, key, adjusts, age, [LevelChange(*row[4:]) for row in rows if row[4]])
 
 
-async def accepted(tx: Tx, shop_id: int, push: Push, at: datetime | None) -> list[float]:
-    """Store that the platform has set the levels of a call. Returns the seconds from each cause until now.
-
-    at    when, by the platform's clock
-    """
+async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: AcceptedPush) -> list[float]:
+    """Store that the platform has changed the levels of a call. Returns the seconds from each cause until now."""
     await _lock(tx, shop_id, push)
     lags = await tx.tuples(
         """
         with done as (
             select caused_at from levels where push_id = %(id)s and caused_at is not null),
+        changed as (
+            select levels.item_gid, levels.location_gid, after
+              from levels
+              left join json_to_recordset(%(left)s) as reading (item_gid text, location_gid text, after bigint)
+                on reading.item_gid = levels.item_gid and reading.location_gid = levels.location_gid
+             where push_id = %(id)s),
         acknowledged as (
             update levels
                set expected = expected + pushed_to - pushed_from,
-                   available = case when available = pushed_from then pushed_to else available end,
+                   -- What was heard since the call was chosen may be newer.
+                   available = case when available = pushed_from then coalesce(after, pushed_to)
+                                    when seen_at < %(at)s then coalesce(after, available)
+                                    else available end,
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
                    parked = case when brisk + 1 >= %(most)s
                                  then 'Somebody else sets it as often as it is set from here.' end
-             where push_id = %(id)s)
+              from changed
+             where levels.shop_id = %(shop_id)s and levels.item_gid = changed.item_gid
+               and levels.location_gid = changed.location_gid)
         insert into sync_lags (shop_id, seconds)
         select distinct on (caused_at) %(shop_id)s, extract(epoch from clock_timestamp() - caused_at) from done
         returning seconds
         """,
-        {"shop_id": shop_id, "id": push.id, "at": at, "most": MOST_IN_A_ROW},
+        {
+            "shop_id": shop_id,
+            "id": push.id,
+            "at": outcome.at,
+            "left": msgspec.json.encode(outcome.left).decode(),
+            "most": MAX_PUSH_STREAK,
+        },
     )
     await _end(tx, shop_id, push)
     return [seconds for (seconds,) in lags]
 
 
-async def refused(tx: Tx, shop_id: int, push: Push, unsettable: Sequence[Unsettable]) -> None:
-    """Store that the platform has set none of the levels of a call, and what was wrong with some of them."""
+async def begin_again(tx: Tx, shop_id: int, push: LevelPush, observed: Sequence[ObservedLevel]) -> None:
+    """Store levels as they were just read, because the platform no longer tells the result of a call that changes them.
+
+    Their differences need no explanation, because the call may be the reason. They are set like new levels.
+    """
+    await _lock(tx, shop_id, push)
+    if not await tx.value("select true from pushes where id = %(id)s for update", {"id": push.id}):
+        return  # another process has stored the result
+    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
+    gone = [pair for level in push.levels if (pair := (level.item_gid, level.location_gid)) not in observed_levels]
+    await levels.forget(tx, shop_id, gone)
+    await levels.observe(tx, shop_id, observed, fresh=True)
+    await tx.run(
+        """
+        update levels set expected = null, suspect_at = null, pushed_at = null,
+                          push_id = null, pushed_from = null, pushed_to = null
+         where push_id = %(id)s
+        """,
+        {"id": push.id},
+    )
+    await _end(tx, shop_id, push)
+
+
+async def store_refused(tx: Tx, shop_id: int, push: LevelPush, unsettable: Sequence[LevelRefusal]) -> None:
+    """Store that the platform has changed none of the levels of a call, and why some of them were refused."""
     await _lock(tx, shop_id, push)
     await tx.run(
         """
-        with given as (
-            select * from json_to_recordset(%(unsettable)s) as given (item_gid text, location_gid text, why text)),
+        with refusal as (
+            select * from json_to_recordset(%(unsettable)s) as refusal (item_gid text, location_gid text, why text)),
         released as (
-            select levels.item_gid, levels.location_gid, given.item_gid is not null as wrong, why
-              from levels left join given
-                on given.item_gid = levels.item_gid and given.location_gid = levels.location_gid
+            select levels.item_gid, levels.location_gid, refusal.item_gid is not null as wrong, why
+              from levels left join refusal
+                on refusal.item_gid = levels.item_gid and refusal.location_gid = levels.location_gid
              where push_id = %(id)s)
         update levels
            set push_id = null, pushed_from = null, pushed_to = null,
@@ -146,10 +213,10 @@ async def refused(tx: Tx, shop_id: int, push: Push, unsettable: Sequence[Unsetta
     await _end(tx, shop_id, push)
 
 
-async def _lock(tx: Tx, shop_id: int, push: Push) -> None:
-    await levels.lock(tx, shop_id, {each.item_gid for each in push.levels})
+async def _lock(tx: Tx, shop_id: int, push: LevelPush) -> None:
+    await levels.lock(tx, shop_id, {level.item_gid for level in push.levels})
 
 
-async def _end(tx: Tx, shop_id: int, push: Push) -> None:
+async def _end(tx: Tx, shop_id: int, push: LevelPush) -> None:
     await tx.run("delete from pushes where id = %(id)s", {"id": push.id})
-    await levels.weigh(tx, shop_id, {each.item_gid for each in push.levels})
+    await levels.recheck(tx, shop_id, {level.item_gid for level in push.levels})

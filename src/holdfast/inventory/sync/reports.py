@@ -1,4 +1,4 @@
-"""Statements of what operations show of levels, and of what they change."""
+"""Statements that read levels for operations, and that change them."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
@@ -7,9 +7,19 @@ import msgspec
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.scopes import CART_CHECK
-from holdfast.inventory.sync.answers import CartCheck, Drift, LocationShare, Share, SyncStatus
+from holdfast.inventory.sync.answers import (
+    CartCheck,
+    Drift,
+    LocationShare,
+    Share,
+    Spreading,
+    SyncStatus,
+    WaitReason,
+)
 from holdfast.inventory.sync.model import Rule
 from holdfast.inventory.sync.planning import CONCERNED
+from holdfast.inventory.webhooks import inbox
+from holdfast.inventory.webhooks.model import WaitingWebhook
 
 OF_POOL: LiteralString = """
     item_gid in (select item_gid from catalog_variants join members
@@ -17,9 +27,18 @@ OF_POOL: LiteralString = """
                   where catalog_variants.shop_id = %(shop_id)s and pool_id = %(pool_id)s)
 """
 
+TOO_MUCH = (
+    "Each location shows the whole quantity, so the same stock can be sold once at each of them. Name one location, or"
+    " the share of each: holdfast inventory shop locations SHOP_DOMAIN --share LOCATION=PERCENT."
+)
+NOWHERE = (
+    "No open location has a share, so no level is set. Name one location, or the share of each: holdfast inventory shop"
+    " locations SHOP_DOMAIN --share LOCATION=PERCENT."
+)
+
 
 async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
-    # Read before what has changed: what is planned meanwhile is at most counted once more.
+    # Read before the changes: a level that is planned meanwhile is at most counted twice.
     [(version, everything)] = await reader.tuples(
         """
         select max(planned_version), coalesce(bool_or(planned_version < 0 or coalesce(changes, 0) <> planned_changes),
@@ -41,7 +60,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
                (select coalesce((select broken from installs where shop_id = %(shop_id)s),
                                 (select error from syncs where shop_id = %(shop_id)s))) as error,
                counted.*, to_json(late) as lag, to_json(import) as imported,
-               coalesce((select rule from catalogs where shop_id = %(shop_id)s), 'all') as rule
+               coalesce((select rule from catalogs where shop_id = %(shop_id)s), 'one') as rule
           from (select count(target) as levels,
                        count(*) filter (where parked is null and (wanted <> available or unplanned)) as pending,
                        count(target) filter (where suspect_at is not null) as unexplained,
@@ -61,10 +80,21 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
         """,
         {"shop_id": shop_id, "pool_id": pool_id, "version": version, "everything": everything},
     )
+    spread = await spreading(reader, shop_id)
     fields: dict[str, Any] = dict(
         zip(
             SyncStatus.__struct_fields__,
-            (*row, await locations(reader, shop_id), await cart_check(reader, shop_id)),
+            (
+                *row,
+                spread.locations,
+                spread.warning,
+                await cart_check(reader, shop_id),
+                [
+                    *of_webhooks(await inbox.list_retrying_order_webhooks(reader, shop_id)),
+                    *(call for call in await unanswered_calls(reader, shop_id, pool_id) if call.error),
+                ],
+                await subscription_errors(reader, shop_id),
+            ),
             strict=True,
         )
     )
@@ -72,7 +102,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
 
 
 async def cart_check(reader: Reader, shop_id: int) -> CartCheck:
-    """How the numbers for the cart check follow; all of the shop, whichever pool is asked for."""
+    """Return the progress of the numbers for the cart check, of the whole shop."""
     [row] = await reader.rows(
         CartCheck,
         """
@@ -88,19 +118,43 @@ async def cart_check(reader: Reader, shop_id: int) -> CartCheck:
     return row
 
 
-async def locations(reader: Reader, shop_id: int) -> list[LocationShare]:
-    return await reader.rows(
-        LocationShare,
+async def subscription_errors(reader: Reader, shop_id: int) -> list[str]:
+    errors = await reader.value(
+        "select subscription_errors from installs where shop_id = %(shop_id)s", {"shop_id": shop_id}
+    )
+    return errors or []
+
+
+async def spreading(reader: Reader, shop_id: int) -> Spreading:
+    """Return how the quantities of a shop are spread over its locations, of which at most 100 are named."""
+    [(rule, settable, is_imported)] = await reader.tuples(
         """
-        select gid, name, active, share_to - share_from as percent from locations
-         where shop_id = %(shop_id)s order by share_from, name, gid limit 100
+        select coalesce(max(rule), 'one'), (select count(*) from settable_locations where shop_id = %(shop_id)s),
+               count(finished_at) > 0
+          from catalogs where shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id},
     )
+    locations = await reader.rows(
+        LocationShare,
+        """
+        select gid, name, active, fulfillment_service,
+               case when %(rule)s <> 'all' then share_to - share_from when fulfillment_service = false then 100 else 0
+                    end as percent
+          from locations where shop_id = %(shop_id)s order by share_from, name, gid limit 100
+        """,
+        {"shop_id": shop_id, "rule": rule},
+    )
+    warning: str | None = None
+    if rule == "all" and settable > 1:
+        warning = TOO_MUCH
+    elif is_imported and not settable:
+        warning = NOWHERE
+    return Spreading(rule, locations, warning)
 
 
 async def drift(reader: Reader, shop_id: int, pool_id: int | None, limit: int) -> list[Drift]:
-    """Levels that are not what their pools have, by variant."""
+    """Return the levels that differ from their pools, by variant."""
     return await reader.rows(
         Drift,
         f"""
@@ -128,8 +182,8 @@ async def has_pool(reader: Reader, shop_id: int, pool_id: int) -> bool:
     )
 
 
-async def of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str, str]]:
-    """The levels of a pool's variants: item, location and id."""
+async def levels_of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str, str, str]]:
+    """Return the levels of a pool's variants: item, location and id."""
     rows: Sequence[tuple[str, str, str]] = await reader.tuples(
         f"""
         select item_gid, location_gid, gid from levels
@@ -140,8 +194,58 @@ async def of_pool(reader: Reader, shop_id: int, pool_id: int) -> list[tuple[str,
     return [*rows]
 
 
-async def judge_now(tx: Tx, shop_id: int, pool_id: int) -> None:
-    """Let the grace of the differences of a pool be over."""
+def of_webhooks(webhooks: Sequence[WaitingWebhook]) -> list[WaitReason]:
+    """The webhooks about orders for which differences wait."""
+    return [
+        WaitReason(
+            f"The webhook {webhook.topic} has not been counted yet.",
+            webhook.topic,
+            None,
+            webhook.received_at,
+            webhook.attempts,
+            webhook.next_attempt_at,
+            webhook.error,
+        )
+        for webhook in webhooks
+    ]
+
+
+async def unanswered_calls(reader: Reader, shop_id: int, pool_id: int | None) -> list[WaitReason]:
+    """The call to the platform whose answer could explain a difference. A shop has one call at a time.
+
+    pool_id    only differences of its variants; None: of all
+    """
+    rows = await reader.tuples(
+        f"""
+        select variants, pushes.inserted_at, coalesce(attempts, 0), leased_until, error
+          from pushes
+          left join syncs on syncs.shop_id = pushes.shop_id
+         cross join lateral (select count(distinct item_gid) as variants
+                               from levels where levels.push_id = pushes.id) as called
+         where pushes.shop_id = %(shop_id)s
+           and exists (select from levels
+                        where shop_id = %(shop_id)s and suspect_at is not null
+                          and item_gid in (select item_gid from levels where push_id = pushes.id)
+                          and (%(pool_id)s::bigint is null or {OF_POOL}))
+        """,
+        {"shop_id": shop_id, "pool_id": pool_id},
+    )
+    return [
+        WaitReason(
+            f"A call to the platform about {variants} variant{'s' * (variants != 1)} has not been answered yet.",
+            None,
+            variants,
+            inserted_at,
+            attempts,
+            next_attempt_at if error else None,
+            error,
+        )
+        for variants, inserted_at, attempts, next_attempt_at, error in rows
+    ]
+
+
+async def end_grace(tx: Tx, shop_id: int, pool_id: int) -> None:
+    """End the grace of the differences of a pool."""
     await tx.run(
         f"""
         update levels set suspect_at = clock_timestamp()
@@ -152,12 +256,12 @@ async def judge_now(tx: Tx, shop_id: int, pool_id: int) -> None:
 
 
 async def resync(tx: Tx, shop_id: int, pool_id: int) -> int:
-    """Let levels be set to what their pools have, whatever was changed at the platform. Returns how many."""
+    """Mark the levels of a pool to be set again, whatever was changed at the platform. Returns how many."""
     return await tx.value(
         f"""
         with freed as (
             update levels
-               set parked = null, brisk = 0, read_again = push_id is null, suspect_at = null,
+               set parked = null, brisk = 1, read_again = push_id is null, suspect_at = null,
                    expected = case when push_id is null then available else expected end
              where shop_id = %(shop_id)s and target is not null and {OF_POOL}
             returning 1)
@@ -169,25 +273,25 @@ async def resync(tx: Tx, shop_id: int, pool_id: int) -> int:
 
 async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:
     """Spread quantities by a rule from now on. Locations that are not named have no share."""
-    ends = [sum(each.percent for each in shares[: place + 1]) for place in range(len(shares))]
+    ends = [sum(share.percent for share in shares[: place + 1]) for place in range(len(shares))]
     await tx.run(
         """
-        with given as (
-            select * from unnest(%(named)s::text[], %(ends)s::int[], %(percents)s::int[])
-                       as given (gid, share_to, percent)),
+        with location_share as (
+            select * from unnest(%(locations)s::text[], %(ends)s::int[], %(percents)s::int[])
+                       as location_share (gid, share_to, percent)),
         shared as (
-            update locations set share_to = coalesce(given.share_to, 0),
-                                 share_from = coalesce(given.share_to - given.percent, 0)
-              from locations as present left join given on given.gid = present.gid
+            update locations set share_to = coalesce(location_share.share_to, 0),
+                                 share_from = coalesce(location_share.share_to - location_share.percent, 0)
+              from locations as present left join location_share on location_share.gid = present.gid
              where locations.shop_id = %(shop_id)s and present.shop_id = %(shop_id)s and locations.gid = present.gid)
         insert into catalogs (shop_id, rule, changes) values (%(shop_id)s, %(rule)s, 1)
             on conflict (shop_id) do update set rule = excluded.rule, changes = catalogs.changes + 1
         """,
         {
             "shop_id": shop_id,
-            "named": [each.location_gid for each in shares],
+            "locations": [share.location_gid for share in shares],
             "ends": ends,
-            "percents": [each.percent for each in shares],
+            "percents": [share.percent for share in shares],
             "rule": rule,
         },
     )

@@ -1,56 +1,69 @@
 """The inbox: deliveries of the platform are stored in batches, and then handled, each until it succeeds.
 
-A process takes deliveries by moving `due_at` a while ahead, and commits that. Then it calls their handlers. If it is
-killed, they are due again after that while. A delivery that fails is tried again after pauses that grow; after
-`ATTEMPTS` it is parked until an operator has it tried again.
+If a process is killed or stalls, another process handles its deliveries (`kit/background/due_work.py`). A stored
+delivery is in one of these states:
+
+* pending: it has not failed yet;
+* retrying: it has failed, and is tried again after a pause that grows with each attempt;
+* parked: it has failed `MAX_ATTEMPTS` times or cannot be read, and is not tried again by itself. An operator can retry
+  it; it is also retried when its shop reconnects;
+* handled.
 """
 
 import asyncio
 from collections import Counter as Counted
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+import msgspec
 import structlog
+from msgspec import Struct
 from prometheus_client import Counter
 
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
-from holdfast.inventory.resources import Database, Steps, Tx
-from holdfast.inventory.shopify.platform import Unreachable
+from holdfast.inventory.resources import Database, Reader, Steps, Tx
+from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.webhooks import sql
-from holdfast.inventory.webhooks.model import BEYOND_THE_SHOP, Delivery, Handlers, Parked, Received, Together
-from holdfast.inventory.webhooks.sql import Settled, Taken
-from holdfast.kit.batch import Batcher
-from holdfast.kit.ending import end
-from holdfast.kit.limits import Slots
-from holdfast.kit.logs import first_line
-from holdfast.kit.metrics import begin
-from holdfast.kit.notifications import notified
-from holdfast.kit.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
+from holdfast.inventory.webhooks.model import (
+    CROSS_TENANT_TOPICS,
+    BatchHandler,
+    Delivery,
+    FailedDelivery,
+    Handlers,
+    ReceivedDelivery,
+    WaitingWebhook,
+)
+from holdfast.inventory.webhooks.sql import DeliveryResult, LeasedDelivery
+from holdfast.kit.background.due_work import DueWork, RetryBackoff
+from holdfast.kit.background.leases import LeaseFence, LeaseLost
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.environment.logs import first_line
+from holdfast.kit.environment.metrics import start_at_zero
+from holdfast.kit.postgres.group_commit import Batcher
+from holdfast.kit.running.rate_limits import Slots
 
 T = TypeVar("T")
 
-AT_ONCE = 8
+MAX_CONCURRENT_DELIVERIES = 8
 """The most deliveries that one process handles at the same time."""
 
-OF_ONE_SHOP = 3
-"""The most of one shop among them: a shop with many orders, or with slow answers, does not delay the others."""
+MAX_CONCURRENT_OF_SHOP = 3
+"""The most of them of one shop: a shop with many orders, or with slow answers, does not delay the others."""
 
-TOGETHER = 100
-"""The most deliveries that join one with which they can be handled together."""
+MAX_BATCH_SIZE = 100
+"""The most deliveries that are handled together with another one."""
 
-LEASE_SECONDS = 120
-"""How long a process has for a delivery: longer than its calls may take."""
+RETRY_BACKOFF = RetryBackoff(1.0, 1800.0)
 
-PATROL_SECONDS = 5.0
-PAUSES = (1.0, 1800.0)
-"""Seconds until a delivery is tried again after a failure, at first and at most; they double."""
+MAX_ATTEMPTS = 14
+"""The most attempts for a delivery, over about two hours."""
 
-ATTEMPTS = 14
-"""How often a delivery is tried: for about two hours."""
+MAX_LISTED = 100
+"""The most deliveries in a list of retrying and parked ones."""
 
-LISTED = 100
-"""The most parked deliveries that are listed at once."""
+MAX_WAITING = 20
+"""The most waiting deliveries in an answer."""
 
 WEBHOOKS = Counter(
     "holdfast_webhooks", "Deliveries of the storefront platform, and what came of them.", ["topic", "how"]
@@ -58,38 +71,41 @@ WEBHOOKS = Counter(
 
 log = structlog.get_logger()
 
+# Other nouns and the jobs use these two statements; they import only `inbox`.
 drop_pending = sql.drop_pending
 forget = sql.forget
 
 
-class _Steps(Steps):
-    """Steps of a handler. Entries that it makes in the ledger say when their cause was heard of."""
+class _HandlerSteps(Steps):
+    """Steps of a handler. Its entries in the ledger have the time at which their cause was received."""
 
-    def __init__(self, database: Database, tenant: int | None, turns: Slots, delivery: Delivery) -> None:
-        super().__init__(database, tenant, turns)
-        self._heard_at = delivery.received_at.isoformat()
+    def __init__(
+        self, database: Database, tenant: int | None, slots: Slots, delivery: Delivery, fence: LeaseFence
+    ) -> None:
+        super().__init__(database, tenant, slots, fence.check)
+        self._received_at = delivery.received_at.isoformat()
 
     async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        async def heard(tx: Tx) -> T:
-            await tx.run("select set_config('holdfast.heard_at', %(at)s, true)", {"at": self._heard_at})
+        async def with_received_at(tx: Tx) -> T:
+            await tx.run("select set_config('holdfast.heard_at', %(at)s, true)", {"at": self._received_at})
             return await work(tx)
 
-        return await super().transact(heard)
+        return await super().transact(with_received_at)
 
 
 class Inbox:
-    """Takes deliveries that the platform signed, and answers when they are stored."""
+    """Receives deliveries that the platform signed, and answers when they are stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._storing = Batcher[Received, None]("receive_webhooks", self._store, size=100)
+        self._storing = Batcher[ReceivedDelivery, None]("receive_webhooks", self._store, size=100)
 
-    async def take(self, received: Received) -> None:
-        """Store a delivery, if its shop has the app and it is not there already."""
+    async def take(self, received: ReceivedDelivery) -> None:
+        """Store a delivery, if its shop has the app and it is not stored already."""
         await self._storing.submit(received)
         WEBHOOKS.labels(received.topic, "received").inc()
 
-    async def _store(self, received: Sequence[Received]) -> Sequence[None]:
+    async def _store(self, received: Sequence[ReceivedDelivery]) -> Sequence[None]:
         async def store(tx: Tx) -> None:
             if await sql.insert(tx, received):
                 await tx.notify(sql.CHANNEL)
@@ -98,143 +114,155 @@ class Inbox:
         return [None] * len(received)
 
 
-class Handling:
+class DeliveryGroup(Struct):
+    """Deliveries of one shop that are handled together. They have the lease of the first."""
+
+    deliveries: list[LeasedDelivery]
+
+    @property
+    def first(self) -> LeasedDelivery:
+        return self.deliveries[0]
+
+    @property
+    def shop_id(self) -> int:
+        return self.first.delivery.shop_id
+
+    def fence(self) -> LeaseFence:
+        return LeaseFence("webhooks", "id", [leased.id for leased in self.deliveries], self.first.lease_id)
+
+
+class WebhookWork(DueWork[DeliveryGroup]):
     """Handles the deliveries in the inbox."""
 
+    name = "webhooks"
+    channels = (sql.CHANNEL,)
+    max_concurrent = MAX_CONCURRENT_DELIVERIES
+
     def __init__(self, database: Database, handlers: Handlers) -> None:
+        super().__init__()
         self._database = database
         self._handlers = handlers
-        self._settling = Batcher[Settled, None]("settle_webhooks", self._settle, size=100)
-        self._turns = Slots(1)  # changes of one shop wait for each other in the database, and would hold connections
+        self._storing_results = Batcher[DeliveryResult, None]("settle_webhooks", self._store_results, size=100)
+        self._slots = Slots(1)  # changes of one shop wait for each other in the database, and would hold connections
+        for topic in handlers:
+            start_at_zero(WEBHOOKS, topic, "parked")
 
-    async def run(self) -> None:
-        """Handle deliveries when they are due, until cancelled."""
-        changed = asyncio.Event()
-        tasks: dict[asyncio.Task[int], int] = {}
+    def excluded_owners(self, rows: Sequence[DeliveryGroup]) -> Sequence[int]:
+        """The shops that have as many deliveries in work as allowed."""
+        counts = Counted(group.shop_id for group in rows)
+        return [shop_id for shop_id, count in counts.items() if count >= MAX_CONCURRENT_OF_SHOP]
 
-        def ended(task: asyncio.Task[int]) -> None:
-            del tasks[task]
-            changed.set()
+    async def lease(self, limit: int, excluded_owners: Sequence[int], *, scan_all: bool) -> Sequence[DeliveryGroup]:
+        lease = partial(sql.lease_due, limit=limit, max_per_shop=MAX_CONCURRENT_OF_SHOP, excluded_shops=excluded_owners)
+        return [DeliveryGroup([leased]) for leased in await self._database.transact(lease)]
 
-        for topic in self._handlers:
-            begin(WEBHOOKS, topic, "parked")
-        with self._database.listen(sql.CHANNEL, lambda _: changed.set()):
-            try:
-                while True:
-                    changed.clear()
-                    for taken in await self._take(AT_ONCE - len(tasks), _busy(tasks.values())):
-                        task = asyncio.create_task(self._handle(taken), name=f"webhook {taken.id}")
-                        tasks[task] = taken.delivery.shop_id
-                        task.add_done_callback(ended)
-                    pause = PATROL_SECONDS
-                    if len(tasks) < AT_ONCE:
-                        soon = await self._database.read(partial(sql.next_due, busy=_busy(tasks.values())))
-                        pause = pause if soon is None else min(max(soon, 0.01), pause)
-                    await notified(changed, pause)
-            finally:
-                await end(tasks)
+    async def renew(self, row: DeliveryGroup) -> bool:
+        return await self._database.transact(row.fence().renew)
 
-    async def handle_all(self) -> int:
-        """Handle everything that is due now. Returns how many deliveries that were."""
-        handled = 0
-        while taken := await self._take(AT_ONCE):
-            handled += sum(await asyncio.gather(*map(self._handle, taken)))
-        return handled
+    async def next_due(self, reader: Reader, excluded_owners: Sequence[int]) -> float | None:
+        return await sql.next_due(reader, excluded_owners)
 
-    async def _take(self, limit: int, busy: Sequence[int] = ()) -> Sequence[Taken]:
-        if not limit:
+    async def handle(self, row: DeliveryGroup) -> int:
+        """Handle a delivery, and those that can join it. Returns how many."""
+        handler = self._handlers[row.first.delivery.topic]
+        if isinstance(handler, BatchHandler):
+            row.deliveries += await self._lease_more(row.first, handler)
+            if await self._handle_together(row, handler):
+                return len(row.deliveries)
+        for leased in row.deliveries:
+            await self._store_result(await self._handle_one(leased))
+        return len(row.deliveries)
+
+    async def _lease_more(self, leased: LeasedDelivery, handler: BatchHandler) -> Sequence[LeasedDelivery]:
+        if leased.attempts > 1:
             return ()
-        take = partial(sql.take, limit=limit, of_one=OF_ONE_SHOP, busy=busy, seconds=LEASE_SECONDS)
-        return await self._database.transact(take)
+        topics = [topic for topic, topic_handler in self._handlers.items() if topic_handler is handler]
+        return await self._database.transact(partial(sql.lease_more, first=leased, topics=topics, limit=MAX_BATCH_SIZE))
 
-    async def _handle(self, taken: Taken) -> int:
-        """Handle a delivery, and others with it that can be handled together. Returns how many."""
-        handler = self._handlers[taken.delivery.topic]
-        if isinstance(handler, Together) and (more := await self._more(taken, handler)):
-            group = [taken, *more]
-            if not await self._handle_together(group, handler):
-                for each in group:
-                    await self._settle_one(await self._outcome(each))
-            return len(group)
-        await self._settle_one(await self._outcome(taken))
-        return 1
-
-    async def _more(self, taken: Taken, handler: Together) -> Sequence[Taken]:
-        if taken.attempts > 1:
-            return ()
-        topics = [topic for topic, each in self._handlers.items() if each is handler]
-        take = partial(
-            sql.take_more, shop_id=taken.delivery.shop_id, topics=topics, limit=TOGETHER, seconds=LEASE_SECONDS
-        )
-        return await self._database.transact(take)
-
-    async def _handle_together(self, group: Sequence[Taken], handler: Together) -> bool:
-        """Whether deliveries could be handled in one step."""
-        earliest = min((each.delivery for each in group), key=lambda delivery: delivery.received_at)
+    async def _handle_together(self, group: DeliveryGroup, handler: BatchHandler) -> bool:
+        """Handle deliveries in one step. Returns whether that succeeded."""
+        deliveries = [leased.delivery for leased in group.deliveries]
+        earliest = min(deliveries, key=lambda delivery: delivery.received_at)
+        steps = _HandlerSteps(self._database, earliest.shop_id, self._slots, earliest, group.fence())
         try:
-            await handler.run(
-                _Steps(self._database, earliest.shop_id, self._turns, earliest), [each.delivery for each in group]
-            )
+            await handler.run(steps, deliveries)
+        except LeaseLost:
+            raise
         except Exception as error:
             log.warning("webhooks are handled one by one", shop=earliest.shop_id, why=first_line(error))
             return False
-        await asyncio.gather(*(self._settle_one(Settled(each)) for each in group))
+        await asyncio.gather(*(self._store_result(DeliveryResult(leased)) for leased in group.deliveries))
         return True
 
-    async def _settle_one(self, settled: Settled) -> None:
-        taken, how = settled.taken, "handled"
-        topic = taken.delivery.topic
-        if settled.error is not None:
-            how = "parked" if settled.pause is None else "put off"
-            log.warning(f"a webhook is {how}", topic=topic, id=taken.id, attempts=taken.attempts, error=settled.error)
-        WEBHOOKS.labels(topic, how).inc()
-        await self._settling.submit(settled)
+    async def _store_result(self, result: DeliveryResult) -> None:
+        leased, status = result.leased, "handled"
+        topic = leased.delivery.topic
+        if result.error is not None:
+            status = "parked" if result.pause is None else "put off"
+            log.warning(
+                f"a webhook is {status}", topic=topic, id=leased.id, attempts=leased.attempts, error=result.error
+            )
+        WEBHOOKS.labels(topic, status).inc()
+        await self._storing_results.submit(result)
 
-    async def _outcome(self, taken: Taken) -> Settled:
-        delivery = taken.delivery
-        if taken.attempts > ATTEMPTS:
-            return Settled(taken, "The process that handled it was ended each time.")
-        tenant = None if delivery.topic in BEYOND_THE_SHOP else delivery.shop_id
-        first, longest = PAUSES
-        pause = min(first * 2 ** (taken.attempts - 1), longest)
+    async def _handle_one(self, leased: LeasedDelivery) -> DeliveryResult:
+        """Run the handler of one delivery, and return what to store."""
+        delivery = leased.delivery
+        if leased.attempts > MAX_ATTEMPTS:
+            return DeliveryResult(leased, "The process that handled it was ended each time.")
+        tenant = None if delivery.topic in CROSS_TENANT_TOPICS else delivery.shop_id
+        pause = RETRY_BACKOFF.pause(leased.attempts)
+        fence = LeaseFence("webhooks", "id", [leased.id], leased.lease_id)
         try:
-            await self._handlers[delivery.topic](_Steps(self._database, tenant, self._turns, delivery), delivery)
-        except Unreachable as unreachable:
+            await self._handlers[delivery.topic](
+                _HandlerSteps(self._database, tenant, self._slots, delivery, fence), delivery
+            )
+        except LeaseLost:
+            raise
+        except msgspec.DecodeError as unreadable:
+            # This is not about answers of the platform: an unreadable answer is `PlatformUnreachable`.
+            return DeliveryResult(leased, f"It cannot be read: {first_line(unreadable)}")
+        except PlatformUnreachable as unreachable:
             error, pause = str(unreachable), max(pause, unreachable.retry_after or 0.0)
         except Exception as fault:
-            passing = isinstance(fault, Problem) and fault.type in {SERVICE_UNAVAILABLE, SHOP_NOT_CONNECTED}
+            is_temporary = isinstance(fault, Problem) and fault.type in {SERVICE_UNAVAILABLE, SHOP_NOT_CONNECTED}
             error = f"{type(fault).__name__}: {first_line(fault)}"
-            if not passing:
-                log.error("a webhook cannot be handled", topic=delivery.topic, id=taken.id, exc_info=fault)
+            if not is_temporary:
+                log.error("a webhook cannot be handled", topic=delivery.topic, id=leased.id, exc_info=fault)
         else:
-            return Settled(taken)
-        return Settled(taken, error, pause if taken.attempts < ATTEMPTS else None)
+            return DeliveryResult(leased)
+        return DeliveryResult(leased, error, pause if leased.attempts < MAX_ATTEMPTS else None)
 
-    async def _settle(self, settled: Sequence[Settled]) -> Sequence[None]:
-        await self._database.transact(lambda tx: sql.settle(tx, settled))
-        return [None] * len(settled)
-
-
-def _busy(shop_ids: Iterable[int]) -> Sequence[int]:
-    """The shops of which as many deliveries are handled as may be."""
-    return [shop_id for shop_id, count in Counted(shop_ids).items() if count >= OF_ONE_SHOP]
+    async def _store_results(self, results: Sequence[DeliveryResult]) -> Sequence[None]:
+        await self._database.transact(lambda tx: sql.store_results(tx, results))
+        return [None] * len(results)
 
 
-async def parked(tx: Tx) -> Sequence[Parked]:
-    """Deliveries that could not be handled, the newest first, and at most `LISTED`."""
-    return await sql.list_parked(tx, LISTED)
+async def list_retrying_and_parked(tx: Tx) -> Sequence[FailedDelivery]:
+    """Return the retrying and parked deliveries of all shops, the newest first, at most `MAX_LISTED`."""
+    return await sql.list_retrying_and_parked(tx, MAX_LISTED)
+
+
+async def list_waiting_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
+    """Return the pending and retrying webhooks about orders of a shop: the oldest, at most `MAX_WAITING`."""
+    return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=False)
+
+
+async def list_retrying_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
+    """Return those of them that are retrying."""
+    return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=True)
 
 
 async def retry(tx: Tx, id: int | None) -> int:
-    """Have a parked delivery tried again, or all of them. Returns how many. Raises `not_found`."""
-    again = await sql.unpark(tx, id)
+    """Retry a retrying or parked delivery now, or all of them. Returns how many. Raises `not_found`."""
+    again = await sql.retry_now(tx, id)
     if id is not None and not again:
-        raise NOT_FOUND(f"No webhook with the id {id} is parked.")
+        raise NOT_FOUND(f"No webhook with the id {id} is parked or waits for another attempt.")
     await tx.notify(sql.CHANNEL)
     return again
 
 
 async def retry_of_shop(tx: Tx, shop_id: int) -> None:
-    """Have all parked deliveries of a shop tried again: it is connected now."""
-    await sql.unpark(tx, None, shop_id)
+    """Retry all retrying and parked deliveries of a shop now: it has connected again."""
+    await sql.retry_now(tx, None, shop_id)
     await tx.notify(sql.CHANNEL)

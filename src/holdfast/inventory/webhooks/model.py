@@ -1,16 +1,17 @@
-"""Webhooks: what the platform tells of a shop, and what handles it."""
+"""Webhooks of the platform, and the types of their handlers."""
 
 import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from holdfast.inventory.resources import Steps
+from holdfast.kit.contract.command import Timestamp
 
 
-class Received(Struct, frozen=True):
-    """A delivery that the platform signed, as it is stored. `payload` has only the fields of `fields.py`."""
+class ReceivedDelivery(Struct, frozen=True):
+    """A delivery that the platform signed. `payload` has only the fields of `payloads.py`."""
 
     domain: str
     topic: str
@@ -21,11 +22,11 @@ class Received(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """What a handler is given.
+    """A delivery as its handler gets it.
 
-    webhook_id      the platform's id of it, the same if it comes again
+    webhook_id      the platform's id of the delivery, the same if it comes again
     event_id        the platform's id of its cause
-    triggered_at    when it was caused, by the platform's clock
+    triggered_at    when its cause happened, by the platform's clock
     received_at     when it was stored, by the clock of the database
     """
 
@@ -38,22 +39,34 @@ class Delivery(Struct, frozen=True):
     received_at: dt.datetime
 
 
-class Parked(Struct, frozen=True):
-    """A delivery that could not be handled, and waits for an operator."""
+class FailedDelivery(Struct, frozen=True):
+    """A retrying or parked delivery. `next_attempt_at`: of the retry; None: it is parked."""
 
     id: int
     domain: str
     topic: str
     attempts: int
+    next_attempt_at: dt.datetime | None
     error: str
 
 
+class WaitingWebhook(Struct, frozen=True):
+    """What the platform told and is not counted yet."""
+
+    topic: str
+    received_at: Timestamp
+    attempts: int
+    next_attempt_at: Timestamp
+    error: Annotated[str | None, Meta(description="Why the last attempt failed.")]
+
+
 Handler: TypeAlias = Callable[[Steps, Delivery], Awaitable[None]]
-"""Handles a delivery, in steps inside its shop. It may be called twice for one, and in any order; it raises what is
-wrong, and is then called again later."""
+"""Handles a delivery, in steps inside its shop. It may be called twice for one, and in any order. After an exception it
+is called again later.
+"""
 
 
-class Together:
+class BatchHandler:
     """A handler of many deliveries of one shop in one step. If it fails, each of them is handled alone."""
 
     def __init__(self, run: Callable[[Steps, Sequence[Delivery]], Awaitable[None]]) -> None:
@@ -64,10 +77,10 @@ class Together:
 
 
 Handlers: TypeAlias = Mapping[str, Handler]
-"""What handles each topic. Deliveries of other topics are not stored."""
+"""The handler of each topic. Deliveries of other topics are not stored."""
 
-BEYOND_THE_SHOP = frozenset({"app/uninstalled", "app/scopes_update", "shop/redact"})
-"""Topics whose handlers also reach what no transaction inside a shop may: its install, its keys, all of its rows."""
+CROSS_TENANT_TOPICS = frozenset({"app/uninstalled", "app/scopes_update", "shop/redact"})
+"""Topics whose handlers need transactions without a tenant, for the install of a shop, its keys, or all its rows."""
 
 EVEN_UNINSTALLED = frozenset({"app/uninstalled", "shop/redact"})
 """Topics that are handled also for a shop that has uninstalled the app."""

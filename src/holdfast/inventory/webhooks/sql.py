@@ -2,157 +2,181 @@
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
+from uuid import UUID, uuid4
 
 from msgspec import Struct
 
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.webhooks.model import EVEN_UNINSTALLED, Delivery, Parked, Received
+from holdfast.inventory.webhooks.model import (
+    EVEN_UNINSTALLED,
+    Delivery,
+    FailedDelivery,
+    ReceivedDelivery,
+    WaitingWebhook,
+)
+from holdfast.kit.background.leases import LEASE_SECONDS
 
 CHANNEL = "webhooks"
 """The channel on which deliveries are announced."""
 
 
-class Taken(Struct, frozen=True):
-    """A delivery that this process handles. `until`: until when no other process does, in microseconds since 1970."""
+class LeasedDelivery(Struct, frozen=True):
+    """A delivery that this process has leased."""
 
     id: int
     attempts: int
-    until: int
+    lease_id: UUID
     delivery: Delivery
 
 
-class Settled(Struct, frozen=True):
-    """What came of a delivery.
+class DeliveryResult(Struct, frozen=True):
+    """The result of handling a delivery.
 
-    error    why it was not handled; None: it was
-    pause    seconds until it is tried again; None: it is not
+    error    why it was not handled; None: it was handled
+    pause    seconds until the retry; None: there is none
     """
 
-    taken: Taken
+    leased: LeasedDelivery
     error: str | None = None
     pause: float | None = None
 
 
-async def insert(tx: Tx, received: Sequence[Received]) -> int:
+async def insert(tx: Tx, received: Sequence[ReceivedDelivery]) -> int:
     """Store deliveries for shops that have the app, each once. Returns how many were new."""
     return await tx.value(
         """
         with stored as (
             insert into webhooks (shop_id, topic, webhook_id, event_id, triggered_at, payload)
-            select shops.id, given.topic, given.webhook_id, given.event_id, given.triggered_at, given.payload
+            select shops.id, delivery.topic, delivery.webhook_id, delivery.event_id, delivery.triggered_at,
+                   delivery.payload
               from unnest(%(domains)s::text[], %(topics)s::text[], %(webhook_ids)s::text[], %(event_ids)s::text[],
                           %(triggered)s::timestamptz[], %(payloads)s::bytea[])
-                       as given (domain, topic, webhook_id, event_id, triggered_at, payload)
-              join shops on shops.domain = given.domain
+                       as delivery (domain, topic, webhook_id, event_id, triggered_at, payload)
+              join shops on shops.domain = delivery.domain
               join installs on installs.shop_id = shops.id
-             where installs.uninstalled_at is null or given.topic = any(%(even_uninstalled)s)
+             where installs.uninstalled_at is null or delivery.topic = any(%(even_uninstalled)s)
                 on conflict do nothing
             returning 1)
         select count(*) from stored
         """,
         {
-            "domains": [each.domain for each in received],
-            "topics": [each.topic for each in received],
-            "webhook_ids": [each.webhook_id for each in received],
-            "event_ids": [each.event_id for each in received],
-            "triggered": [each.triggered_at for each in received],
-            "payloads": [each.payload for each in received],
+            "domains": [delivery.domain for delivery in received],
+            "topics": [delivery.topic for delivery in received],
+            "webhook_ids": [delivery.webhook_id for delivery in received],
+            "event_ids": [delivery.event_id for delivery in received],
+            "triggered": [delivery.triggered_at for delivery in received],
+            "payloads": [delivery.payload for delivery in received],
             "even_uninstalled": [*EVEN_UNINSTALLED],
         },
     )
 
 
-MICROSECONDS: LiteralString = "(extract(epoch from due_at) * 1000000)::bigint"
-
-TAKEN: LiteralString = f"""
-    select id, attempts, {MICROSECONDS}, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
-      from taken order by id
+SELECT_LEASED: LiteralString = """
+    select id, attempts, lease_id, shop_id, topic, webhook_id, event_id, triggered_at, payload, received_at
+      from leased_webhooks order by id
 """
 
 
-async def take(tx: Tx, limit: int, of_one: int, busy: Sequence[int], seconds: float) -> list[Taken]:
-    """Deliveries that are due, the oldest first. Nobody else takes them for so many seconds.
+async def lease_due(tx: Tx, limit: int, max_per_shop: int, excluded_shops: Sequence[int]) -> list[LeasedDelivery]:
+    """Lease deliveries that are due, the oldest first. No other process leases them before the lease ends.
 
-    of_one    the most of one shop
-    busy      shops of which none are taken
+    max_per_shop      the most deliveries of one shop
+    excluded_shops    shops of which none are leased
     """
     rows = await tx.tuples(
         f"""
         with due as (
-            select id, shop_id, due_at from webhooks where due_at <= now() and shop_id <> all(%(busy)s)
+            select id, shop_id, due_at from webhooks where due_at <= now() and shop_id <> all(%(excluded_shops)s)
              order by due_at limit 200 for update skip locked),
         in_turn as (select id, due_at, row_number() over (partition by shop_id order by due_at, id) as place from due),
-        taken as (
+        leased_webhooks as (
             update webhooks
-               set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
-             where id = any(array(select id from in_turn where place <= %(of_one)s
+               set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1,
+                   lease_id = %(lease_id)s
+             where id = any(array(select id from in_turn where place <= %(max_per_shop)s
                                    order by place, due_at limit %(limit)s))
             returning *)
-        {TAKEN}
+        {SELECT_LEASED}
         """,
-        {"limit": limit, "of_one": of_one, "busy": list(busy), "seconds": seconds},
+        {
+            "limit": limit,
+            "max_per_shop": max_per_shop,
+            "excluded_shops": list(excluded_shops),
+            "seconds": LEASE_SECONDS,
+            "lease_id": uuid4(),
+        },
     )
-    return [_taken(*row) for row in rows]
+    return [_leased_delivery(*row) for row in rows]
 
 
-async def take_more(tx: Tx, shop_id: int, topics: Sequence[str], limit: int, seconds: float) -> list[Taken]:
-    """Deliveries of a shop about these topics that are due and did not fail yet, the oldest first."""
+async def lease_more(tx: Tx, first: LeasedDelivery, topics: Sequence[str], limit: int) -> list[LeasedDelivery]:
+    """Lease deliveries of the same shop and these topics that are due and did not fail yet, the oldest first.
+
+    They get the lease of the first.
+    """
     rows = await tx.tuples(
         f"""
-        with taken as (
+        with leased_webhooks as (
             update webhooks
-               set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
+               set due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1,
+                   lease_id = %(lease_id)s
              where id = any(array(select id from webhooks
                                    where due_at <= now() and shop_id = %(shop_id)s and topic = any(%(topics)s)
                                      and attempts = 0
                                    order by due_at limit %(limit)s for update skip locked))
             returning *)
-        {TAKEN}
-        """,
-        {"shop_id": shop_id, "topics": list(topics), "limit": limit, "seconds": seconds},
-    )
-    return [_taken(*row) for row in rows]
-
-
-def _taken(id: int, attempts: int, until: int, *delivery: Any) -> Taken:
-    return Taken(id, attempts, until, Delivery(*delivery))
-
-
-async def settle(tx: Tx, settled: Sequence[Settled]) -> None:
-    """Store what came of deliveries, unless others have taken them meanwhile."""
-    await tx.run(
-        f"""
-        update webhooks
-           set handled_at = case when given.error is null then clock_timestamp() end,
-               payload = case when given.error is not null then payload end,
-               due_at = clock_timestamp() + given.pause * interval '1 second',
-               error = left(given.error, 1000)
-          from unnest(%(ids)s::bigint[], %(untils)s::bigint[], %(errors)s::text[], %(pauses)s::float8[])
-                   as given (id, until, error, pause)
-         where webhooks.id = given.id and {MICROSECONDS} = given.until
+        {SELECT_LEASED}
         """,
         {
-            "ids": [each.taken.id for each in settled],
-            "untils": [each.taken.until for each in settled],
-            "errors": [each.error for each in settled],
-            "pauses": [each.pause for each in settled],
+            "shop_id": first.delivery.shop_id,
+            "topics": list(topics),
+            "limit": limit,
+            "seconds": LEASE_SECONDS,
+            "lease_id": first.lease_id,
+        },
+    )
+    return [_leased_delivery(*row) for row in rows]
+
+
+def _leased_delivery(id: int, attempts: int, lease_id: UUID, *delivery: Any) -> LeasedDelivery:
+    return LeasedDelivery(id, attempts, lease_id, Delivery(*delivery))
+
+
+async def store_results(tx: Tx, results: Sequence[DeliveryResult]) -> None:
+    """Store the results of deliveries, unless another process has leased them meanwhile."""
+    await tx.run(
+        """
+        update webhooks
+           set lease_id = null, handled_at = case when result.error is null then clock_timestamp() end,
+               payload = case when result.error is not null then payload end,
+               due_at = clock_timestamp() + result.pause * interval '1 second',
+               error = left(result.error, 1000)
+          from unnest(%(ids)s::bigint[], %(lease_ids)s::uuid[], %(errors)s::text[], %(pauses)s::float8[])
+                   as result (id, lease_id, error, pause)
+         where webhooks.id = result.id and webhooks.lease_id = result.lease_id
+        """,
+        {
+            "ids": [result.leased.id for result in results],
+            "lease_ids": [result.leased.lease_id for result in results],
+            "errors": [result.error for result in results],
+            "pauses": [result.pause for result in results],
         },
     )
 
 
-async def next_due(reader: Reader, busy: Sequence[int]) -> float | None:
-    """Seconds until the next delivery is due; None if none is. `busy`: shops that are left out."""
+async def next_due(reader: Reader, excluded_shops: Sequence[int] = ()) -> float | None:
+    """Return the seconds until the next delivery is due; None if none is. `excluded_shops`: shops that are left out."""
     return await reader.value(
         """
         select extract(epoch from due_at - clock_timestamp())::float8 from webhooks
-         where due_at is not null and shop_id <> all(%(busy)s) order by due_at limit 1
+         where due_at is not null and shop_id <> all(%(excluded_shops)s) order by due_at limit 1
         """,
-        {"busy": list(busy)},
+        {"excluded_shops": list(excluded_shops)},
     )
 
 
 async def drop_pending(tx: Tx, shop_id: int) -> None:
-    """Delete what is not handled yet of a shop that has uninstalled the app."""
+    """Delete the deliveries of a shop that has uninstalled the app, unless they are handled."""
     await tx.run(
         """
         delete from webhooks where shop_id = %(shop_id)s and handled_at is null and topic <> all(%(even_uninstalled)s)
@@ -161,26 +185,46 @@ async def drop_pending(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def list_parked(reader: Reader, limit: int) -> list[Parked]:
-    """Deliveries that could not be handled, the newest first."""
+RETRYING_OR_PARKED: LiteralString = "handled_at is null and (due_at is null or error is not null and lease_id is null)"
+"""The condition on retrying and parked deliveries."""
+
+
+async def list_retrying_and_parked(reader: Reader, limit: int) -> list[FailedDelivery]:
+    """Return the retrying and parked deliveries, the newest first."""
     return await reader.rows(
-        Parked,
-        """
-        select webhooks.id, shops.domain, topic, attempts, coalesce(error, '') as error
+        FailedDelivery,
+        f"""
+        select webhooks.id, shops.domain, topic, attempts, due_at as next_attempt_at, coalesce(error, '') as error
           from webhooks join shops on shops.id = webhooks.shop_id
-         where due_at is null and handled_at is null order by webhooks.id desc limit %(limit)s
+         where {RETRYING_OR_PARKED} order by webhooks.id desc limit %(limit)s
         """,
         {"limit": limit},
     )
 
 
-async def unpark(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
-    """Let a parked delivery be tried again, or all of them, or all of a shop. Returns how many."""
-    return await tx.value(
+async def list_waiting_order_webhooks(
+    reader: Reader, shop_id: int, limit: int, *, only_retrying: bool
+) -> list[WaitingWebhook]:
+    """Return the pending and retrying webhooks about orders of a shop, or only the retrying ones, the oldest first."""
+    return await reader.rows(
+        WaitingWebhook,
         """
+        select topic, received_at, attempts, due_at as next_attempt_at, error from webhooks
+         where shop_id = %(shop_id)s and handled_at is null and due_at is not null
+           and (topic like 'orders/%%' or topic like 'refunds/%%') and (error is not null or not %(only_retrying)s)
+         order by received_at limit %(limit)s
+        """,
+        {"shop_id": shop_id, "limit": limit, "only_retrying": only_retrying},
+    )
+
+
+async def retry_now(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
+    """Make a retrying or parked delivery due now, or all of them, or all of a shop. Returns how many."""
+    return await tx.value(
+        f"""
         with again as (
-            update webhooks set due_at = now(), attempts = 0
-             where due_at is null and handled_at is null
+            update webhooks set due_at = now(), attempts = 0, error = null
+             where {RETRYING_OR_PARKED}
                and (%(id)s::bigint is null or id = %(id)s) and (%(shop_id)s::bigint is null or shop_id = %(shop_id)s)
             returning 1)
         select count(*) from again
@@ -190,7 +234,7 @@ async def unpark(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
 
 
 async def forget(tx: Tx) -> int:
-    """Delete a portion of the deliveries that were handled 8 days ago. Returns how many."""
+    """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
     return await tx.value(
         """
         with old as (

@@ -1,7 +1,7 @@
-"""The address that the platform sends webhooks to: `POST /webhooks/shopify`.
+"""The route to which the platform sends webhooks: `POST /webhooks/shopify`.
 
-A delivery is answered with 200 after it was stored, and then handled. It is also answered so when there is nothing to
-store: it came before, its shop does not have the app any more, or nobody here needs its topic.
+A delivery is answered with 200 after it was stored, and then handled. It is also answered so if there is nothing to
+store: it came before, its shop no longer has the app, or its topic has no handler.
 """
 
 import datetime as dt
@@ -16,30 +16,30 @@ from holdfast.inventory.problems import INVALID_SIGNATURE, error_body
 from holdfast.inventory.resources import Database
 from holdfast.inventory.shopify import webhook_signature
 from holdfast.inventory.shopify.domains import is_domain
-from holdfast.inventory.webhooks.fields import kept
 from holdfast.inventory.webhooks.inbox import WEBHOOKS, Inbox
-from holdfast.inventory.webhooks.model import Received
-from holdfast.kit.body import MAX_BODY, read_body
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Handler, Headers, Reply, Request, envelope
-from holdfast.kit.limits import Limits, Slots, address
-from holdfast.kit.problems import BAD_REQUEST
+from holdfast.inventory.webhooks.model import ReceivedDelivery
+from holdfast.inventory.webhooks.payloads import stored_payload
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import BAD_REQUEST
+from holdfast.kit.http.body import MAX_BODY, read_body
+from holdfast.kit.http.handler import Access, Handler, Headers, Reply, Request, envelope
+from holdfast.kit.running.rate_limits import Limits, Slots, address
 
 PATH = "/webhooks/shopify"
 
-LARGEST = 8 * 1_048_576
-"""The most bytes of a body. Those of products with thousands of variants have more than five million."""
+MAX_BODY_BYTES = 8 * 1_048_576
+"""The most bytes of a body. Products with thousands of variants have more than five million."""
 
-LARGE_AT_ONCE, LARGE_OF_ONE = 16, 2
-"""The most bodies above the usual size that are read at the same time, in all and from one address: anybody may send
-them.
+MAX_LARGE_BODIES, MAX_LARGE_BODIES_PER_ADDRESS = 16, 2
+"""The most bodies above the usual size that are read at the same time, in all and from one address: callers are not
+known before the body is read.
 """
 
-PATIENCE = 4.0
-"""The most seconds that a large body waits for others. The platform waits for five."""
+LARGE_BODY_WAIT_SECONDS = 4.0
+"""The most seconds that a large body waits for a slot. The platform waits for five."""
 
 COMPLIANCE = frozenset({"customers/data_request", "customers/redact"})
-"""Topics that every app must answer. There is nothing to do for them: nothing of customers is stored."""
+"""Topics that every app must answer. There is nothing to do for them: no data of customers is stored."""
 
 ID = re.compile(r"[\x21-\x7e]{1,100}")
 
@@ -50,17 +50,22 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
     """The route for webhooks. `topics`: those that are handled."""
     inbox = Inbox(database)
     secrets = database.resources.client_secrets
-    large, of_one = Slots(LARGE_AT_ONCE, PATIENCE), Slots(LARGE_OF_ONE, PATIENCE)
+    large, of_one = (
+        Slots(MAX_LARGE_BODIES, LARGE_BODY_WAIT_SECONDS),
+        Slots(MAX_LARGE_BODIES_PER_ADDRESS, LARGE_BODY_WAIT_SECONDS),
+    )
 
     async def receive(_: Caller, request: Request) -> Reply:
         length = request.headers.get(b"content-length", b"")
-        if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= LARGEST:
+        if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= MAX_BODY_BYTES:
             async with of_one.of(address(request.scope)), large.of("everybody"):
-                body = await read_body(request, most=LARGEST)
+                body = await read_body(request, most=MAX_BODY_BYTES)
         else:
             body = await read_body(request)
         if not webhook_signature.is_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):
-            raise INVALID_SIGNATURE(hint="Sign the body, as it is sent, with the client secret of the app.")
+            raise INVALID_SIGNATURE(
+                hint="Send a JSON object, and sign it as it is sent with the client secret of the app."
+            )
         topic = _text(request.headers, b"x-shopify-topic")
         if topic in topics:
             await inbox.take(_received(request.headers, topic, body))
@@ -72,20 +77,20 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
     return [Route(PATH, handler, methods=["POST"])]
 
 
-def _received(headers: Headers, topic: str, body: bytes) -> Received:
-    """What is stored of a delivery. Raises `bad_request`."""
+def _received(headers: Headers, topic: str, body: bytes) -> ReceivedDelivery:
+    """Return the stored form of a delivery. Raises `bad_request`."""
     domain, webhook_id = _text(headers, b"x-shopify-shop-domain"), _text(headers, b"x-shopify-webhook-id")
     if not is_domain(domain) or not ID.fullmatch(webhook_id):
         raise BAD_REQUEST("X-Shopify-Shop-Domain or X-Shopify-Webhook-Id is missing or malformed.")
     try:
-        payload = kept(topic, body)
-    except msgspec.DecodeError as error:
-        # Not stored, as it may say something of customers. The platform sends it again for four hours.
+        payload = stored_payload(topic, body)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        # Not stored, because it may have data of customers. The platform sends it again for four hours.
         log.error("a webhook cannot be read", topic=topic, webhook_id=webhook_id, error=str(error))
         WEBHOOKS.labels(topic, "unreadable").inc()
-        raise BAD_REQUEST(f"The body is not one of the topic {topic}.") from error
+        raise BAD_REQUEST("The body is not one of its topic.") from error
     event_id = _text(headers, b"x-shopify-event-id")
-    return Received(
+    return ReceivedDelivery(
         domain,
         topic,
         webhook_id,
@@ -100,7 +105,7 @@ def _text(headers: Headers, name: bytes) -> str:
 
 
 def _moment(text: str) -> dt.datetime | None:
-    """A moment with its zone; None for a text that is none."""
+    """Return a moment with its time zone; None for any other text."""
     try:
         moment = msgspec.convert(text, dt.datetime)
     except msgspec.ValidationError:

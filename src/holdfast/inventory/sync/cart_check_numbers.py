@@ -1,7 +1,7 @@
-"""Numbers for the cart check: what each variant draws on, as the function at the platform reads it before payment.
+"""The numbers for the cart check: what each variant draws on, as the function at the platform reads it.
 
-One row a variant, and only the newest state counts. What is written is dated: where the service has not been for a
-week, numbers say nothing, and stop no sale.
+One row for each variant, and only the newest values count. Numbers carry a date: where none were written for a week,
+they are void, and stop no sale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,39 +12,39 @@ from msgspec import Struct
 
 from holdfast.inventory.resources import Tx
 
-AT_ONCE = 25
-"""The most metafields that one call writes: the platform takes no more."""
+MAX_METAFIELDS_PER_CALL = 25
+"""The most metafields in one call: a limit of the platform."""
 
-APART_SECONDS = 2
-"""Seconds from one writing of a variant to the next. Levels come first: there a call sets ten times as many."""
+MIN_WRITE_INTERVAL_SECONDS = 2
+"""Seconds from one write of a variant to the next. Levels come first: one call sets ten times as many."""
 
 VALID_DAYS, RENEWED_DAYS = 8, 4
 """For how many days numbers are valid, and after how many they are written again if nothing else changes."""
 
-REST_SECONDS, SOON_SECONDS = 300.0, 5.0
-"""Seconds after which writing is tried again that the platform does not allow, and such as it did not answer."""
+REFUSED_RETRY_SECONDS, UNREACHABLE_RETRY_SECONDS = 300.0, 5.0
+"""Seconds until the next try after the platform has refused a write, and after it has not answered."""
 
 _TO_WRITE: LiteralString = "(read_again or wanted <> coalesce(written, '[]')) and refused is null"
 _WRITTEN: LiteralString = "wanted <> '[]' and refused is null"
 
 DUE: LiteralString = f"""
-    (select greatest(numbers_rest_until, each.due)
+    (select greatest(numbers_rest_until, next_write.due)
        from (select least(
                 (select min(case when read_again then now()
                                  else coalesce(written_at + interval '2 seconds', now()) end)
                    from cart_numbers where cart_numbers.shop_id = syncs.shop_id and {_TO_WRITE}),
                 (select min(written_at) + interval '4 days'
-                   from cart_numbers where cart_numbers.shop_id = syncs.shop_id and {_WRITTEN})) as due) as each
-      where each.due is not null)
+                   from cart_numbers where cart_numbers.shop_id = syncs.shop_id and {_WRITTEN})) as due) as next_write
+      where next_write.due is not null)
 """
-"""When the next numbers of a shop are due; null: there are none to be written."""
+"""When the next numbers of a shop are due; null: none are to be written."""
 
 
-class Numbers(Struct, frozen=True):
-    """What is to be written of a variant.
+class CartNumbers(Struct, frozen=True):
+    """The numbers to write of a variant.
 
-    pools     each as its id, the units of one sale, and the units that can be sold
-    digest    how the platform names what it has; None: it has nothing
+    pools     of each its id, the units of one sale, and the units that can be sold
+    digest    the platform's digest of the present value; None: it has none
     until     the last day on which the numbers are valid
     """
 
@@ -60,29 +60,29 @@ class Numbers(Struct, frozen=True):
         return msgspec.json.encode({"v": self.version, "until": self.until, "pools": self.pools}).decode()
 
 
-class Found(Struct, frozen=True):
-    """What the platform has of a variant. `pools`: None if there is nothing that can be read."""
+class PlatformNumbers(Struct, frozen=True):
+    """The numbers of a variant at the platform. `pools`: None if there is no readable value."""
 
     variant_gid: str
     digest: str | None
     pools: Any
 
 
-class Unwritable(Struct, frozen=True):
-    """A variant whose numbers the platform refused. `why`: None: it has others than were expected."""
+class NumbersRefusal(Struct, frozen=True):
+    """A variant whose numbers the platform refused. `why`: None: the platform has other numbers than expected."""
 
     variant_gid: str
     why: str | None
 
 
-class Rereading(Struct, frozen=True):
-    """Variants of which is to be read what the platform has."""
+class NumbersReading(Struct, frozen=True):
+    """Variants whose numbers are to be read from the platform."""
 
     variant_gids: list[str]
 
 
-async def reckon(tx: Tx, shop_id: int, since: int, *, everything: bool) -> None:
-    """Reckon the numbers of the variants whose pools have changed since a version; or of all."""
+async def compute(tx: Tx, shop_id: int, since: int, *, everything: bool) -> None:
+    """Compute the numbers of all variants, or of those whose pools have changed since a version."""
     await tx.run(
         """
         with concerned as (
@@ -111,7 +111,7 @@ async def reckon(tx: Tx, shop_id: int, since: int, *, everything: bool) -> None:
 
 
 async def forget(tx: Tx, shop_id: int) -> None:
-    """Forget the numbers of a shop: it does not grant any more that they are written, or it begins anew."""
+    """Delete the numbers of a shop: it no longer grants their writing, or it starts again."""
     await tx.run("delete from cart_numbers where shop_id = %(shop_id)s", {"shop_id": shop_id})
     await tx.run(
         """
@@ -121,20 +121,20 @@ async def forget(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def next_writing(tx: Tx, shop_id: int) -> list[Numbers] | Rereading | None:
-    """What is to be written next, or to be read before; None: nothing now."""
+async def next_writing(tx: Tx, shop_id: int) -> list[CartNumbers] | NumbersReading | None:
+    """Return the numbers to write next, or the variants to read first; None: nothing is due."""
     unknown = await tx.tuples(
         f"""
         select variant_gid from cart_numbers join syncs using (shop_id)
          where shop_id = %(shop_id)s and {_TO_WRITE} and read_again
            and (numbers_rest_until is null or numbers_rest_until <= clock_timestamp()) limit %(limit)s
         """,
-        {"shop_id": shop_id, "limit": AT_ONCE},
+        {"shop_id": shop_id, "limit": MAX_METAFIELDS_PER_CALL},
     )
     if unknown:
-        return Rereading([gid for (gid,) in unknown])
+        return NumbersReading([gid for (gid,) in unknown])
     rows = await tx.rows(
-        Numbers,
+        CartNumbers,
         f"""
         with chosen as (
             (select variant_gid, wanted, version, digest, written_at from cart_numbers
@@ -155,8 +155,8 @@ async def next_writing(tx: Tx, shop_id: int) -> list[Numbers] | Rereading | None
         """,
         {
             "shop_id": shop_id,
-            "limit": AT_ONCE,
-            "apart": APART_SECONDS,
+            "limit": MAX_METAFIELDS_PER_CALL,
+            "apart": MIN_WRITE_INTERVAL_SECONDS,
             "renewed": RENEWED_DAYS,
             "valid": VALID_DAYS,
         },
@@ -164,17 +164,21 @@ async def next_writing(tx: Tx, shop_id: int) -> list[Numbers] | Rereading | None
     return rows or None
 
 
-async def written(tx: Tx, shop_id: int, done: Sequence[Numbers], digests: Mapping[str, str]) -> None:
-    """Store that the platform has numbers, and how it names them."""
-    given = [{"gid": each.variant_gid, "pools": each.pools, "digest": digests.get(each.variant_gid)} for each in done]
+async def store_written(tx: Tx, shop_id: int, done: Sequence[CartNumbers], digests: Mapping[str, str]) -> None:
+    """Store that the platform has these numbers, and their digests."""
+    records = [
+        {"gid": numbers.variant_gid, "pools": numbers.pools, "digest": digests.get(numbers.variant_gid)}
+        for numbers in done
+    ]
     await tx.run(
         """
-        with given as (select * from json_to_recordset(%(given)s) as given (gid text, pools jsonb, digest text))
+        with number as (select * from json_to_recordset(%(records)s) as number (gid text, pools jsonb, digest text))
         update cart_numbers
-           set written = pools, digest = given.digest, written_at = clock_timestamp(), read_again = given.digest is null
-          from given where shop_id = %(shop_id)s and variant_gid = gid
+           set written = pools, digest = number.digest, written_at = clock_timestamp(),
+               read_again = number.digest is null
+          from number where shop_id = %(shop_id)s and variant_gid = gid
         """,
-        {"shop_id": shop_id, "given": msgspec.json.encode(given).decode()},
+        {"shop_id": shop_id, "records": msgspec.json.encode(records).decode()},
     )
     await tx.run(
         """
@@ -185,37 +189,39 @@ async def written(tx: Tx, shop_id: int, done: Sequence[Numbers], digests: Mappin
     )
 
 
-async def refused(tx: Tx, shop_id: int, unwritable: Sequence[Unwritable]) -> None:
-    """Store that the platform has written nothing, and what was wrong with some of it, which then waits a while."""
+async def store_refusals(tx: Tx, shop_id: int, unwritable: Sequence[NumbersRefusal]) -> None:
+    """Store that the platform has written nothing, and why. Variants with an error wait a while."""
     await tx.run(
         """
-        with given as (
-            select * from json_to_recordset(%(given)s) as given (variant_gid text, why text))
+        with refusal as (
+            select * from json_to_recordset(%(records)s) as refusal (variant_gid text, why text))
         update cart_numbers
            set read_again = read_again or why is null, refused = left(why, 500), written_at = clock_timestamp()
-          from given where shop_id = %(shop_id)s and cart_numbers.variant_gid = given.variant_gid
+          from refusal where shop_id = %(shop_id)s and cart_numbers.variant_gid = refusal.variant_gid
         """,
-        {"shop_id": shop_id, "given": msgspec.json.encode(unwritable).decode()},
+        {"shop_id": shop_id, "records": msgspec.json.encode(unwritable).decode()},
     )
 
 
-async def found(tx: Tx, shop_id: int, asked: Sequence[str], there: Sequence[Found]) -> None:
-    """Store what the platform has of variants that were asked for; those that are not there have nothing."""
+async def store_read(
+    tx: Tx, shop_id: int, variant_gids: Sequence[str], platform_numbers: Sequence[PlatformNumbers]
+) -> None:
+    """Store the numbers at the platform of the variants that were read; those without an entry have none."""
     await tx.run(
         """
-        with given as (
-            select * from json_to_recordset(%(given)s) as given (variant_gid text, digest text, pools jsonb))
+        with reading as (
+            select * from json_to_recordset(%(records)s) as reading (variant_gid text, digest text, pools jsonb))
         update cart_numbers
-           set read_again = false, digest = given.digest,
+           set read_again = false, digest = reading.digest,
                written = case when jsonb_typeof(pools) = 'array' then pools end
-          from unnest(%(asked)s::text[]) as asked (gid) left join given on given.variant_gid = asked.gid
-         where shop_id = %(shop_id)s and cart_numbers.variant_gid = asked.gid
+          from unnest(%(gids)s::text[]) as request (gid) left join reading on reading.variant_gid = request.gid
+         where shop_id = %(shop_id)s and cart_numbers.variant_gid = request.gid
         """,
-        {"shop_id": shop_id, "asked": [*asked], "given": msgspec.json.encode(there).decode()},
+        {"shop_id": shop_id, "gids": [*variant_gids], "records": msgspec.json.encode(platform_numbers).decode()},
     )
 
 
-async def rest(tx: Tx, shop_id: int, error: str, seconds: float) -> None:
+async def pause_writing(tx: Tx, shop_id: int, error: str, seconds: float) -> None:
     """Write nothing for a while."""
     await tx.run(
         """

@@ -1,0 +1,176 @@
+"""Syncs the levels of a shop: plan, push, read again, until all of them are as wanted.
+
+One process at a time syncs a shop. If it is killed or stalls, another process syncs the shop
+(`kit/background/due_work.py`), and repeats a call whose result is not known with the same key. A call is a row, so its
+result is stored once.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+from msgspec import Struct
+from prometheus_client import Counter, Histogram
+
+from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shops import status
+from holdfast.inventory.stock import stock_changes
+from holdfast.inventory.sync import cart_check_metafields, cart_check_numbers, edits, levels, platform, pushing, sql
+from holdfast.inventory.sync.cart_check_numbers import CartNumbers, NumbersReading
+from holdfast.inventory.sync.model import LevelPush, LevelRefusal, ObservedLevel
+from holdfast.inventory.sync.planning import plan
+from holdfast.inventory.sync.platform import AcceptedPush, UnknownPushResult
+from holdfast.inventory.sync.pushing import PushSizes
+from holdfast.inventory.sync.sql import LeasedShop
+from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.background.leases import LeaseLost
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.environment.logs import first_line
+
+IDEMPOTENCY_KEY_SECONDS = 20 * 3600
+"""How long the platform is sure to know a key. An older call is not repeated: its levels are read, and set again."""
+
+RETRY_BACKOFF = RetryBackoff(1.0, 300.0)
+
+PUSHES = Counter("holdfast_level_pushes", "Calls that change levels at the storefront platform.", ["how"])
+LEVELS = Counter("holdfast_levels_pushed", "Levels changed at the storefront platform.")
+LAG = Histogram(
+    "holdfast_sync_lag_seconds",
+    "Seconds from a webhook to the level that it changes.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300),
+)
+
+log = structlog.get_logger()
+
+
+class LevelReading(Struct, frozen=True):
+    """Levels to be read. `judges`: differences that stay unexplained afterwards are edits."""
+
+    levels: list[tuple[str, str, str]]
+    judges: bool
+
+
+async def sync_shop(steps: Steps, shop: LeasedShop, sizes: PushSizes) -> bool:
+    """Sync a shop that this process has leased. Raises `LeaseLost`, and nothing else about the platform.
+
+    Returns whether its levels were set, or were to be set.
+    """
+    shop_id, error, pushed, pause = shop.shop_id, None, False, RETRY_BACKOFF.pause(shop.attempts)
+    try:
+        while work := await steps.transact(partial(_next_work, shop=shop, sizes=sizes)):
+            match work:
+                case LevelPush():
+                    pushed = True
+                    await _push(steps, shop_id, work, sizes)
+                case LevelReading():
+                    await _read(steps, shop_id, work)
+                case NumbersReading():
+                    await cart_check_metafields.read(steps, shop_id, work)
+                case _:
+                    await cart_check_metafields.write(steps, shop_id, work)
+    except LeaseLost:
+        raise
+    except asyncio.CancelledError:
+        await steps.transact(partial(sql.hand_over, shop_id=shop_id, lease_id=shop.lease_id))
+        raise
+    except PlatformUnreachable as unreachable:
+        error, pause = str(unreachable), max(unreachable.retry_after or 0.0, pause)
+        log.warning("the levels of a shop cannot be set yet", shop=shop_id, error=error)
+    except Problem as problem:
+        error = problem.message
+        log.warning("the levels of a shop are not set", shop=shop_id, error=error)
+    except Exception as fault:
+        error = f"{type(fault).__name__}: {first_line(fault)}"
+        log.error("the levels of a shop cannot be set", shop=shop_id, exc_info=fault)
+    await steps.transact(partial(_end, shop=shop, error=error, pause=pause))
+    return pushed
+
+
+async def _next_work(
+    tx: Tx, *, shop: LeasedShop, sizes: PushSizes
+) -> LevelPush | LevelReading | NumbersReading | list[CartNumbers] | None:
+    """Return the next work at the platform: levels first, then numbers. Raises `LeaseLost`."""
+    await plan(tx, shop.shop_id)
+    work = (
+        await pushing.next_push(tx, shop.shop_id, sizes.of(shop.shop_id))
+        or await _next_reading(tx, shop.shop_id)
+        or await cart_check_numbers.next_writing(tx, shop.shop_id)
+    )
+    # The lease is locked last, because other transactions lock the levels before it.
+    if not await sql.renew_lease(tx, shop.shop_id, shop.lease_id):
+        raise LeaseLost
+    return work
+
+
+async def _next_reading(tx: Tx, shop_id: int) -> LevelReading | None:
+    rows, judges = await sql.levels_to_read(tx, shop_id, platform.MAX_LEVELS_PER_READ), False
+    if not rows:
+        rows, judges = await sql.unexplained_levels(tx, shop_id, platform.MAX_LEVELS_PER_READ), True
+    return LevelReading(rows, judges) if rows else None
+
+
+async def renew(tx: Tx, shop: LeasedShop) -> bool:
+    """Renew the lease of a shop, unless it was given back. False: another process has leased the shop."""
+    if await sql.renew_lease(tx, shop.shop_id, shop.lease_id):
+        return True
+    return not await sql.is_leased_by_another(tx, shop.shop_id, shop.lease_id)
+
+
+async def _end(tx: Tx, *, shop: LeasedShop, error: str | None, pause: float) -> None:
+    await status.announce(tx, shop.shop_id)
+    await sql.end_lease(tx, shop.shop_id, shop.lease_id, error, pause)
+
+
+async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -> None:
+    """Make a call, and store its result."""
+    match await _call_platform(steps, shop_id, push):
+        case AcceptedPush() as result:
+            PUSHES.labels("accepted").inc()
+            LEVELS.inc(len(push.levels))
+            if not push.adjusts:
+                sizes.accepted(shop_id)
+            store = partial(pushing.store_accepted, shop_id=shop_id, push=push, outcome=result)
+            for seconds in await steps.transact(store):
+                LAG.observe(seconds)
+        case UnknownPushResult():
+            PUSHES.labels("untold").inc()
+            observed = await platform.read_levels(steps, shop_id, [level.gid for level in push.levels])
+            await steps.transact(partial(pushing.begin_again, shop_id=shop_id, push=push, observed=observed))
+        case unsettable:
+            PUSHES.labels("refused").inc()
+            if not push.adjusts:
+                sizes.refused(shop_id, len(push.levels), len(unsettable))
+            await steps.transact(partial(pushing.store_refused, shop_id=shop_id, push=push, unsettable=unsettable))
+
+
+async def _call_platform(
+    steps: Steps, shop_id: int, push: LevelPush
+) -> AcceptedPush | list[LevelRefusal] | UnknownPushResult:
+    if not push.levels:
+        return []
+    return (
+        UnknownPushResult()
+        if push.age > IDEMPOTENCY_KEY_SECONDS
+        else await platform.change_levels(steps, shop_id, push)
+    )
+
+
+async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
+    """Read levels from the platform, and store them."""
+    observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
+    await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
+
+
+async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
+    if reading.judges:
+        await stock_changes.lock(tx, shop_id)
+    await levels.lock(tx, shop_id, {item for item, _, _ in reading.levels}, late=reading.judges)
+    observed_levels = {(level.item_gid, level.location_gid) for level in observed}
+    await levels.forget(
+        tx, shop_id, [known_level[:2] for known_level in reading.levels if known_level[:2] not in observed_levels]
+    )
+    await levels.observe(tx, shop_id, observed, fresh=True)
+    if reading.judges:
+        await edits.handle_edits(tx, shop_id)
