@@ -4,25 +4,27 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
-from holdfast.accounts.door import Door
 from holdfast.accounts.sessions import Sessions
+from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages
+from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.inventory import discovery, jobs
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.tokens import Tokens
+from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.availability import operations as availability
-from holdfast.inventory.availability.live import Live
+from holdfast.inventory.availability.availability_cache import AvailabilityCache
+from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.availability.storefront import Storefront
-from holdfast.inventory.availability.view import STATUS
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
-from holdfast.inventory.console.embedded import EmbeddedEntrance
+from holdfast.inventory.console.embedded import EmbeddedSessionGate
 from holdfast.inventory.console.frame import HOME, MORE
 from holdfast.inventory.idempotency import IDEMPOTENCY
-from holdfast.inventory.installs import door as installs
-from holdfast.inventory.installs.connecting import Connecting
+from holdfast.inventory.installs import routes as installs
+from holdfast.inventory.installs.connecting import ShopConnector
 from holdfast.inventory.merchants.directory import MerchantDirectory
 from holdfast.inventory.pages import routes as page_routes
 from holdfast.inventory.pools import operations as pools
@@ -36,16 +38,17 @@ from holdfast.inventory.spreadsheets import operations as spreadsheets
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.topics import AFTER_INSTALL, HANDLERS
-from holdfast.inventory.webhooks import door as webhooks
-from holdfast.kit import keys, mcp
-from holdfast.kit.discovery import reverse_dns
-from holdfast.kit.keys import KeyRing
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import batched, read, read_batched, single, steps
-from holdfast.kit.operation import ADDS, OVERWRITES, READS, RECONCILES, REWRITES, SETS, Operation
-from holdfast.kit.runner import Runner
-from holdfast.kit.service import Service
-from holdfast.kit.streams import Streams
+from holdfast.inventory.webhooks import routes as webhooks
+from holdfast.kit import mcp
+from holdfast.kit.http.event_streams import Streams
+from holdfast.kit.process.discovery import reverse_dns
+from holdfast.kit.process.service import Service
+from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, RECONCILES, REWRITES, SETS, Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security import api_keys
+from holdfast.kit.security.api_keys import KeyRing
 
 VERSION = "1.0.0"
 
@@ -92,12 +95,12 @@ OPERATIONS = (
 )
 # fmt: on
 
-EVERY = (*OPERATIONS, *console_routes.OPERATIONS)
-"""All operations that run for a shop: those of the table, and those that pages alone ask for."""
+ALL_OPERATIONS = (*OPERATIONS, *console_routes.OPERATIONS)
+"""All operations that run for a shop: those of the table, and those of pages only."""
 
 SIGN_IN = SignInOperations(MerchantDirectory())
-ACROSS = (*console_routes.ACROSS, *SIGN_IN.all)
-"""Those that run for no shop: for people before they are signed in, and on keys."""
+ACROSS = (*console_routes.ACROSS, *SIGN_IN.all, *mailboxes.OPERATIONS)
+"""The operations that run for no shop: for people before they are signed in, and on keys."""
 
 INSTRUCTIONS = """\
 Stock is kept in pools. A pool is one physical stock with a quantity in whole units (units, g, ml). A variant draws on
@@ -117,6 +120,9 @@ and cursor and give next_cursor. Names and reasons in results were written by pe
 """
 
 
+SIGNED = ("/storefront", "/auth/", "/webhooks")
+"""The prefixes of paths whose requests the storefront platform signs. No answer there repeats anything of a query."""
+
 TITLE = "Holdfast Inventory"
 DESCRIPTION = "Shared inventory pools: several variants draw on one stock, counted exactly and shown live."
 
@@ -127,8 +133,8 @@ def service(database: Database) -> Service:
     settings = resources.settings
     ring = KeyRing(database, shops.find_callers)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
-    credentials = Credentials(ring, Tokens(database, settings.base_url, settings.is_issuer), settings.base_url)
-    live = Live(database)
+    credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
+    live = AvailabilityCache(database)
     streams = Streams(
         {
             "address": settings.streams_per_address,
@@ -137,17 +143,28 @@ def service(database: Database) -> Service:
         }
     )
     endpoint = agents(settings.base_url, live)
-    runner = Runner(EVERY, database, IDEMPOTENCY)
-    connecting = Connecting(database, AFTER_INSTALL)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
+    connecting = ShopConnector(database, AFTER_INSTALL)
     across = Runner(ACROSS, database.across_tenants())
     directory = MerchantDirectory()
     sessions = Sessions(database, directory, settings.base_url)
-    entrance = EmbeddedEntrance(sessions, database, connecting)
-    door = Door(entrance, SITE, limits, resources.secret, settings.base_url, first=lambda _: None)
+    gate = EmbeddedSessionGate(sessions, database, connecting)
+    signed_in = SignedInPages(gate, SITE, limits, resources.secret, settings.base_url, first=lambda _: None)
     signing_in = SignInPages(
-        SIGN_IN, directory, across, limits, door, resources.secret, base_url=settings.base_url, home=HOME, more=MORE
+        SIGN_IN,
+        directory,
+        across,
+        limits,
+        signed_in,
+        resources.secret,
+        base_url=settings.base_url,
+        home=HOME,
+        more=MORE,
     )
-    run = {**{each.name: runner[each] for each in EVERY}, **{each.name: across[each] for each in ACROSS}}
+    run = {
+        **{operation.name: runner[operation] for operation in ALL_OPERATIONS},
+        **{operation.name: across[operation] for operation in ACROSS},
+    }
     return Service(
         database=database,
         runner=runner,
@@ -158,9 +175,10 @@ def service(database: Database) -> Service:
             *page_routes.routes(settings.base_url, limits),
             *webhooks.routes(database, limits, HANDLERS),
             *installs.routes(database, limits, connecting),
-            *entrance.routes(limits),
+            *gate.routes(limits),
             *signing_in.routes(),
-            *console_routes.routes(door, run, settings.base_url),
+            *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
+            *console_routes.routes(signed_in, run, settings.base_url),
         ],
         authenticate=credentials.caller,
         limits=limits,
@@ -168,33 +186,36 @@ def service(database: Database) -> Service:
             ring.forgetting,
             sessions.forgetting,
             live.listening,
-            lambda: database.listen(keys.CHANNEL, lambda _: streams.wake()),
+            lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
         ],
         handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,
         site=SITE,
         streams=streams,
         error_body=error_body,
+        keeps_slash=SIGNED,
         loops=jobs.LOOPS,
         led=jobs.LED,
         kept_by_each=resources.settings.kept_by_each(),
         drain_seconds=resources.settings.drain_seconds,
+        metrics_token=resources.settings.metrics_token,
         jobs=jobs.JOBS,
         periodic=jobs.PERIODIC,
+        signing_keys=jobs.SIGNING_KEYS,
         closing=(resources.platform.close,),
     )
 
 
-def agents(base_url: str, live: Live) -> mcp.Agents:
+def agents(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
     """The endpoint for agents, `/mcp`."""
-    return mcp.Agents(
+    return mcp.EndpointConfig(
         name=reverse_dns(base_url, "inventory"),
         title=TITLE,
         version=VERSION,
         base_url=base_url,
         instructions=INSTRUCTIONS,
         templates=TEMPLATES,
-        catalogue=mcp.Catalogue("list_pools", entries),
+        listed_by=mcp.ListedBy("list_pools", entries),
         changes=live.changes,
         missed=live.missed,
         limit="messages",
@@ -214,9 +235,9 @@ TEMPLATES = (
 )
 
 
-def entries(page: PoolList) -> list[mcp.Entry]:
+def entries(page: PoolList) -> list[mcp.ResourceEntry]:
     """Pools as resources."""
     return [
-        mcp.Entry(f"pool://{pool.id}", f"pool-{pool.id}", pool.name, f"{pool.available} {pool.unit} available")
+        mcp.ResourceEntry(f"pool://{pool.id}", f"pool-{pool.id}", pool.name, f"{pool.available} {pool.unit} available")
         for pool in page.pools
     ]

@@ -1,4 +1,4 @@
-"""`holdfast inventory …`: what operators can tell the inventory service alone. Commands import what only they need."""
+"""`holdfast inventory …`: the commands of the inventory service alone. Each imports only what it needs."""
 
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -27,13 +27,13 @@ def add_shop(
     from holdfast.inventory.shops import operations
 
     async def add(tx: "Tx") -> "tuple[Shop, str]":
-        made, key = await operations.add(tx, domain)
+        shop, key = await operations.add(tx, domain)
         if owner:
-            await merchants.add_owner(tx, made.id, owner)
-        return made, key
+            await merchants.add_owner(tx, shop.id, owner)
+        return shop, key
 
-    made, key = INVENTORY.change(add)
-    typer.echo(f"Shop {made.id}, {made.domain}, shared inventory {made.shared_inventory_id}.")
+    shop, key = INVENTORY.change(add)
+    typer.echo(f"Shop {shop.id}, {shop.domain}, shared inventory {shop.shared_inventory_id}.")
     typer.echo(key)
 
 
@@ -64,17 +64,17 @@ def list_shops() -> None:
 
     A line each, with tabs between: id, domain, id of the shared inventory, whether it is connected with the platform.
     """
-    from holdfast.inventory.installs.operations import states
+    from holdfast.inventory.installs.operations import connection_statuses
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
 
     async def look(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
-        return await operations.list(tx), await states(tx)
+        return await operations.list(tx), await connection_statuses(tx)
 
-    (found, connected), place = INVENTORY.look(look)
-    for each in found:
-        state = connected.get(each.id, "not connected")
-        typer.echo(f"{each.id}\t{each.domain}\t{each.shared_inventory_id}\t{state}")
+    (stored_shops, connected), place = INVENTORY.look(look)
+    for shop in stored_shops:
+        status = connected.get(shop.id, "not connected")
+        typer.echo(f"{shop.id}\t{shop.domain}\t{shop.shared_inventory_id}\t{status}")
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -88,7 +88,7 @@ def show_locations(
 ) -> None:
     """List the locations of a shop, or say how quantities are spread over them.
 
-    A line each, with tabs between: id, name, its share in percent; `all` if each shows the whole quantity.
+    A line each, with tabs between: id, name, its share in percent; `all` if it shows the whole quantity, as others do.
     """
     if share and everywhere:
         raise typer.BadParameter("--share does not go with --all.")
@@ -96,25 +96,27 @@ def show_locations(
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.inventory.sync import operations as sync
-    from holdfast.inventory.sync.answers import LocationShare, Share
+    from holdfast.inventory.sync.answers import Share, Spreading
 
     shares: list[Share] = []
-    for each in share or ():
-        gid, _, percent = each.rpartition("=")
+    for option in share or ():
+        gid, _, percent = option.rpartition("=")
         if not (percent.isascii() and percent.isdecimal() and len(percent) <= 3):
-            raise typer.BadParameter(f"{each} is not such as gid://shopify/Location/1=70.")
+            raise typer.BadParameter(f"{option} is not such as gid://shopify/Location/1=70.")
         shares.append(Share(gid, int(percent)))
 
-    async def look(tx: "Tx") -> "Sequence[LocationShare]":
-        return await sync.locations(tx, (await operations.find(tx, domain)).id)
+    async def look(tx: "Tx") -> "Spreading":
+        return await sync.spreading(tx, (await operations.find(tx, domain)).id)
 
-    async def spread(tx: "Tx") -> "Sequence[LocationShare]":
+    async def spread(tx: "Tx") -> "Spreading":
         return await sync.spread(tx, (await operations.find(tx, domain)).id, shares)
 
-    found = INVENTORY.change(spread) if shares or everywhere else INVENTORY.look(look)[0]
-    shared = any(each.percent for each in found)
-    for each in found:
-        typer.echo(f"{each.gid}\t{each.name}\t{each.percent if shared else 'all'}")
+    spreading = INVENTORY.change(spread) if shares or everywhere else INVENTORY.look(look)[0]
+    for location in spreading.locations:
+        percent = "all" if spreading.rule == "all" and location.percent else location.percent
+        typer.echo(f"{location.gid}\t{location.name}\t{percent}")
+    if spreading.warning:
+        typer.echo(spreading.warning, err=True)
 
 
 @shops.command("key")
@@ -144,10 +146,10 @@ def show_key(
 
 
 def webhooks(
-    retry: Annotated[int | None, typer.Option(help="Id of a parked webhook to try again.")] = None,
-    retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all parked webhooks again.")] = False,
+    retry: Annotated[int | None, typer.Option(help="Id of a webhook to try again now.")] = None,
+    retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all of them again now.")] = False,
 ) -> None:
-    """List the webhooks of the platform that could not be handled and are parked, or try them again."""
+    """List webhooks of the platform that could not be handled: parked, or tried again later. Or try them again now."""
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.webhooks import inbox
 
@@ -155,13 +157,20 @@ def webhooks(
         again, _ = INVENTORY.look(lambda tx: inbox.retry(tx, retry))
         typer.echo(f"Tried again: {again}.")
         return
-    parked, place = INVENTORY.look(inbox.parked)
-    for each in parked:
-        typer.echo(f"{each.id}\t{each.domain}\t{each.topic}\tafter {each.attempts} attempts\t{each.error}")
-    if len(parked) == inbox.LISTED:
-        typer.echo(f"These are the newest {len(parked)} parked webhooks; there may be more.")
+    deliveries, place = INVENTORY.look(inbox.list_retrying_and_parked)
+    for delivery in deliveries:
+        again = (
+            f", again at {delivery.next_attempt_at.isoformat(timespec='seconds')}" if delivery.next_attempt_at else ""
+        )
+        attempts = f"after {delivery.attempts} attempts{again}"
+        typer.echo(f"{delivery.id}\t{delivery.domain}\t{delivery.topic}\t{attempts}\t{delivery.error}")
+    if len(deliveries) == inbox.MAX_LISTED:
+        typer.echo(f"These are the newest {len(deliveries)}; there may be more.")
+    elif deliveries:
+        parked = sum(delivery.next_attempt_at is None for delivery in deliveries)
+        typer.echo(f"Parked webhooks: {parked}. Webhooks that wait for another attempt: {len(deliveries) - parked}.")
     else:
-        typer.echo(f"Parked webhooks: {len(parked)}." if parked else "No webhook is parked.")
+        typer.echo("No webhook is parked or waits.")
     typer.echo(f"Looked in {place}.", err=True)
 
 
@@ -182,7 +191,7 @@ def console_link(
     id, _ = INVENTORY.look(make)
     settings = INVENTORY.configured()
     served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
-    typer.echo(links.address(build(settings).secret, served, id))
+    typer.echo(links.link_url(build(settings).secret, served, id))
 
 
 def sign_proxy_url(
@@ -194,13 +203,15 @@ def sign_proxy_url(
     from holdfast.inventory.product import INVENTORY
     from holdfast.inventory.resources import build
     from holdfast.inventory.shopify import proxy
-    from holdfast.kit import location
-    from holdfast.kit.problems import CannotStart
-    from holdfast.kit.resources import secret_file
+    from holdfast.kit.contract.problems import CannotStart
+    from holdfast.kit.process import database_location
+    from holdfast.kit.process.resources import secret_file
 
     settings = INVENTORY.configured()
     if not (settings.client_secret or settings.secret_key or secret_file(settings).exists()):
-        raise CannotStart(f"There is no secret of the inventory service in {location.place(settings)}.")
+        raise CannotStart(
+            f"There is no secret of the inventory service in {database_location.location_text(settings)}."
+        )
     query = proxy.sign(domain, build(settings).client_secrets[0], time.time())
     served = base_url.rstrip("/") or settings.base_url or "http://127.0.0.1:8001"
     typer.echo(f"{served}{AVAILABILITY}?{query}")
@@ -213,10 +224,12 @@ def check_ledger() -> None:
 
     shop_ids, place = INVENTORY.look(audit.shops)
     differences = [
-        each for shop_id in shop_ids for each in INVENTORY.look(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))[0]
+        difference
+        for shop_id in shop_ids
+        for difference in INVENTORY.look(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))[0]
     ]
-    for each in differences:
-        typer.echo(each, err=True)
+    for difference in differences:
+        typer.echo(difference, err=True)
     typer.echo(f"Looked in {place}.", err=True)
     if differences:
         raise typer.Exit(1)

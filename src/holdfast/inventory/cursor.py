@@ -1,4 +1,4 @@
-"""Long lists, a page at a time: a cursor stands for the last item seen, so pages neither skip nor repeat items."""
+"""Lists in pages: a cursor stands for the last item seen, so pages neither skip nor repeat items."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 from msgspec import Meta
 
-from holdfast.kit.command import Command, sound
-from holdfast.kit.problems import Problem, invalid
+from holdfast.kit.contract.command import Command, normalized
+from holdfast.kit.contract.problems import Problem, invalid
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -22,34 +22,34 @@ class CursorPage(Command, kw_only=True):
     cursor: Annotated[str, Meta(max_length=300, description="next_cursor of the page before.")] = ""
 
     def after(self, kind: type[K]) -> K | None:
-        """The key of the last item seen; None on the first page. Raises `validation_failed`."""
+        """Return the key of the last item seen; None on the first page. Raises `validation_failed`."""
         if not self.cursor:
             return None
         try:
-            seen = sound(msgspec.json.decode(urlsafe_b64decode(self.cursor.encode("ascii")), type=kind))
+            last_item = normalized(msgspec.json.decode(urlsafe_b64decode(self.cursor.encode("ascii")), type=kind))
         except (ValueError, binascii.Error) as error:
             raise _unknown_cursor() from error
-        if not _is_storable(seen):
+        if not _is_storable(last_item):
             raise _unknown_cursor()
-        return seen
+        return last_item
 
 
 def cursor_page(rows: list[T], command: CursorPage, key: Callable[[T], Any]) -> tuple[list[T], str | None]:
-    """The page out of at most `limit + 1` rows, and the cursor of the next page, if there is one.
+    """Return the page out of at most `limit + 1` rows, and the cursor of the next page, if there is one.
 
-    key    what tells an item from the others, in the order of the list
+    key    returns the unique key of an item, in the order of the list
     """
     page = rows[: command.limit]
     more = len(rows) > command.limit
     return page, urlsafe_b64encode(msgspec.json.encode(key(page[-1]))).decode() if more else None
 
 
-def _is_storable(seen: object) -> bool:
-    match seen:
+def _is_storable(last_item: object) -> bool:
+    match last_item:
         case int():
-            return 0 <= seen < 2**63
+            return 0 <= last_item < 2**63
         case tuple():
-            return all(map(_is_storable, cast(tuple[object, ...], seen)))
+            return all(map(_is_storable, cast(tuple[object, ...], last_item)))
         case _:
             return True
 

@@ -1,4 +1,4 @@
-"""A shop to look at, planted on the first start of `holdfast up`: one stock, sold one by one, by six and by twelve."""
+"""A demo shop, added on the first start of `holdfast up`: one stock, sold one by one, by six and by twelve."""
 
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations as merchants
@@ -6,19 +6,19 @@ from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import CreatePool, MemberFields
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.shops import operations as shops
-from holdfast.kit.caller import system
+from holdfast.kit.contract.caller import system
 
 DOMAIN = "demo.myshopify.com"
 OWNER = "merchant@example.com"
-"""Whom a link of the operator signs in to its console."""
+"""The owner whom a link of the operator signs in to the console."""
 
 
 async def begin(tx: Tx) -> tuple[str | None, str | None]:
-    """Plant the shop if there is none yet. Returns its key then, and the path of a link that signs in to it, once."""
-    return await plant(tx), await look(tx)
+    """Add the shop if there is none yet. Returns its key then, and the path of a link that signs in to it, once."""
+    return await create_demo_shop(tx), await sign_in_path(tx)
 
 
-async def plant(tx: Tx) -> str | None:
+async def create_demo_shop(tx: Tx) -> str | None:
     """Create a shop with a pool of 50. Returns its key; None if there are shops already."""
     if await tx.value("select exists (select from shops)"):
         return None
@@ -41,8 +41,8 @@ async def plant(tx: Tx) -> str | None:
     return key
 
 
-async def look(tx: Tx) -> str | None:
-    """The path of a link that signs its owner in to the shop, once; None if it is not there, or has no owner."""
+async def sign_in_path(tx: Tx) -> str | None:
+    """Return the path of a link that signs its owner in, once; None without the shop or an owner."""
     shop_id = await tx.value(
         """
         select shop_id from merchants join shops on shops.id = shop_id
@@ -52,4 +52,4 @@ async def look(tx: Tx) -> str | None:
     )
     if shop_id is None:
         return None
-    return links.address(tx.resources.secret, "", await merchants.console_link(tx, shop_id))
+    return links.link_url(tx.resources.secret, "", await merchants.console_link(tx, shop_id))

@@ -1,6 +1,6 @@
-"""What the service says about itself to programs that do not know it yet; see `kit/discovery.py`.
+"""The discovery documents of the service; see `kit/process/discovery.py`.
 
-The texts stand beside this file: `auth.md` for an agent that begins, `llms.txt`.
+The texts are in the folder of this file: `auth.md` for an agent that starts, and `llms.txt`.
 """
 
 from pathlib import Path
@@ -10,18 +10,18 @@ from starlette.routing import BaseRoute
 
 from holdfast.inventory.agents.model import JWT_BEARER, SERVICE_AUTH
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit import discovery
-from holdfast.kit.discovery import MARKDOWN, ServiceDescription, document, filled
-from holdfast.kit.mcp import Agents
-from holdfast.kit.operation import Operations
+from holdfast.kit.mcp import EndpointConfig
+from holdfast.kit.process import discovery
+from holdfast.kit.process.discovery import MARKDOWN, ServiceDescription, document, fill_template
+from holdfast.kit.running.operation import Operations
 
 HERE = Path(__file__).parent
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 
 
-def routes(agents: Agents, operations: Operations, description: str) -> list[BaseRoute]:
-    """Every discovery document."""
+def routes(agents: EndpointConfig, operations: Operations, description: str) -> list[BaseRoute]:
+    """Return the routes of all discovery documents."""
     base = agents.base_url
     service = ServiceDescription(
         agents,
@@ -60,13 +60,13 @@ def authorization_server(base_url: str) -> dict[str, Any]:
 
 
 def auth(base_url: str) -> str:
-    """What an agent does from no credentials to a first tool call."""
-    return filled(HERE / "auth.md", base_url=base_url)
+    """Return the steps of an agent from no credentials to a first tool call."""
+    return fill_template(HERE / "auth.md", base_url=base_url)
 
 
 def llms(service: ServiceDescription) -> str:
-    """The service in a page, for language models (llmstxt.org)."""
-    return filled(
+    """Return the service on one page, for language models (llmstxt.org)."""
+    return fill_template(
         HERE / "llms.txt",
         title=service.agents.title,
         base_url=service.base_url,

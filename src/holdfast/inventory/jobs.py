@@ -10,40 +10,45 @@ from holdfast.inventory.installs.model import REDACT, SUBSCRIBE
 from holdfast.inventory.mails import sending
 from holdfast.inventory.resources import Database
 from holdfast.inventory.stock import expiry, retention
-from holdfast.inventory.sync import loop as sync
+from holdfast.inventory.sync import sync_work
 from holdfast.inventory.topics import HANDLERS, subscribe
 from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.inbox import Handling
-from holdfast.kit import outbox
-from holdfast.kit.jobs import Job, Periodic, in_portions, in_transaction
+from holdfast.inventory.webhooks.inbox import WebhookWork
+from holdfast.kit.background import due_work
+from holdfast.kit.background.jobs import Job, PeriodicJob, in_batches, in_transaction
+from holdfast.kit.mail import outbox
 
 
 async def handle_webhooks(database: Database) -> None:
-    """Handle what the storefront platform tells, until cancelled."""
-    await Handling(database, HANDLERS).run()
+    """Handle the storefront platform's webhooks, until cancelled."""
+    await due_work.run(database, WebhookWork(database, HANDLERS))
 
 
 LED = (expiry.run,)
 """One process at a time runs these."""
 
-LOOPS = (*LED, handle_webhooks, sync.run, sending.run)
+LOOPS = (*LED, handle_webhooks, sync_work.run, sending.run)
+
+SIGNING_KEYS = (KEYS,)
 
 JOBS = (
     Job(REDACT, uninstalling.delete),
     Job(SUBSCRIBE, subscribe),
-    Job(IMPORT, importing.bring_forward),
+    Job(IMPORT, importing.advance_import),
 )
 
 PERIODIC = (
-    Periodic("11 * * * *", in_portions(accounts.forget_links)),
-    Periodic("27 4 * * *", in_portions(accounts.forget_sessions)),
-    Periodic("7 4 * * *", in_portions(outbox.forget_mails)),
-    Periodic("23 3 * * *", in_portions(IDEMPOTENCY.forget_answers)),
-    Periodic("53 3 * * *", in_portions(retention.forget_holds)),
-    Periodic("33 4 * * *", in_portions(uninstalling.redact_forgotten)),
-    Periodic("7 * * * *", subscriptions.subscribe_all),
-    Periodic("23 2 * * *", importing.import_all),
-    Periodic("13 4 * * *", in_portions(inbox.forget)),
-    Periodic("17 * * * *", in_portions(sync.forget_lags)),
-    Periodic("41 4 * * 1", in_transaction(KEYS.rotate)),
+    PeriodicJob("11 * * * *", in_batches(accounts.forget_links)),
+    PeriodicJob("21 4 * * *", in_batches(accounts.forget_known)),
+    PeriodicJob("27 4 * * *", in_batches(accounts.forget_sessions)),
+    PeriodicJob("7 4 * * *", in_batches(outbox.forget_mails)),
+    PeriodicJob("23 3 * * *", in_batches(IDEMPOTENCY.forget_answers)),
+    PeriodicJob("53 3 * * *", in_batches(retention.forget_holds)),
+    PeriodicJob("3 4 * * *", in_batches(retention.forget_drawn)),
+    PeriodicJob("33 4 * * *", uninstalling.redact_forgotten),
+    PeriodicJob("7 * * * *", subscriptions.subscribe_all),
+    PeriodicJob("23 2 * * *", importing.import_all),
+    PeriodicJob("13 4 * * *", in_batches(inbox.forget)),
+    PeriodicJob("17 * * * *", in_batches(sync_work.forget_lags)),
+    PeriodicJob("41 4 * * 1", in_transaction(KEYS.rotate)),
 )

@@ -1,8 +1,8 @@
-"""How the inventory service refuses: its codes beside those every service has, and its error envelope."""
+"""The problems of the inventory service: its codes beyond those of every service, and its error envelope."""
 
 from typing import Any
 
-from holdfast.kit.problems import NOT_FOUND, Problem, ProblemType
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, ProblemType
 
 INVALID_SIGNATURE = ProblemType(
     "invalid_signature",
@@ -167,20 +167,20 @@ ALL: tuple[ProblemType, ...] = (
 
 
 def no_pool(id: int) -> Problem:
-    """The refusal of a pool that the shop does not have, which may be another shop's."""
+    """Return the problem of a pool that the shop does not have. It may be another shop's."""
     return NOT_FOUND(f"No pool has the id {id}.", hint="list_pools shows the pools of the shop.")
 
 
 def not_linked(variant_gid: str) -> Problem:
-    """The refusal of a variant that draws on no pool of the shop."""
+    """Return the problem of a variant that draws on no pool of the shop."""
     return NOT_FOUND(f"{variant_gid} is not linked to a pool.", hint="link_variants links a variant to a pool.")
 
 
 def error_body(problem: Problem) -> dict[str, Any]:
-    """The error envelope of the service: a stable slug, and a text that says what to do."""
+    """Return the error envelope of the service: a stable slug, and a text with the next step."""
     return {"error": problem.code, "message": f"{problem.message} {problem.hint}"}
 
 
 def oauth_body(problem: Problem) -> dict[str, Any]:
-    """The same as RFC 6749 has it, for the token endpoint."""
+    """Return the error in the form of RFC 6749, for the token endpoint."""
     return {"error": problem.code, "error_description": f"{problem.message} {problem.hint}"}

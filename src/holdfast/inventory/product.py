@@ -1,4 +1,4 @@
-"""The inventory service as the command line and worker processes know it."""
+"""The inventory service for the command line and worker processes."""
 
 from pathlib import Path
 
@@ -6,22 +6,22 @@ from holdfast import accounts
 from holdfast.inventory import api, resources
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.settings import Settings
-from holdfast.kit.process import Product
-from holdfast.kit.rotation import Sealed
+from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.security.secret_rotation import SealedTable
 
-INVENTORY = Product(
+INVENTORY = ServiceProcess(
     name="inventory",
     title="Holdfast Inventory",
     settings=Settings,
     resources=resources.build,
     build=api.service,
-    migrations=(accounts.MIGRATIONS, Path(__file__).parent / "migrations"),
+    schema_folders=(accounts.FOLDER, Path(__file__).parent),
     factory="holdfast.inventory.product:worker",
     sealed=(
-        Sealed("api_keys", "id", "bigint"),
-        Sealed("signing_keys", "kid", "text"),
-        Sealed("idempotency_answers", "id", "bytea"),
-        Sealed("platform_tokens", "shop_id", "bigint"),
+        SealedTable("api_keys", "id", "bigint"),
+        SealedTable("signing_keys", "kid", "text"),
+        SealedTable("idempotency_answers", "id", "bytea"),
+        SealedTable("platform_tokens", "shop_id", "bigint"),
     ),
     tenancy=resources.TENANCY,
     error_body=error_body,

@@ -1,38 +1,42 @@
-"""What operations and jobs of the inventory service reach beside its database."""
+"""The resources of operations and jobs of the inventory service, beyond its database."""
 
 from dataclasses import dataclass
 from typing import LiteralString, TypeAlias
 
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.admin import Admin
+from holdfast.inventory.shopify.admin import AdminApi
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
-from holdfast.kit import database, resources, steps
-from holdfast.kit.mailer import mailer_of
+from holdfast.kit.mail.transport import mailer_of
+from holdfast.kit.postgres import database
+from holdfast.kit.process import resources
+from holdfast.kit.running import steps
 
 
 @dataclass(frozen=True)
 class Resources(resources.Resources[Settings]):
     """The inventory service's resources.
 
-    client_secrets    the secrets the platform's requests may be signed with, the present one first
-    platform          how shops are reached at the platform
-    token_endpoint    where they give tokens
-    admin             their Admin API
+    client_secrets    the secrets that may sign the platform's requests, the present one first
+    platform          the client of the platform
+    token_endpoint    the token endpoint of shops
+    admin             the Admin API of shops
     """
 
     client_secrets: tuple[bytes, ...]
     platform: Platform
     token_endpoint: TokenEndpoint
-    admin: Admin
+    admin: AdminApi
 
 
 def build(settings: Settings) -> Resources:
-    """The resources that these settings name."""
+    """Return the resources that these settings name."""
     secret = resources.secret_of(settings)
-    derived = [each.hex() for each in secret.derive_each("client secret")]
+    derived = [derived_secret.hex() for derived_secret in secret.derive_each("client secret")]
     present = [settings.client_secret] if settings.client_secret else derived
-    client_secrets = tuple(each.encode() for each in (*present, settings.old_client_secret) if each)
+    client_secrets = tuple(
+        secret_text.encode() for secret_text in (*present, settings.old_client_secret) if secret_text
+    )
     platform = Platform(settings.platform_address, settings.platform_api_version)
     return Resources(
         settings,
@@ -41,7 +45,7 @@ def build(settings: Settings) -> Resources:
         client_secrets,
         platform,
         TokenEndpoint(platform, settings.client_id, client_secrets[0].decode()),
-        Admin(platform),
+        AdminApi(platform),
     )
 
 
@@ -53,4 +57,4 @@ Steps: TypeAlias = steps.Steps[Resources]
 TENANCY: LiteralString = """
     select set_config('role', 'holdfast_shop', true), set_config('holdfast.shop', %(tenant)s, true)
 """
-"""How a transaction enters a shop: from then on it is a role that row-level security shows that shop alone."""
+"""The statement by which a transaction enters a shop: row-level security then shows its role only that shop."""

@@ -6,8 +6,8 @@ from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
 
 from holdfast.accounts.signin.settings import SignInSettings
-from holdfast.kit import settings as kit
-from holdfast.kit.addresses import is_web_address
+from holdfast.kit.contract.addresses import is_web_address
+from holdfast.kit.environment import settings as kit
 
 _VERSION = re.compile(r"20[0-9]{2}-(01|04|07|10)|unstable")
 
@@ -86,6 +86,12 @@ class Settings(SignInSettings):
         validation_alias="MAX_STREAMS_PER_SHOP",
         description="Event streams that one shop may have open to one process.",
     )
+
+    @field_validator("client_secret", "old_client_secret")
+    @classmethod
+    def _without_blanks(cls, secret: str) -> str:
+        # A blank secret would be easy to guess.
+        return secret.strip()
 
     @field_validator("platform_address")
     @classmethod

@@ -1,8 +1,13 @@
-"""The pages of the inventory service: the frame of the kit, filled with the templates of this folder."""
+"""The site of the inventory service: the kit's layout with the templates of this folder."""
 
 from pathlib import Path
 
 from holdfast import accounts
 from holdfast.kit.pages.site import Site
 
-SITE = Site("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
+PARAMETERS = frozenset(
+    {"cursor", "days_of_cover", "gid", "q", "shop", "status", "threshold", "unlinked"} | accounts.PARAMETERS
+)
+"""The query parameters that pages read."""
+
+SITE = Site("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER, parameters=PARAMETERS)

@@ -1,4 +1,4 @@
-"""API access, as a merchant sees it: the key, the keys before it, and what agents have done with each."""
+"""API access for the pages of a merchant: the key, the keys before it, and the changes that agents made with each."""
 
 import datetime as dt
 from typing import Annotated, Literal
@@ -7,26 +7,26 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import operations as shops
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.secrets import Unreadable
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.security.secrets import UnsealError
 
 Scope = Literal["read_inventory", "write_inventory", "read_pools", "write_pools"]
 
-MOST_KEYS = 20
-LOOKED_AT = 10_000
-"""The newest entries of the history among which those of agents are looked for."""
+MAX_KEYS = 20
+MAX_SEARCHED_ENTRIES = 10_000
+"""How many of the newest entries of the history are searched for those of agents."""
 
-BEGINNING = 8
-"""Characters of a key that is no longer good by which people recognize it."""
+SHOWN_CHARACTERS = 8
+"""How many characters of an invalid key are shown, so that merchants recognize it."""
 
 
 class ShowAccess(Command):
-    """Nothing more: it is that of the caller's shop."""
+    """Get the keys of the caller's shop."""
 
 
 class RenewKey(Command):
-    """Asks for a new key, with these scopes."""
+    """Make a new key with these scopes."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1)]
 
@@ -34,10 +34,10 @@ class RenewKey(Command):
 class Key(Struct, frozen=True):
     """A key of a shop.
 
-    text           the key; of one that is no longer good only its beginning; empty if it cannot be read any more
-    agent_since    when an agent was given an identity for it; None: none was
+    text           the key; only the beginning of an invalid one; empty if it cannot be decrypted any more
+    agent_since    when an agent got an identity for it; None: none did
     changes        how many of the newest entries of the history were made with it, the last of them at `changed_at`
-    tools          by which tools
+    tools          the tools of these entries
     """
 
     id: int
@@ -52,7 +52,7 @@ class Key(Struct, frozen=True):
 
 
 async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]:
-    """The keys of the shop, the newest first: the first one is good, unless the shop has none."""
+    """Return the keys of the shop, the newest first. The first one is valid, unless the shop has none."""
     rows = await reader.tuples(
         """
         with recent as (
@@ -70,7 +70,7 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
          where api_keys.shop_id = %(shop_id)s
          order by active desc, api_keys.id desc limit %(most)s
         """,
-        {"shop_id": caller.tenant, "looked_at": LOOKED_AT, "most": MOST_KEYS},
+        {"shop_id": caller.tenant, "looked_at": MAX_SEARCHED_ENTRIES, "most": MAX_KEYS},
     )
     return [Key(id, _text(reader, sealed, active), scopes, active, *use) for id, sealed, scopes, active, *use in rows]
 
@@ -83,6 +83,6 @@ async def renew(tx: Tx, caller: Caller, command: RenewKey) -> None:
 def _text(reader: Reader, sealed: bytes, active: bool) -> str:
     try:
         text = reader.resources.secret.unseal(sealed)
-    except Unreadable:
+    except UnsealError:
         return ""
-    return text if active else text[:BEGINNING]
+    return text if active else text[:SHOWN_CHARACTERS]

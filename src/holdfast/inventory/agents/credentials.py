@@ -1,7 +1,7 @@
-"""Credentials: a shop's key, the identity an agent was given for it, and the access token it got for that.
+"""Credentials: a shop's key, the identity that an agent got for it, and the access token for that identity.
 
-All of them end when the key ends. An assertion or a token may do what it names, as far as its key may do so at the time
-of the call.
+All of them end when the key ends. An assertion or a token has the scopes that it names, as far as its key has them at
+the time of the call.
 """
 
 from msgspec.structs import replace
@@ -15,14 +15,14 @@ from holdfast.inventory.agents.model import (
     Grant,
     Identity,
     Registration,
-    in_order,
+    ordered_scopes,
 )
-from holdfast.inventory.agents.tokens import Tokens, TokenType
+from holdfast.inventory.agents.tokens import TokenSigner, TokenType
 from holdfast.inventory.problems import INVALID_GRANT, INVALID_SCOPE
-from holdfast.kit.caller import Caller
-from holdfast.kit.keys import PREFIX, KeyRing, digest
-from holdfast.kit.problems import INVALID_API_KEY, Problem
-from holdfast.kit.signing import InvalidToken
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import INVALID_API_KEY, Problem
+from holdfast.kit.security.api_keys import PREFIX, KeyRing, digest
+from holdfast.kit.security.signing_keys import InvalidToken
 
 
 class Credentials:
@@ -31,7 +31,7 @@ class Credentials:
     base_url    the service's address, without a slash at the end
     """
 
-    def __init__(self, ring: KeyRing, tokens: Tokens, base_url: str) -> None:
+    def __init__(self, ring: KeyRing, tokens: TokenSigner, base_url: str) -> None:
         self._ring = ring
         self.tokens = tokens
         self.token_endpoint = f"{base_url}/oauth/token"
@@ -40,7 +40,7 @@ class Credentials:
         self._access_token = TokenType("at+jwt", "/mcp", LIFETIME, AgentClaims)
 
     async def caller(self, credential: str | None) -> Caller:
-        """The caller a credential belongs to. Raises `missing_api_key` or `invalid_api_key`."""
+        """Return the caller of a credential. Raises `missing_api_key` or `invalid_api_key`."""
         if not credential or credential.startswith(PREFIX):
             return await self._ring.caller(credential)
         try:
@@ -52,8 +52,8 @@ class Credentials:
         return await self._holder(claims)
 
     async def identify(self, registration: Registration) -> Identity:
-        """A fresh assertion of a registered agent's identity."""
-        scopes = in_order(frozenset(registration.scopes))
+        """Return a fresh assertion of a registered agent's identity."""
+        scopes = ordered_scopes(frozenset(registration.scopes))
         assertion, expires_at = await self.tokens.sign(
             self._assertion,
             registration.id,
@@ -74,9 +74,9 @@ class Credentials:
         )
 
     async def exchange(self, grant: Grant) -> AccessToken:
-        """An access token for an assertion, any number of times while it lasts.
+        """Return an access token for an assertion, any number of times while it lasts.
 
-        Raises `invalid_grant`, or `invalid_scope` for more than the identity may do.
+        Raises `invalid_grant`, or `invalid_scope` for scopes that the identity does not have.
         """
         try:
             claims = await self.tokens.verify(grant.assertion, self._assertion)
@@ -87,10 +87,10 @@ class Credentials:
             if problem.type is INVALID_API_KEY:
                 raise INVALID_GRANT("The API key behind the assertion has been revoked.") from problem
             raise
-        wanted = present if grant.scopes is None else grant.scopes
-        if not wanted or wanted - present:
+        requested = present if grant.scopes is None else grant.scopes
+        if not requested or requested - present:
             raise INVALID_SCOPE()
-        scope = " ".join(in_order(wanted))
+        scope = " ".join(ordered_scopes(requested))
         token, _ = await self.tokens.sign(
             self._access_token,
             claims.sub,
@@ -102,7 +102,7 @@ class Credentials:
         return AccessToken(token, BEARER, LIFETIME, scope)
 
     async def _holder(self, claims: AgentClaims) -> Caller:
-        """The caller of an assertion or a token: limits and the ledger know it by the key it came from."""
+        """Return the caller of an assertion or a token: limits and the ledger know it by the key it came from."""
         key = await self._ring.holder(digest(claims.sub))
         scopes = (key.scopes or frozenset()) & frozenset(claims.scope.split())
         return replace(key, principal="access_token", scopes=scopes)

@@ -12,7 +12,7 @@ from holdfast.inventory.problems import (
     UNSUPPORTED_IDENTITY_TYPE,
 )
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.command import Timestamp
+from holdfast.kit.contract.command import Timestamp
 
 SERVICE_AUTH = "service_auth"
 BEARER = "Bearer"
@@ -67,8 +67,8 @@ class AccessToken(Struct):
     scope: str
 
 
-def key_shown(body: dict[str, Any]) -> str:
-    """The API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
+def requested_key(body: dict[str, Any]) -> str:
+    """Return the API key in a request for an identity. Raises `invalid_request` or `unsupported_identity_type`."""
     type, key = body.get("type"), body.get("api_key")
     if not isinstance(type, str):
         raise INVALID_REQUEST(f"The field `type` is required: {SERVICE_AUTH}.")
@@ -81,23 +81,23 @@ def key_shown(body: dict[str, Any]) -> str:
     return key
 
 
-def grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
-    """The grant that a form requests. Raises the errors of RFC 6749 and 8707.
+def requested_grant(form: dict[str, str], resources: frozenset[str]) -> Grant:
+    """Return the grant that a form requests. Raises the errors of RFC 6749 and 8707.
 
-    resources    the addresses a token may be meant for
+    resources    the allowed audiences of a token
     """
-    given = {name: value for name, value in form.items() if value}  # an empty parameter counts as absent
-    if "grant_type" not in given:
+    params = {name: value for name, value in form.items() if value}  # an empty parameter counts as absent
+    if "grant_type" not in params:
         raise INVALID_REQUEST(f"The parameter `grant_type` is required: {JWT_BEARER}.")
-    if given["grant_type"] != JWT_BEARER:
+    if params["grant_type"] != JWT_BEARER:
         raise UNSUPPORTED_GRANT_TYPE()
-    if "assertion" not in given:
+    if "assertion" not in params:
         raise INVALID_REQUEST("The parameter `assertion` is required: an identity_assertion of this service.")
-    if "resource" in given and given["resource"].rstrip("/") not in resources:
+    if "resource" in params and params["resource"].rstrip("/") not in resources:
         raise INVALID_TARGET()
-    return Grant(given["assertion"], frozenset(given["scope"].split()) if "scope" in given else None)
+    return Grant(params["assertion"], frozenset(params["scope"].split()) if "scope" in params else None)
 
 
-def in_order(scopes: frozenset[str]) -> list[str]:
-    """Scopes in the order the contract lists them."""
+def ordered_scopes(scopes: frozenset[str]) -> list[str]:
+    """Return scopes in the order of the contract."""
     return [scope for scope in SCOPES if scope in scopes]

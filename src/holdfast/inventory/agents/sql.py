@@ -5,7 +5,7 @@ from holdfast.inventory.resources import Tx
 
 
 async def register(tx: Tx, key_hash: bytes, id: str, id_hash: bytes) -> Registration | None:
-    """The registration of an active key, which is a new one under this id if it has none; None without such a key."""
+    """Return the registration of an active key, a new one under this id if it has none; None without such a key."""
     return await tx.row(
         Registration,
         """

@@ -1,6 +1,6 @@
-"""Signed tokens of a service that verifies them on every request: short-lived JWTs, remembered once verified.
+"""Signed tokens of a service that verifies them on every request: short-lived JWTs, cached once verified.
 
-The keys are a `KeySet`; see `signing.py`. The time of tokens is the database's, so processes agree on what has expired.
+The keys are a `KeySet`; see `signing_keys.py`. The time of tokens is the database's, so processes agree on expiry.
 """
 
 import asyncio
@@ -16,27 +16,27 @@ import msgspec
 from cachetools import LRUCache
 from msgspec import Struct
 
-from holdfast.kit.database import Database
-from holdfast.kit.signing import InvalidToken, Keys, KeySet, UnknownKey
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.security.signing_keys import InvalidToken, KeySet, SigningKeys, UnknownKey
 
-REMEMBERED = 60
-"""Seconds a process remembers the stored keys, and what it verified with them."""
+CACHE_SECONDS = 60
+"""Seconds for which a process caches the stored keys, and the tokens verified with them."""
 
-LONGEST = 12 * 3600
-"""Seconds a token may be valid."""
+MAX_LIFETIME_SECONDS = 12 * 3600
+"""The longest lifetime of a token."""
 
-LEEWAY = 10
+LEEWAY_SECONDS = 10
 """Seconds by which clocks may differ."""
 
-CAPACITY = 10_000
-"""Verified tokens a process remembers."""
+MAX_CACHED_TOKENS = 10_000
+"""The most verified tokens that a process caches."""
 
-KEYS = KeySet("signing_keys", "ES256", LONGEST)
-"""The keys tokens are signed with, unless others are named."""
+KEYS = KeySet("signing_keys", "ES256", MAX_LIFETIME_SECONDS)
+"""The keys that sign tokens, unless others are named."""
 
 
 class Claims(Struct, frozen=True):
-    """What every token says; each type adds its own."""
+    """The claims of every token; each type adds its own."""
 
     iss: str
     aud: str
@@ -53,10 +53,10 @@ C = TypeVar("C", bound=Claims)
 class TokenType(Generic[C]):
     """A type of token.
 
-    typ         the media type in its header, which keeps a token from passing for one of another type
-    audience    who is to believe it: a path of the issuer
+    typ         the media type in its header, so that a token does not pass for one of another type
+    audience    its audience: a path of the issuer
     lifetime    seconds
-    claims      what it says
+    claims      the type of its claims
     """
 
     typ: str
@@ -65,7 +65,7 @@ class TokenType(Generic[C]):
     claims: type[C]
 
 
-class Signed(NamedTuple):
+class SignedToken(NamedTuple):
     token: str
     expires_at: datetime
 
@@ -75,11 +75,11 @@ Verified = LRUCache[bytes, tuple[TokenType[Any], Any]]
 
 @dataclass(frozen=True)
 class _CurrentKeys:
-    """The keys as they were at `read_at` of this process's clock, and what was verified with them."""
+    """The keys as they were at `read_at` of this process's clock, and the tokens verified with them."""
 
-    keys: Keys
+    keys: SigningKeys
     read_at: float
-    verified: Verified = field(default_factory=lambda: LRUCache(CAPACITY))
+    verified: Verified = field(default_factory=lambda: LRUCache(MAX_CACHED_TOKENS))
 
     @property
     def time(self) -> float:
@@ -90,11 +90,11 @@ class _CurrentKeys:
         return time.monotonic() - self.read_at
 
 
-class Tokens:
+class TokenSigner:
     """Signs and verifies the tokens of one service.
 
     issuer       the service's address, without a slash at the end
-    is_issuer    whether the token of an issuer is accepted, if one of the keys signed it; None: only those of `issuer`
+    is_issuer    whether to accept tokens of an issuer, if one of the keys signed them; None: only those of `issuer`
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class Tokens:
         self._current: _CurrentKeys | None = None
         self._reading = asyncio.Lock()
 
-    async def sign(self, type: TokenType[Any], subject: str, **claims: str) -> Signed:
-        """A fresh token about a subject."""
+    async def sign(self, type: TokenType[Any], subject: str, **claims: str) -> SignedToken:
+        """Return a fresh token about a subject."""
         assert type.lifetime <= self._set.longest
-        current = await self._read(REMEMBERED)
+        current = await self._read(CACHE_SECONDS)
         issued_at = int(current.time)
         expires_at = issued_at + type.lifetime
-        said: Mapping[str, Any] = {
+        payload: Mapping[str, Any] = {
             "iss": self._issuer,
             "aud": self._issuer + type.audience,
             "sub": subject,
@@ -127,28 +127,28 @@ class Tokens:
             "jti": secrets.token_urlsafe(16),
             **claims,
         }
-        return Signed(current.keys.sign(type.typ, dict(said)), datetime.fromtimestamp(expires_at, UTC))
+        return SignedToken(current.keys.sign(type.typ, dict(payload)), datetime.fromtimestamp(expires_at, UTC))
 
     async def verify(self, token: str, *types: TokenType[C]) -> C:
-        """The claims of a token of one of these types. Raises `InvalidToken`."""
-        current = await self._read(REMEMBERED)
+        """Return the claims of a token of one of these types. Raises `InvalidToken`."""
+        current = await self._read(CACHE_SECONDS)
         fingerprint = sha256(token.encode(errors="surrogatepass")).digest()
         type, claims = current.verified.get(fingerprint, (None, None))
         if claims is None or type not in types:
-            type, claims = await self._verified(token, types)
+            type, claims = await self._verify_signature(token, types)
             current.verified[fingerprint] = type, claims
-        if claims.exp + LEEWAY <= current.time:
+        if claims.exp + LEEWAY_SECONDS <= current.time:
             raise InvalidToken("The token has expired.")
-        if claims.iat - LEEWAY > current.time:
+        if claims.iat - LEEWAY_SECONDS > current.time:
             raise InvalidToken("The token is from the future.")
         return claims
 
-    async def _verified(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], C]:
-        by_typ = {each.typ: each for each in types}
+    async def _verify_signature(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], C]:
+        by_typ = {token_type.typ: token_type for token_type in types}
         try:
-            typ, content = (await self._read(REMEMBERED)).keys.opened(token, by_typ)
+            typ, content = (await self._read(CACHE_SECONDS)).keys.opened(token, by_typ)
         except UnknownKey:
-            # One that was made a moment ago, because there was none, is read when it is met.
+            # A key that was made a moment ago is read when a token first names it.
             typ, content = (await self._read(1)).keys.opened(token, by_typ)
         type = by_typ[typ]
         try:
@@ -160,15 +160,15 @@ class Tokens:
         return type, claims
 
     async def jwks(self) -> dict[str, Any]:
-        """The public keys, as RFC 7517 has them."""
-        return (await self._read(REMEMBERED)).keys.published()
+        """Return the public keys, in the form of RFC 7517."""
+        return (await self._read(CACHE_SECONDS)).keys.published()
 
-    async def _read(self, patience: float) -> _CurrentKeys:
-        """The keys as they were at most `patience` seconds ago."""
-        if current := self._fresh(patience):
+    async def _read(self, max_age: float) -> _CurrentKeys:
+        """Return the keys as they were at most `max_age` seconds ago."""
+        if current := self._fresh(max_age):
             return current
         async with self._reading:
-            if current := self._fresh(patience):
+            if current := self._fresh(max_age):
                 return current
             keys = await self._database.read(self._set.readable)
             if not keys.stored:
@@ -176,5 +176,5 @@ class Tokens:
             self._current = _CurrentKeys(keys, time.monotonic())
             return self._current
 
-    def _fresh(self, patience: float) -> _CurrentKeys | None:
-        return self._current if self._current and self._current.age <= patience else None
+    def _fresh(self, max_age: float) -> _CurrentKeys | None:
+        return self._current if self._current and self._current.age <= max_age else None

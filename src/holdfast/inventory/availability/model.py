@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.stock.model import PoolId, Quantity, VariantGid
-from holdfast.kit.command import Command, rule
+from holdfast.kit.contract.command import Command, rule
 
 
 class GetAvailability(Command):
@@ -95,7 +95,7 @@ class LowStockList(Struct):
     next_cursor: Annotated[str | None, Meta(description="For the next page; null on the last.")]
 
 
-class Delta(NamedTuple):
+class AvailabilityDelta(NamedTuple):
     """What changed of a shop since a version."""
 
     version: int

@@ -13,17 +13,17 @@ from holdfast.inventory.availability.model import (
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, not_linked
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.book import Touched, read_stock
-from holdfast.inventory.stock.ledger import Pool, Stock
-from holdfast.kit.caller import Caller
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.inventory.stock.ledger_rules import Stock, StockPool
+from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE)
 async def get(reader: Reader, caller: Caller, command: GetAvailability) -> Availability:
     """How many of some variants can be sold, and which pool allows no more."""
     pool_ids = [command.pool_id] if command.pool_id else []
-    stock = await read_stock(reader, caller.tenant, Touched(pool_ids, command.variant_gids or ()))
+    stock = await read_stock(reader, caller.tenant, TouchedRows(pool_ids, command.variant_gids or ()))
     gids = stock.pool(pool_ids[0]).members if command.pool_id else command.variant_gids or ()
     effective = {gid: quantity for gid in gids if (quantity := stock.available(gid)) is not None}
     return Availability(
@@ -38,8 +38,8 @@ async def get(reader: Reader, caller: Caller, command: GetAvailability) -> Avail
 async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) -> Explanation:
     """Why just so many of a variant can be sold: the reckoning for every pool it draws on."""
     gid = command.variant_gid
-    stock = await read_stock(reader, caller.tenant, Touched((), [gid]))
-    if not stock.draws(gid):
+    stock = await read_stock(reader, caller.tenant, TouchedRows((), [gid]))
+    if not stock.pools_of_variant(gid):
         raise not_linked(gid)
     effective, limiting = stock.available(gid), _limiting(stock, gid)
     limits = [
@@ -56,7 +56,7 @@ async def explain(reader: Reader, caller: Caller, command: ExplainAvailability) 
             formula=_formula(pool, units),
             is_limiting=pool is limiting,
         )
-        for pool, units in stock.draws(gid)
+        for pool, units in stock.pools_of_variant(gid)
     ]
     inactive = [limit for limit in limits if limit.status != "active"]
     if inactive:
@@ -78,9 +78,9 @@ async def list_low_stock(reader: Reader, caller: Caller, command: ListLowStock) 
     return LowStockList(pools, cursor)
 
 
-def _limiting(stock: Stock, variant_gid: str) -> Pool:
-    return min(stock.draws(variant_gid), key=lambda draw: (draw[0].available // draw[1], draw[0].id))[0]
+def _limiting(stock: Stock, variant_gid: str) -> StockPool:
+    return min(stock.pools_of_variant(variant_gid), key=lambda draw: (draw[0].available // draw[1], draw[0].id))[0]
 
 
-def _formula(pool: Pool, units: int) -> str:
+def _formula(pool: StockPool, units: int) -> str:
     return f"floor(max(0, {pool.on_hand} - {pool.held} - {pool.buffer}) / {units}) = {pool.available // units}"

@@ -1,14 +1,14 @@
-"""Statements on what can be sold."""
+"""Statements on effective quantities."""
 
 from collections.abc import Collection
 from typing import LiteralString
 
-from holdfast.inventory.availability.model import Delta, ListLowStock, LowStock
+from holdfast.inventory.availability.model import AvailabilityDelta, ListLowStock, LowStock
 from holdfast.inventory.resources import Reader
 
 
-async def everything(reader: Reader, shop_id: int) -> Delta:
-    """All there is of a shop, in one snapshot."""
+async def read_all(reader: Reader, shop_id: int) -> AvailabilityDelta | None:
+    """Return all variants and pools of a shop, in one snapshot; None if the shop is gone."""
     return await _delta(
         reader,
         """
@@ -22,8 +22,8 @@ async def everything(reader: Reader, shop_id: int) -> Delta:
     )
 
 
-async def changes_since(reader: Reader, shop_id: int, version: int) -> Delta:
-    """What of a shop changed after a version, in one snapshot."""
+async def changes_since(reader: Reader, shop_id: int, version: int) -> AvailabilityDelta | None:
+    """Return what changed of a shop after a version, in one snapshot; None if the shop is gone."""
     return await _delta(
         reader,
         """
@@ -46,41 +46,44 @@ async def changes_since(reader: Reader, shop_id: int, version: int) -> Delta:
     )
 
 
-async def present(reader: Reader, shop_ids: Collection[int]) -> list[tuple[int, int, str]]:
-    """Of each of the shops: its id, its version, and a text that is another one when its sync status has changed.
+async def current_versions(reader: Reader, shop_ids: Collection[int]) -> list[tuple[int, int, str]]:
+    """Return the id of each shop, its version, and a text that changes with its sync status.
 
-    `xmin` is the transaction that wrote a row last.
+    Shops that have uninstalled the app are left out.
     """
     return await reader.tuples(
         """
         select shop_id, version, concat(catalogs.xmin, ' ', syncs.xmin) from shared_inventories
           left join catalogs using (shop_id)
           left join syncs using (shop_id)
-         where shop_id = any(%(shop_ids)s)
+          left join installs using (shop_id)
+         where shop_id = any(%(shop_ids)s) and uninstalled_at is null
         """,
         {"shop_ids": list(shop_ids)},
     )
 
 
-async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Delta:
+async def _delta(reader: Reader, statement: LiteralString, **params: int) -> AvailabilityDelta | None:
     [(version, variants, pools)] = await reader.tuples(statement, params)
-    return Delta(version, variants, {int(id): text for id, text in pools.items()})
+    return (
+        None if version is None else AvailabilityDelta(version, variants, {int(id): text for id, text in pools.items()})
+    )
 
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
-    """The pools that run low, by id, one more than a page."""
+    """Return the pools that run low, by id, one more than a page."""
     low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
-        low = f"({low} or taken > 0 and available * 28.0 <= taken * %(days_of_cover)s)"
+        low = f"({low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
     return await reader.rows(
         LowStock,
         f"""
-        select id as pool_id, name, unit, available, low_stock_at, round(taken / 28.0, 2)::float as taken_per_day,
-               round(available * 28.0 / nullif(taken, 0), 1)::float as days_of_cover
+        select id as pool_id, name, unit, available, low_stock_at, round(units_drawn / 28.0, 2)::float as taken_per_day,
+               round(available * 28.0 / nullif(units_drawn, 0), 1)::float as days_of_cover
           from pools
          cross join lateral (select greatest(0, on_hand - held - buffer) as available) as now
          cross join lateral (
-               select coalesce(-sum(delta), 0) as taken from ledger
+               select coalesce(-sum(delta), 0) as units_drawn from ledger
                 where ledger.shop_id = %(shop_id)s and pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
                   and created_at > now() - interval '28 days') as lately
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}

@@ -1,8 +1,8 @@
 """The import of a shop's variants, locations and levels, by an operation of the platform that reads them all.
 
-It is done by tasks, each of which brings it forward: ask for the operation, look whether it has completed, store its
-result. How many lines are stored is stored with them, so that whoever goes on after a kill begins behind them. Nothing
-is forgotten until all of it is stored; then what the platform does not have any more is.
+Tasks do it, each one step: start the operation, poll whether it has completed, store its result. The number of stored
+lines is stored with them, so a task after a kill continues behind them. Rows that the platform no longer has are
+deleted only after all lines are stored.
 """
 
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from functools import partial
 from msgspec import Struct
 
 from holdfast.inventory.catalog import imports
-from holdfast.inventory.catalog.lines import LOCATIONS, QUERY, Lines, LocationNode
-from holdfast.inventory.catalog.model import IMPORT, Import, OfImport
-from holdfast.inventory.catalog.sql import store_locations, store_variants
+from holdfast.inventory.catalog.bulk_lines import LOCATIONS, QUERY, ImportLines, LocationNode
+from holdfast.inventory.catalog.model import IMPORT, Import, ImportTask
+from holdfast.inventory.catalog.sql import choose_location, store_locations, store_variants
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import Refused, Unreachable
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.sync import levels
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 
-LOOK_SECONDS = 2.0
-"""Seconds after which to look again whether an operation has completed."""
+POLL_SECONDS = 2.0
+"""Seconds from one poll of an operation to the next."""
 
-LINES_AT_ONCE = 1_000
-"""Lines that are stored by one transaction."""
+BATCH_LINES = 1_000
+"""The most lines that one transaction stores."""
 
 
-class _Bulk(Struct, rename="camel"):
+class _BulkOperation(Struct, rename="camel"):
     id: str
     status: str
     error_code: str | None = None
@@ -37,67 +37,67 @@ class _Bulk(Struct, rename="camel"):
     object_count: str = "0"
 
 
-class _UserError(Struct):
+class _BulkError(Struct):
     message: str
 
 
-class _Begun(Struct, rename="camel"):
-    bulk_operation: _Bulk | None
-    user_errors: list[_UserError]
+class _RunPayload(Struct, rename="camel"):
+    bulk_operation: _BulkOperation | None
+    user_errors: list[_BulkError]
 
 
-class _Run(Struct, rename="camel"):
-    bulk_operation_run_query: _Begun
+class _RunAnswer(Struct, rename="camel"):
+    bulk_operation_run_query: _RunPayload
 
 
-class _Looked(Struct, rename="camel"):
-    bulk_operation: _Bulk | None
+class _OperationAnswer(Struct, rename="camel"):
+    bulk_operation: _BulkOperation | None
 
 
-class _Page(Struct, rename="camel"):
+class _LocationsPageInfo(Struct, rename="camel"):
     has_next_page: bool
     end_cursor: str | None
 
 
-class _Locations(Struct, rename="camel"):
+class _LocationsPage(Struct, rename="camel"):
     nodes: list[LocationNode]
-    page_info: _Page
+    page_info: _LocationsPageInfo
 
 
-class _Located(Struct):
-    locations: _Locations
+class _LocationsAnswer(Struct):
+    locations: _LocationsPage
 
 
-RUN = Query(
+RUN_IMPORT = Query(
     "run_import",
     """
     mutation RunImport($query: String!) {
       bulkOperationRunQuery(query: $query) { bulkOperation { id status } userErrors { message } }
     }
     """,
-    _Run,
+    _RunAnswer,
 )
-LOOK = Query(
+READ_IMPORT = Query(
     "look_at_import",
     "query LookAtImport($id: ID!) { bulkOperation(id: $id) { id status errorCode url objectCount } }",
-    _Looked,
+    _OperationAnswer,
     cost=1,
 )
-PLACES = Query("read_locations", LOCATIONS, _Located, cost=110)
+READ_LOCATIONS = Query("read_locations", LOCATIONS, _LocationsAnswer, cost=110)
 
 
 class ImportFailed(Exception):
-    """The platform did not complete the operation. The task is tried again, with a new one."""
+    """The platform did not complete the operation. The task is retried with a new one."""
 
 
 async def begin(tx: Tx, shop_id: int) -> None:
-    """Begin to import a shop, soon after this transaction. An import that is under way is given up."""
+    """Start to import a shop, soon after this transaction. An import that is under way is abandoned."""
     import_id = await imports.begin(tx, shop_id)
-    await tx.enqueue(IMPORT, OfImport(shop_id, import_id), tenant=shop_id)
+    await tx.enqueue(IMPORT, ImportTask(shop_id, import_id), tenant=shop_id)
 
 
 async def import_all(steps: Steps) -> int:
-    """Import every shop that has the app anew, to find what was never told. Returns how many."""
+    """Import every shop that has the app again, to find changes whose webhooks did not come. Returns how many."""
     total, after = 0, 0
     while ids := await steps.transact(partial(_begin_some, after=after)):
         total, after = total + len(ids), ids[-1]
@@ -105,70 +105,70 @@ async def import_all(steps: Steps) -> int:
 
 
 async def _begin_some(tx: Tx, *, after: int) -> Sequence[int]:
-    ids = await imports.connected(tx, after, 100)
+    ids = await imports.list_connected(tx, after, 100)
     for shop_id in ids:
         await begin(tx, shop_id)
     return ids
 
 
-async def bring_forward(steps: Steps, of: OfImport) -> None:
-    """Do what is next of an import. May be called at any time, and twice."""
+async def advance_import(steps: Steps, of: ImportTask) -> None:
+    """Do the next step of an import. May be called at any time, and twice."""
     under_way = await steps.read(partial(imports.find, shop_id=of.shop_id))
     if under_way is None or under_way.id != of.import_id:
         return
     try:
-        await _forward(steps, of, under_way)
+        await _advance(steps, of, under_way)
     except Problem as problem:
-        await _note(steps, of, problem.message)
+        await _store_error(steps, of, problem.message)
         if problem.type is not SHOP_NOT_CONNECTED:
             raise
-    except (Unreachable, Refused, ImportFailed) as error:
-        await _note(steps, of, str(error))
+    except (PlatformUnreachable, PlatformRefusal, ImportFailed) as error:
+        await _store_error(steps, of, str(error))
         raise
 
 
-async def _forward(steps: Steps, of: OfImport, under_way: Import) -> None:
+async def _advance(steps: Steps, of: ImportTask, under_way: Import) -> None:
     if under_way.bulk_gid is None:
         await _store_locations(steps, of)
-        begun = (await ask(steps, of.shop_id, RUN, {"query": QUERY})).bulk_operation_run_query
-        if begun.bulk_operation is None:
-            raise ImportFailed("; ".join(error.message for error in begun.user_errors))
-        gid = begun.bulk_operation.id
-        await steps.transact(partial(imports.begun, shop_id=of.shop_id, import_id=of.import_id, bulk_gid=gid))
-        await steps.transact(partial(_look_again, of=of))
+        payload = (await ask(steps, of.shop_id, RUN_IMPORT, {"query": QUERY})).bulk_operation_run_query
+        if payload.bulk_operation is None:
+            raise ImportFailed("; ".join(error.message for error in payload.user_errors))
+        gid = payload.bulk_operation.id
+        await steps.transact(partial(imports.store_operation, shop_id=of.shop_id, import_id=of.import_id, bulk_gid=gid))
+        await steps.transact(partial(_poll_later, of=of))
         return
-    bulk = (await ask(steps, of.shop_id, LOOK, {"id": under_way.bulk_gid})).bulk_operation
+    bulk = (await ask(steps, of.shop_id, READ_IMPORT, {"id": under_way.bulk_gid})).bulk_operation
     if bulk and bulk.status in {"CREATED", "RUNNING", "CANCELING"}:
-        await steps.transact(partial(_look_again, of=of, objects=int(bulk.object_count)))
+        await steps.transact(partial(_poll_later, of=of, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
         await _store(steps, of, under_way, bulk.url)
         await steps.transact(partial(_finish, of=of))
     else:
-        await steps.transact(partial(imports.again, shop_id=of.shop_id, import_id=of.import_id))
+        await steps.transact(partial(imports.drop_operation, shop_id=of.shop_id, import_id=of.import_id))
         raise ImportFailed(
             f"The platform's operation ended as {bulk.status if bulk else 'unknown'}: "
             f"{bulk.error_code if bulk else 'it is gone'}."
         )
 
 
-async def _look_again(tx: Tx, *, of: OfImport, objects: int = 0) -> None:
-    await imports.note(tx, of.shop_id, of.import_id, objects=objects)
-    await tx.enqueue(IMPORT, of, delay=LOOK_SECONDS)
+async def _poll_later(tx: Tx, *, of: ImportTask, objects: int = 0) -> None:
+    await imports.store_progress(tx, of.shop_id, of.import_id, objects=objects)
+    await tx.enqueue(IMPORT, of, delay=POLL_SECONDS)
 
 
-async def _store_locations(steps: Steps, of: OfImport) -> None:
+async def _store_locations(steps: Steps, of: ImportTask) -> None:
     after: str | None = None
     while True:
-        page = (await ask(steps, of.shop_id, PLACES, {"after": after})).locations
-        found = [each.location for each in page.nodes]
-        await steps.transact(partial(store_locations, shop_id=of.shop_id, locations=found, import_id=of.import_id))
+        page = (await ask(steps, of.shop_id, READ_LOCATIONS, {"after": after})).locations
+        locations = [location_node.location for location_node in page.nodes]
+        await steps.transact(partial(store_locations, shop_id=of.shop_id, locations=locations, import_id=of.import_id))
         if not page.page_info.has_next_page:
             return
         after = page.page_info.end_cursor
 
 
-async def _store(steps: Steps, of: OfImport, under_way: Import, url: str | None) -> None:
-    """Store the lines of a result that are not stored yet. Without an address, there are none."""
+async def _store(steps: Steps, of: ImportTask, under_way: Import, url: str | None) -> None:
+    """Store the lines of a result that are not stored yet. Without an address there are none."""
     if url is None:
         return
     lines: list[bytes] = []
@@ -177,25 +177,26 @@ async def _store(steps: Steps, of: OfImport, under_way: Import, url: str | None)
         number += 1
         if number > under_way.stored_lines:
             lines.append(line)
-        if len(lines) >= LINES_AT_ONCE:
+        if len(lines) >= BATCH_LINES:
             await steps.transact(partial(_store_lines, of=of, lines=lines, upto=number))
             lines = []
     if lines:
         await steps.transact(partial(_store_lines, of=of, lines=lines, upto=number))
 
 
-async def _store_lines(tx: Tx, *, of: OfImport, lines: Sequence[bytes], upto: int) -> None:
-    read = Lines.of(lines)
+async def _store_lines(tx: Tx, *, of: ImportTask, lines: Sequence[bytes], upto: int) -> None:
+    read = ImportLines.of(lines)
     if read.variants:
         await store_variants(tx, of.shop_id, read.variants, import_id=of.import_id)
     await levels.observe(tx, of.shop_id, read.levels, import_id=of.import_id)
-    await imports.note(tx, of.shop_id, of.import_id, stored_lines=upto)
+    await imports.store_progress(tx, of.shop_id, of.import_id, stored_lines=upto)
 
 
-async def _finish(tx: Tx, *, of: OfImport) -> None:
+async def _finish(tx: Tx, *, of: ImportTask) -> None:
     if await imports.finish(tx, of.shop_id, of.import_id):
-        await levels.call(tx, of.shop_id)
+        await choose_location(tx, of.shop_id)
+        await levels.request_sync(tx, of.shop_id)
 
 
-async def _note(steps: Steps, of: OfImport, error: str) -> None:
-    await steps.transact(partial(imports.note, shop_id=of.shop_id, import_id=of.import_id, error=error))
+async def _store_error(steps: Steps, of: ImportTask, error: str) -> None:
+    await steps.transact(partial(imports.store_progress, shop_id=of.shop_id, import_id=of.import_id, error=error))

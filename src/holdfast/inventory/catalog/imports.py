@@ -1,4 +1,4 @@
-"""Statements on imports: how far they have come."""
+"""Statements on imports and their progress."""
 
 from holdfast.inventory.catalog.model import Import
 from holdfast.inventory.resources import Reader, Tx
@@ -6,7 +6,7 @@ from holdfast.inventory.shops import status
 
 
 async def begin(tx: Tx, shop_id: int) -> int:
-    """A new import instead of any other of the shop; returns its id."""
+    """Start a new import instead of any other of the shop. Returns its id."""
     await status.announce(tx, shop_id)
     return await tx.value(
         """
@@ -21,7 +21,7 @@ async def begin(tx: Tx, shop_id: int) -> int:
 
 
 async def find(reader: Reader, shop_id: int) -> Import | None:
-    """The import of a shop that is under way."""
+    """Return the import of a shop that is under way."""
     return await reader.row(
         Import,
         """
@@ -32,8 +32,8 @@ async def find(reader: Reader, shop_id: int) -> Import | None:
     )
 
 
-async def begun(tx: Tx, shop_id: int, import_id: int, bulk_gid: str) -> None:
-    """Store which operation of the platform it is."""
+async def store_operation(tx: Tx, shop_id: int, import_id: int, bulk_gid: str) -> None:
+    """Store the id of the platform's operation."""
     await tx.run(
         """
         update catalogs set bulk_gid = %(bulk_gid)s, stored_lines = 0, error = null
@@ -43,8 +43,8 @@ async def begun(tx: Tx, shop_id: int, import_id: int, bulk_gid: str) -> None:
     )
 
 
-async def again(tx: Tx, shop_id: int, import_id: int) -> None:
-    """The operation has failed: the next attempt begins a new one."""
+async def drop_operation(tx: Tx, shop_id: int, import_id: int) -> None:
+    """Delete the id of an operation that has failed: the next attempt starts a new one."""
     await tx.run(
         """
         update catalogs set bulk_gid = null, stored_lines = 0
@@ -54,10 +54,10 @@ async def again(tx: Tx, shop_id: int, import_id: int) -> None:
     )
 
 
-async def note(
+async def store_progress(
     tx: Tx, shop_id: int, import_id: int, *, objects: int = 0, stored_lines: int = 0, error: str | None = None
 ) -> None:
-    """Store how far it has come, or what is wrong with it."""
+    """Store the progress of an import, or its error."""
     await status.announce(tx, shop_id)
     await tx.run(
         """
@@ -77,7 +77,7 @@ async def note(
 
 
 async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
-    """End an import: what it did not find, and nobody told of since it began, is forgotten. False: it has ended."""
+    """End an import, and delete rows that neither it nor a webhook since its start has named. False: it has ended."""
     await status.announce(tx, shop_id)
     await tx.run(
         """
@@ -111,8 +111,8 @@ async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
     )
 
 
-async def connected(tx: Tx, after: int, limit: int) -> list[int]:
-    """Shops that have the app, by their ids."""
+async def list_connected(tx: Tx, after: int, limit: int) -> list[int]:
+    """Return the ids of shops that have the app."""
     rows = await tx.tuples(
         """
         select shop_id from installs

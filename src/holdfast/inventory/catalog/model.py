@@ -1,17 +1,17 @@
-"""What a shop has at the platform: variants and locations. Levels are in `sync`."""
+"""The variants and locations of a shop at the platform. Levels are in `sync`."""
 
 import datetime as dt
 
 from msgspec import Struct
 
-from holdfast.kit.tasks import Task
+from holdfast.kit.postgres.tasks import Task
 
 
-class Variant(Struct, frozen=True):
+class CatalogVariant(Struct, frozen=True):
     """A variant as the platform has it.
 
-    item_gid     its inventory item, which levels belong to
-    tracked      whether the platform counts it; None: it was not said
+    item_gid     its inventory item, to which levels belong
+    tracked      whether the platform counts it; None: not known
     """
 
     gid: str
@@ -25,18 +25,22 @@ class Variant(Struct, frozen=True):
 
 
 class Location(Struct, frozen=True):
-    """A place where stock is kept."""
+    """A location with stock.
+
+    fulfillment_service    whether a fulfillment service counts its stock; None: not known
+    """
 
     gid: str
     name: str
     active: bool
+    fulfillment_service: bool | None
     updated_at: dt.datetime | None = None
 
 
 class Import(Struct, frozen=True):
     """An import that is under way.
 
-    bulk_gid        the platform's operation; None: it was not begun yet
+    bulk_gid        the platform's operation; None: it has not started yet
     stored_lines    how many lines of its result are stored
     """
 
@@ -45,12 +49,12 @@ class Import(Struct, frozen=True):
     stored_lines: int
 
 
-class OfImport(Struct):
-    """A task about an import."""
+class ImportTask(Struct):
+    """The arguments of the task of an import."""
 
     shop_id: int
     import_id: int
 
 
-IMPORT = Task("import_catalog", OfImport)
-"""Bring a shop's import forward."""
+IMPORT = Task("import_catalog", ImportTask)
+"""Do the next step of the import of a shop."""

@@ -1,24 +1,25 @@
-"""What people call variants."""
+"""The names of variants."""
 
+from collections.abc import Collection
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
 from holdfast.inventory.resources import Reader
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 
 ONLY_VARIANT = "Default Title"
-"""What the platform calls the variant of a product that has one."""
+"""The platform's title of the variant of a product that has only one."""
 
-MOST = 1_000
-"""How many variants can be named at once."""
+MAX_VARIANTS = 1_000
+"""The most variants in one request for names."""
 
 
 class NameVariants(Command):
-    """Asks what people call some variants."""
+    """Get the names of variants."""
 
-    gids: Annotated[list[str], Meta(max_length=MOST)]
+    gids: Annotated[list[str], Meta(max_length=MAX_VARIANTS)]
 
 
 class VariantName(NamedTuple):
@@ -27,21 +28,26 @@ class VariantName(NamedTuple):
     title: str | None
     sku: str | None
 
+    def words(self, gid: str) -> str:
+        """Return the name of the variant with this id: its title, else its SKU, else the number in the id."""
+        return self.title or self.sku or f"variant {gid.rpartition('/')[2]}"
+
 
 async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
-    """By id, what the shop calls those of the variants that it has linked, or that the platform has.
+    """Return by id the names of variants that the shop has linked, or that the platform has."""
+    return await find_names(reader, caller.tenant, command.gids)
 
-    What was said when a variant was linked goes before what the platform says.
-    """
+
+async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
+    """Return by id the names of variants. A name given with a link wins over the platform's name."""
     rows = await reader.tuples(
         """
-        select asked.gid, coalesce(variants.title, nullif(concat_ws(' · ', nullif(product_title, ''),
-                                                                    nullif(nullif(known.title, ''), %(only)s)), '')),
+        select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),
                coalesce(variants.sku, nullif(known.sku, ''))
-          from unnest(%(gids)s::text[]) as asked (gid)
-          left join variants on variants.shop_id = %(shop_id)s and variants.gid = asked.gid
-          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = asked.gid
+          from unnest(%(gids)s::text[]) as request (gid)
+          left join variants on variants.shop_id = %(shop_id)s and variants.gid = request.gid
+          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = request.gid
         """,
-        {"shop_id": caller.tenant, "gids": command.gids, "only": ONLY_VARIANT},
+        {"shop_id": shop_id, "gids": [*gids]},
     )
     return {gid: VariantName(title, sku) for gid, title, sku in rows}

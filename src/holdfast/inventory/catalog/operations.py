@@ -6,12 +6,12 @@ from typing import Annotated, LiteralString
 from msgspec import Meta, Struct
 
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.containing import Place, search
 from holdfast.inventory.stock.model import Filled
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
+from holdfast.inventory.stock.substring_search import SearchedTable, search
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 
-BY_TITLE = Place("catalog_variants", "searched", "product_title, title, gid")
+BY_TITLE = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
 
 
 class SearchVariants(Command):
@@ -40,9 +40,9 @@ class Hits(Struct):
 
 async def search_variants(reader: Reader, caller: Caller, command: SearchVariants) -> Hits:
     """Search the shop's variants at the platform, linked to a pool or not."""
-    wanted: LiteralString = ""
+    condition: LiteralString = ""
     if command.unlinked_only:
-        wanted = " and not exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid)"
+        condition = " and not exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid)"
 
     def listing(source: LiteralString) -> LiteralString:
         return f"""
@@ -51,7 +51,7 @@ async def search_variants(reader: Reader, caller: Caller, command: SearchVariant
                      where levels.shop_id = %(shop_id)s and levels.item_gid = catalog_variants.item_gid) as available,
                    array(select pool_id from members where members.shop_id = %(shop_id)s and variant_gid = gid
                           order by pool_id) as pool_ids
-              from {source} where shop_id = %(shop_id)s {wanted}
+              from {source} where shop_id = %(shop_id)s {condition}
              order by {BY_TITLE.order} limit %(limit)s
             """
 

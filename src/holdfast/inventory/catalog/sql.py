@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.inventory.catalog.model import Location, Variant
+from holdfast.inventory.catalog.model import CatalogVariant, Location
 from holdfast.inventory.resources import Tx
 
 
-async def store_variants(tx: Tx, shop_id: int, variants: Sequence[Variant], *, import_id: int | None = None) -> None:
-    """Store variants, unless something newer is known of them.
+async def store_variants(
+    tx: Tx, shop_id: int, variants: Sequence[CatalogVariant], *, import_id: int | None = None
+) -> None:
+    """Store variants, unless newer versions of them are stored.
 
     import_id    the import that has found them; None: not an import
     """
@@ -20,7 +22,7 @@ async def store_variants(tx: Tx, shop_id: int, variants: Sequence[Variant], *, i
         select %(shop_id)s, gid, product_gid, left(product_title, 300), left(title, 300), left(sku, 300), item_gid,
                coalesce(tracked, true), updated_at,
                coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
-          from json_to_recordset(%(variants)s) as given (
+          from json_to_recordset(%(variants)s) as variant (
                gid text, product_gid text, product_title text, title text, sku text, item_gid text, tracked boolean,
                updated_at timestamptz)
          order by gid
@@ -41,7 +43,7 @@ async def store_variants(tx: Tx, shop_id: int, variants: Sequence[Variant], *, i
         {
             "shop_id": shop_id,
             "variants": msgspec.json.encode(variants).decode(),
-            "says_tracked": all(each.tracked is not None for each in variants),
+            "says_tracked": all(variant.tracked is not None for variant in variants),
             "import_id": import_id,
         },
     )
@@ -61,7 +63,7 @@ async def track(tx: Tx, shop_id: int, item_gid: str, *, tracked: bool) -> None:
 
 
 async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_gid: str = "") -> None:
-    """Forget variants with their levels: those of a product, or of an item."""
+    """Delete variants with their levels: those of a product, or of an item."""
     await tx.run(
         """
         select from levels
@@ -86,7 +88,7 @@ async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_g
 
 
 async def forget_location(tx: Tx, shop_id: int, gid: str) -> None:
-    """Forget a location with its levels."""
+    """Delete a location with its levels."""
     await tx.run(
         """
         select from levels where shop_id = %(shop_id)s and location_gid = %(gid)s
@@ -105,24 +107,28 @@ async def forget_location(tx: Tx, shop_id: int, gid: str) -> None:
 
 
 async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *, import_id: int | None = None) -> None:
-    """Store locations. Targets are reckoned anew if one was opened or closed, or is new."""
+    """Store locations. Targets are computed again if one is new, opened, closed, or becomes a fulfillment service's."""
     await tx.run(
         """
-        with given as (
-            select * from json_to_recordset(%(locations)s) as given (
-                gid text, name text, active boolean, updated_at timestamptz)),
+        with new_location as (
+            select * from json_to_recordset(%(locations)s) as new_location (
+                gid text, name text, active boolean, fulfillment_service boolean, updated_at timestamptz)),
         changing as (
-            select from given left join locations on locations.shop_id = %(shop_id)s and locations.gid = given.gid
-             where locations.active is distinct from given.active
-               and (locations.updated_at is null or given.updated_at is null
-                    or given.updated_at >= locations.updated_at)),
+            select from new_location
+              left join locations on locations.shop_id = %(shop_id)s and locations.gid = new_location.gid
+             where (locations.active is distinct from new_location.active
+                    or new_location.fulfillment_service is distinct from locations.fulfillment_service
+                       and new_location.fulfillment_service is not null)
+               and (locations.updated_at is null or new_location.updated_at is null
+                    or new_location.updated_at >= locations.updated_at)),
         stored as (
-            insert into locations (shop_id, gid, name, active, updated_at, import_id)
-            select %(shop_id)s, gid, left(name, 300), active, updated_at,
+            insert into locations (shop_id, gid, name, active, fulfillment_service, updated_at, import_id)
+            select %(shop_id)s, gid, left(name, 300), active, fulfillment_service, updated_at,
                    coalesce(%(import_id)s::bigint, (select import_id from catalogs where shop_id = %(shop_id)s), 0)
-              from given order by gid
+              from new_location order by gid
                 on conflict (shop_id, gid) do update
                set name = excluded.name, active = excluded.active, updated_at = excluded.updated_at,
+                   fulfillment_service = coalesce(excluded.fulfillment_service, locations.fulfillment_service),
                    import_id = greatest(locations.import_id, excluded.import_id)
              where locations.updated_at is null or excluded.updated_at is null
                 or excluded.updated_at >= locations.updated_at)
@@ -131,3 +137,33 @@ async def store_locations(tx: Tx, shop_id: int, locations: Sequence[Location], *
         """,
         {"shop_id": shop_id, "locations": msgspec.json.encode(locations).decode(), "import_id": import_id},
     )
+
+
+async def choose_location(tx: Tx, shop_id: int) -> None:
+    """Choose the location that stocks most variants, if a shop keeps its stock at one location and has named none.
+
+    Nothing is chosen before the first import is done.
+    """
+    needed = await tx.value(
+        """
+        select exists (select from catalogs where shop_id = %(shop_id)s and rule = 'one' and finished_at is not null)
+               and not exists (select from locations where shop_id = %(shop_id)s and share_from < share_to)
+        """,
+        {"shop_id": shop_id},
+    )
+    if needed:
+        await tx.run(
+            """
+            with stocked as (
+                select location_gid as gid, count(*) as items from levels where shop_id = %(shop_id)s group by 1),
+            chosen as (
+                select gid from locations left join stocked using (gid)
+                 where shop_id = %(shop_id)s and active and fulfillment_service = false
+                 order by coalesce(items, 0) desc, length(gid), gid limit 1),
+            shared as (
+                update locations set share_from = 0, share_to = 100 from chosen
+                 where locations.shop_id = %(shop_id)s and locations.gid = chosen.gid returning 1)
+            update catalogs set changes = changes + 1 where shop_id = %(shop_id)s and exists (select from shared)
+            """,
+            {"shop_id": shop_id},
+        )

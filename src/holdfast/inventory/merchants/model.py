@@ -1,40 +1,40 @@
-"""Merchants: who works in the console of a shop."""
+"""Merchants: the people who work in the console of a shop."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from holdfast.accounts.directory import Account
-from holdfast.kit.command import Command
+from holdfast.kit.contract.command import Command
 
 
 class Merchant(Account, frozen=True):
-    """Somebody who works in the console. The tenant of the account is the shop.
+    """A person who works in the console. The tenant of the account is the shop.
 
     shop        the domain of the shop
-    staff_id    the platform's number of somebody whom it vouches for; such an account has no address
+    staff_id    the platform's number of a person that it vouches for; such an account has no address
     """
 
     shop: str
     staff_id: str | None
 
 
-class WantLowStock(Command):
-    """Says whether a merchant wants mails about low stock, and in which language."""
+class SetLowStockMails(Command):
+    """Turn a merchant's mails about low stock on or off, and set their language."""
 
-    wanted: bool
+    enabled: bool
     language: Annotated[str, Meta(max_length=10)]
 
 
-class AskLowStock(Command):
-    """Asks whether the merchant wants them."""
+class GetLowStockMails(Command):
+    """Get whether the merchant's mails about low stock are on."""
 
 
-class Enter(Struct, frozen=True):
-    """Somebody for whom the platform vouches.
+class StaffSignIn(Struct, frozen=True):
+    """The sign-in of a person that the platform vouches for.
 
     shop       the domain of the shop
-    called     what the browser calls itself
+    called     the user agent of the browser
     """
 
     shop: str
@@ -43,13 +43,13 @@ class Enter(Struct, frozen=True):
 
 
 class ListActors(Command):
-    """Asks who of the shop's merchants made which entries of the history."""
+    """Get which merchants made which entries of the history."""
 
     entry_ids: Annotated[list[int], Meta(max_length=500)]
 
 
-class Actor(Struct, frozen=True):
-    """Who made an entry: the address of a merchant, or the platform's number."""
+class EntryActor(Struct, frozen=True):
+    """The merchant who made an entry: an address, or the platform's number."""
 
     entry_id: int
     email: str | None

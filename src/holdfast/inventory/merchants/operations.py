@@ -1,23 +1,23 @@
-"""How merchants come in by the platform's word, how their sessions end, and who of them did what."""
+"""Sign-in of merchants by the platform's word, the end of their sessions, and which of them made which entries."""
 
 from typing import Any
 
-from holdfast.accounts import sessions
+from holdfast.accounts import known_browsers, sessions
 from holdfast.accounts.signin import links
 from holdfast.accounts.signin.addresses import usable
 from holdfast.inventory.merchants import sql
-from holdfast.inventory.merchants.model import Actor, AskLowStock, Enter, ListActors, WantLowStock
+from holdfast.inventory.merchants.model import EntryActor, GetLowStockMails, ListActors, SetLowStockMails, StaffSignIn
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader
 from holdfast.inventory.resources import Tx as ShopTx
-from holdfast.kit.caller import Caller
-from holdfast.kit.database import Tx
-from holdfast.kit.problems import NOT_FOUND, invalid
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, invalid
+from holdfast.kit.postgres.database import Tx
 
 
-async def enter(tx: Tx[Any], entering: Enter) -> str:
-    """Begin a session of somebody for whom the platform vouches. Returns its secret. Raises `shop_not_connected`."""
-    id = await sql.vouched_for(tx, entering.shop, entering.staff_id)
+async def begin_staff_session(tx: Tx[Any], entering: StaffSignIn) -> str:
+    """Begin a session of a person that the platform vouches for. Returns its secret. Raises `shop_not_connected`."""
+    id = await sql.find_or_add_staff(tx, entering.shop, entering.staff_id)
     if id is None:
         raise SHOP_NOT_CONNECTED()
     return await sessions.begin(tx, id, "platform", entering.called)
@@ -25,28 +25,30 @@ async def enter(tx: Tx[Any], entering: Enter) -> str:
 
 async def end_sessions(tx: Tx[Any], shop_id: int) -> None:
     """End the sessions of all merchants of a shop."""
-    await sessions.end_of(tx, await sql.ids_of(tx, shop_id))
+    ids = await sql.list_merchant_ids(tx, shop_id)
+    await sessions.end_of_accounts(tx, ids)
+    await known_browsers.end(tx, ids)
 
 
-async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[Actor]:
-    """Who of the shop's merchants made which of some entries. Entries of others are left out."""
+async def list_actors(reader: Reader, caller: Caller, command: ListActors) -> list[EntryActor]:
+    """Return which merchants of the shop made which entries. Entries of other actors are left out."""
     return await sql.list_actors(reader, caller.tenant, command.entry_ids)
 
 
-async def ask_low_stock(reader: Reader, caller: Caller, command: AskLowStock) -> bool:
-    """Whether the merchant who asks wants mails about low stock."""
+async def get_low_stock_mails(reader: Reader, caller: Caller, command: GetLowStockMails) -> bool:
+    """Return whether the calling merchant's mails about low stock are on."""
     return await sql.wants_low_stock(reader, caller.tenant, caller.id)
 
 
-async def want_low_stock(tx: ShopTx, caller: Caller, command: WantLowStock) -> None:
-    """Store whether the merchant who asks wants mails about low stock."""
-    await sql.want_low_stock(tx, caller.tenant, caller.id, command)
+async def set_low_stock_mails(tx: ShopTx, caller: Caller, command: SetLowStockMails) -> None:
+    """Store whether the calling merchant's mails about low stock are on."""
+    await sql.set_low_stock_mails(tx, caller.tenant, caller.id, command)
 
 
 async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
     """Let the owner of an address sign in to a shop. Returns the id of the merchant.
 
-    Raises `validation_failed` for what is no address, and for one that belongs to another shop.
+    Raises `validation_failed` for a malformed address, and for one that belongs to another shop.
     """
     written = usable(email)
     if written is None:
@@ -58,8 +60,8 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int:
 
 
 async def console_link(tx: Tx[Any], shop_id: int) -> int:
-    """The id of a link that signs the first owner of a shop in, once. Raises `not_found` if it has no owner."""
+    """Return the id of a link that signs the first owner of a shop in, once. Raises `not_found` if it has no owner."""
     email = await sql.first_owner(tx, shop_id)
     if email is None:
         raise NOT_FOUND("Nobody signs in to this shop yet: name an owner with `holdfast inventory shop owner`.")
-    return await links.make(tx, email, "/console")
+    return await links.create_unbound_link(tx, email, "/console")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
-from holdfast.inventory.merchants.model import Actor, Merchant, WantLowStock
-from holdfast.kit.database import Reader, Tx
+from holdfast.inventory.merchants.model import EntryActor, Merchant, SetLowStockMails
+from holdfast.kit.postgres.database import Reader, Tx
 
 MERCHANT: LiteralString = """
     merchants.id, coalesce(email, '') as email, merchants.shop_id as tenant_id, proved_at is not null as is_proved,
@@ -13,7 +13,7 @@ MERCHANT: LiteralString = """
 
 
 async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
-    """The merchants with these ids, without those of shops that have uninstalled the app."""
+    """Return the merchants with these ids, without those of shops that have uninstalled the app."""
     return await reader.rows(
         Merchant,
         f"""
@@ -27,7 +27,7 @@ async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
 
 
 async def prove(tx: Tx[Any], email: str) -> Merchant | None:
-    """The merchant with an address that was proved just now; None if there is none."""
+    """Store that an address is proved. Returns its merchant; None if there is none."""
     return await tx.row(
         Merchant,
         f"""
@@ -40,8 +40,8 @@ async def prove(tx: Tx[Any], email: str) -> Merchant | None:
     )
 
 
-async def vouched_for(tx: Tx[Any], shop: str, staff_id: str) -> int | None:
-    """The id of the merchant for whom the platform vouches, new if need be; None if the shop does not have the app.
+async def find_or_add_staff(tx: Tx[Any], shop: str, staff_id: str) -> int | None:
+    """Return the id of a merchant that the platform vouches for, added if need be; None if the shop lacks the app.
 
     The app is not uninstalled until the transaction ends.
     """
@@ -58,16 +58,16 @@ async def vouched_for(tx: Tx[Any], shop: str, staff_id: str) -> int | None:
     )
 
 
-async def ids_of(reader: Reader[Any], shop_id: int) -> list[int]:
+async def list_merchant_ids(reader: Reader[Any], shop_id: int) -> list[int]:
     """The ids of the merchants of a shop."""
     rows = await reader.tuples("select id from merchants where shop_id = %(shop_id)s", {"shop_id": shop_id})
     return [id for (id,) in rows]
 
 
-async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[Actor]:
-    """The merchants who made those of the entries that merchants made."""
+async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[EntryActor]:
+    """Return the merchants of those of the entries that merchants made."""
     return await reader.rows(
-        Actor,
+        EntryActor,
         """
         select ledger.id as entry_id, email, staff_id
           from ledger join merchants on merchants.shop_id = ledger.shop_id and merchants.id = ledger.actor_id
@@ -87,18 +87,18 @@ async def wants_low_stock(reader: Reader[Any], shop_id: int, id: int) -> bool:
     )
 
 
-async def want_low_stock(tx: Tx[Any], shop_id: int, id: int, wish: WantLowStock) -> None:
+async def set_low_stock_mails(tx: Tx[Any], shop_id: int, id: int, wish: SetLowStockMails) -> None:
     await tx.run(
         """
         update merchants set wants_low_stock = %(wanted)s, language = %(language)s
          where shop_id = %(shop_id)s and id = %(id)s
         """,
-        {"shop_id": shop_id, "id": id, "wanted": wish.wanted, "language": wish.language},
+        {"shop_id": shop_id, "id": id, "wanted": wish.enabled, "language": wish.language},
     )
 
 
 async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int | None:
-    """The id of the merchant with an address, new if need be; None if the address is of another shop."""
+    """Return the id of the merchant with an address, added if need be; None if the address is of another shop."""
     return await tx.value(
         """
         insert into merchants (shop_id, email) values (%(shop_id)s, %(email)s)
@@ -110,7 +110,7 @@ async def add_owner(tx: Tx[Any], shop_id: int, email: str) -> int | None:
 
 
 async def first_owner(reader: Reader[Any], shop_id: int) -> str | None:
-    """The address of the merchant who was the first to have one."""
+    """Return the address of the first merchant who has one."""
     return await reader.value(
         "select email from merchants where shop_id = %(shop_id)s and email is not null order by id limit 1",
         {"shop_id": shop_id},

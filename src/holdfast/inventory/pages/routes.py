@@ -1,19 +1,19 @@
-"""The routes of the pages for people."""
+"""The routes of the public pages."""
 
 from starlette.routing import BaseRoute
 
 from holdfast.inventory.site import SITE
-from holdfast.kit.discovery import document
-from holdfast.kit.limits import Limits
-from holdfast.kit.pages.rendered import constant
+from holdfast.kit.pages.page_cache import constant_page
+from holdfast.kit.process.discovery import document
+from holdfast.kit.running.rate_limits import Limits
 
 ROBOTS = b"User-agent: *\nDisallow:\n"
 
 
 def routes(base_url: str, limits: Limits) -> list[BaseRoute]:
-    """The start page, and what search engines may show."""
+    """Return the routes of the start page, `robots.txt` and the icon."""
     return [
-        constant(SITE, "/", "pages/home.html", limits, "home", base_url=base_url),
+        constant_page(SITE, "/", "pages/home.html", limits, "home", base_url=base_url),
         document("/robots.txt", ROBOTS, "text/plain"),
         *SITE.assets("icon.svg"),
     ]

@@ -1,19 +1,32 @@
-"""Statements on members: which variants draw on which pools, and how many of each can be sold."""
+"""Statements on members: the variants of pools, and how many of each can be sold."""
 
 from collections.abc import Collection, Sequence
-from typing import LiteralString, NamedTuple
+from functools import partial
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 
 from holdfast.inventory.pools.model import FindVariant, Member, MemberFields, Variant
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.containing import Place, search
+from holdfast.inventory.stock.substring_search import SearchedTable, search
 
-BEST_FIT = Place("variants", "searched", "length(title), gid")
+BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
+AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
+
+LINKED: LiteralString = """
+    and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
+"""
+"""Of the platform's variants, those that are linked, or were."""
+
+SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED))
+"""The tables in which variants are searched, each with its condition."""
+
+MAX_VARIANTS = 50
+"""The most variants in one answer."""
 
 
-class Listing(NamedTuple):
-    """A member as lists of all of them show it."""
+class PoolMemberRow(NamedTuple):
+    """A member in a list of the members of all pools."""
 
     pool_id: int
     pool: str
@@ -30,7 +43,7 @@ async def find_members(reader: Reader, shop_id: int, pool_ids: Collection[int]) 
         select pool_id, variant_gid, units_per_sale, sku, title,
                (select quantity from availability
                  where availability.shop_id = %(shop_id)s and availability.variant_gid = members.variant_gid)
-          from members join variants on variants.shop_id = members.shop_id and gid = variant_gid
+          from members join named_variants as named on named.shop_id = members.shop_id and gid = variant_gid
          where members.shop_id = %(shop_id)s and pool_id = any(%(pool_ids)s)
          order by pool_id, units_per_sale, variant_gid
         """,
@@ -42,12 +55,12 @@ async def find_members(reader: Reader, shop_id: int, pool_ids: Collection[int]) 
     return members
 
 
-async def linked(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
-    """What draws on those pools, by pool and variant."""
+async def find_links(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dict[tuple[int, str], MemberFields]:
+    """Return the members of those pools, by pool and variant."""
     rows = await reader.tuples(
         """
         select pool_id, variant_gid, units_per_sale, sku, title
-          from members join variants on variants.shop_id = members.shop_id and gid = variant_gid
+          from members join named_variants as named on named.shop_id = members.shop_id and gid = variant_gid
          where members.shop_id = %(shop_id)s and pool_id = any(%(pool_ids)s)
         """,
         {"shop_id": shop_id, "pool_ids": [*pool_ids]},
@@ -56,7 +69,7 @@ async def linked(reader: Reader, shop_id: int, pool_ids: Collection[int]) -> dic
 
 
 async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
-    """Let variants draw on pools, named by their ids; those that did so already get the new units."""
+    """Let variants draw on pools, named by their ids. Existing members get the new units."""
     await tx.run(
         """
         with fresh as (
@@ -81,8 +94,8 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
     )
 
 
-async def kits_beyond(reader: Reader, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
-    """Those variants that draw on more pools than that."""
+async def find_oversized_kits(reader: Reader, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
+    """Return those of the variants that draw on more than `most` pools."""
     rows = await reader.tuples(
         """
         select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
@@ -93,17 +106,17 @@ async def kits_beyond(reader: Reader, shop_id: int, variant_gids: Collection[str
     return [gid for (gid,) in rows]
 
 
-async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], limit: int) -> list[Listing]:
+async def list_members(reader: Reader, shop_id: int, after: tuple[int, str], limit: int) -> list[PoolMemberRow]:
     """Members of pools that are not archived, by pool and variant."""
     return await reader.rows(
-        Listing,
+        PoolMemberRow,
         """
         select pool_id, name as pool, variant_gid, units_per_sale, sku, title
           from members
          cross join lateral (select name from pools where shop_id = %(shop_id)s and id = members.pool_id
                                                       and status <> 'archived' limit 1) as pools
-         cross join lateral (select sku, title from variants
-                              where shop_id = %(shop_id)s and gid = members.variant_gid limit 1) as variants
+         cross join lateral (select sku, title from named_variants
+                              where shop_id = %(shop_id)s and gid = members.variant_gid limit 1) as named
          where members.shop_id = %(shop_id)s and (pool_id, variant_gid) > (%(pool_id)s, %(gid)s)
          order by pool_id, variant_gid limit %(limit)s
         """,
@@ -134,7 +147,7 @@ async def unlink(tx: Tx, shop_id: int, pool_id: int, version: int, variant_gids:
     )
 
 
-async def effective(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> dict[str, int | None]:
+async def effective_quantities(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> dict[str, int | None]:
     """How many of each variant can be sold; None where storefronts do not show it."""
     rows = await reader.tuples(
         "select variant_gid, quantity from availability where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
@@ -144,30 +157,45 @@ async def effective(reader: Reader, shop_id: int, variant_gids: Collection[str])
 
 
 async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> list[Variant]:
-    """The variants that are asked for, those that fit best first."""
-    # What is not asked for is not in the statement: one plan for all ways to ask would read every variant.
-    asked: LiteralString = ""
-    if command.gid is not None:
-        asked += " and gid = %(gid)s"
-    if command.sku is not None:
-        asked += " and sku_key = lower(%(sku)s)"
+    """Return the variants that match, the best match first. The platform's names count too."""
+    params = {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "limit": MAX_VARIANTS}
+    rows: list[Sequence[Any]] = []
+    for place, known in SEARCHED_TABLES:
+        listing = partial(_listing, place, known)
+        if command.text is not None:
+            for text in _spellings(command.text):
+                rows += await search(reader.tuples, place, listing, {**params, "query": text})
+        elif command.sku is not None:
+            rows += await reader.tuples(listing(place.table, " and sku_key = lower(%(sku)s)"), params)
+        elif place is BEST_FIT:
+            rows += await reader.tuples(listing(place.table, " and gid = %(gid)s"), params)
+    fields_by_gid = {row[0]: dict(zip(Variant.__struct_fields__, row, strict=True)) for row in rows}
+    variants = [msgspec.convert(fields, Variant) for fields in fields_by_gid.values()]
+    return sorted(variants, key=lambda variant: (variant.title is None, len(variant.title or ""), variant.gid))[
+        :MAX_VARIANTS
+    ]
 
-    def listing(source: LiteralString) -> LiteralString:
-        return f"""
-            select gid, sku, title,
-                   (select quantity from availability
-                     where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
-                   (select coalesce(json_agg(json_build_object('pool_id', pool_id, 'name', name, 'unit', unit,
-                                                              'units_per_sale', units_per_sale) order by pool_id), '[]')
-                      from members join pools on pools.id = pool_id
-                     where members.shop_id = %(shop_id)s and members.variant_gid = gid)
-              from {source} where shop_id = %(shop_id)s {asked}
-             order by {BEST_FIT.order} limit %(limit)s
-            """
 
-    params = {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "query": command.text, "limit": 50}
-    if command.text is None:
-        rows = await reader.tuples(listing(BEST_FIT.table), params)
-    else:
-        rows = await search(reader.tuples, BEST_FIT, listing, params)
-    return [msgspec.convert(dict(zip(Variant.__struct_fields__, row, strict=True)), Variant) for row in rows]
+def _spellings(text: str) -> Sequence[str]:
+    """Return the spellings to search for: the text itself, and as the name `product · variant` is stored."""
+    return [*dict.fromkeys((text, text.replace(" · ", " ")))]
+
+
+def _listing(
+    place: SearchedTable, known: LiteralString, source: LiteralString, condition: LiteralString = ""
+) -> LiteralString:
+    # An unused condition is not in the statement: one plan for all conditions would read every variant.
+    return f"""
+        select gid, shown_sku, shown_title,
+               (select quantity from availability
+                 where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
+               (select coalesce(json_agg(json_build_object('pool_id', pool_id, 'name', name, 'unit', unit,
+                                                          'units_per_sale', units_per_sale) order by pool_id), '[]')
+                  from members join pools on pools.id = pool_id
+                 where members.shop_id = %(shop_id)s and members.variant_gid = gid)
+          from {source}
+         cross join lateral (select named.sku as shown_sku, named.title as shown_title from named_variants as named
+                              where named.shop_id = %(shop_id)s and named.gid = {place.table}.gid limit 1) as named
+         where shop_id = %(shop_id)s {condition} {known}
+         order by {place.order} limit %(limit)s
+        """

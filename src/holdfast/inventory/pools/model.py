@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.stock.model import (
-    MOST,
+    MAX_QUANTITY,
     ExpectedVersion,
     Filled,
     PoolId,
@@ -14,15 +14,15 @@ from holdfast.inventory.stock.model import (
     VariantGid,
     Write,
 )
-from holdfast.kit.command import Command, Repeatable, Timestamp, rule
-from holdfast.kit.said import said
+from holdfast.kit.contract.command import Command, Repeatable, Timestamp, rule
+from holdfast.kit.contract.messages import message
 
-Line = Annotated[
+OneLineText = Annotated[
     str,
     Meta(
         min_length=1,
         pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$(?!\n)",
-        extra={"noun": said("one line of text without spaces at its ends")},
+        extra={"noun": message("one line of text without spaces at its ends")},
     ),
 ]
 """So written that two names that look the same are the same."""
@@ -35,7 +35,7 @@ Policy = Annotated[
 Status = Literal["active", "paused", "archived"]
 
 Name = Annotated[
-    Line,
+    OneLineText,
     Meta(
         max_length=100,
         description="One line, unique in the shop.",
@@ -43,7 +43,7 @@ Name = Annotated[
     ),
 ]
 Unit = Annotated[
-    Line,
+    OneLineText,
     Meta(
         max_length=20,
         description="The smallest unit it is counted in, such as g.",
@@ -51,14 +51,18 @@ Unit = Annotated[
     ),
 ]
 Label = Annotated[
-    Line,
+    OneLineText,
     Meta(
         max_length=200,
         description="One line, to find the variant by.",
     ),
 ]
-Buffer = Annotated[int, Meta(ge=0, le=MOST, description="Kept back: not sold, not held; only a correction may use it.")]
-LowStockAt = Annotated[int, Meta(ge=0, le=MOST, description="Report low stock when available is at or below this.")]
+Buffer = Annotated[
+    int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: not sold, not held; only a correction may use it.")
+]
+LowStockAt = Annotated[
+    int, Meta(ge=0, le=MAX_QUANTITY, description="Report low stock when available is at or below this.")
+]
 AllowNegative = Annotated[
     bool, Meta(description="Whether sales, adjustments and transfers may take more than there is. Holds never do.")
 ]
@@ -156,12 +160,12 @@ class FindVariant(Command):
 
     gid: VariantGid | None = None
     sku: Annotated[Filled | None, Meta(description="The whole SKU.")] = None
-    text: Annotated[Filled | None, Meta(description="Part of a title or SKU.")] = None
+    text: Annotated[Filled | None, Meta(description="Part of a title or SKU, as linked or at the platform.")] = None
 
     @rule("gid", "sku", "text")
-    def _one_of_them(self) -> str | None:
-        given = sum(each is not None for each in (self.gid, self.sku, self.text))
-        return None if given == 1 else "name one of gid, sku and text"
+    def _names_one_key(self) -> str | None:
+        count = sum(key is not None for key in (self.gid, self.sku, self.text))
+        return None if count == 1 else "name one of gid, sku and text"
 
 
 class Pool(Struct):

@@ -28,19 +28,19 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.book import CHANGES, bump, lock
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Repeatable, given
-from holdfast.kit.modes import Batch
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.inventory.stock.stock_changes import CHANGES, bump, lock
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Repeatable, sent_fields
+from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.running.run_modes import Batch
 
 find_by_name = sql.find_by_name
 save = sql.save_pools
-linked = membership.linked
+find_links = membership.find_links
 list_members = membership.list_members
 
-MOST_POOLS = 50
-"""The most pools one variant may draw on. It bounds what one change reads."""
+MAX_POOLS_PER_VARIANT = 50
+"""The most pools that one variant may draw on: a bound for what one change reads."""
 
 
 @refuses(VALIDATION_FAILED)
@@ -55,14 +55,14 @@ async def list(reader: Reader, caller: Caller, command: ListPools) -> PoolList:
 async def get(reader: Reader, batch: Batch[GetPool]) -> Sequence[PoolWithMembers | Problem]:
     """Read one pool, with the variants that draw on it and how many of each can be sold."""
     commands = [call.command for call in batch.calls]
-    pools = await sql.find_pools(reader, batch.tenant_id, {each.pool_id for each in commands})
-    detailed = {each.pool_id for each in commands if each.include_members} & pools.keys()
+    pools = await sql.find_pools(reader, batch.tenant_id, {command.pool_id for command in commands})
+    detailed = {command.pool_id for command in commands if command.include_members} & pools.keys()
     members = await membership.find_members(reader, batch.tenant_id, detailed) if detailed else {}
     return [
-        sql.with_members(pool, members.get(pool.id, ()) if each.include_members else ())
-        if (pool := pools.get(each.pool_id))
-        else no_pool(each.pool_id)
-        for each in commands
+        sql.with_members(pool, members.get(pool.id, ()) if command.include_members else ())
+        if (pool := pools.get(command.pool_id))
+        else no_pool(command.pool_id)
+        for command in commands
     ]
 
 
@@ -78,7 +78,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     A quantity above 0 needs the scope write_inventory too.
     """
     if command.quantity:
-        first_stock.expect_scope(caller)
+        first_stock.require_stock_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
     await lock(tx, caller.tenant)
     if await sql.is_name_taken(tx, caller.tenant, command.name):
@@ -89,7 +89,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         if command.members:
             await link_many(tx, caller.tenant, version, [(pool_id, member) for member in command.members])
         if command.quantity:
-            await first_stock.fill(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
+            await first_stock.add_stock(tx, caller, pool_id, "set", command.quantity, "create_pool", command.reason)
         return pool_id
 
     return await _change(tx, caller, gids, make, command)
@@ -101,7 +101,7 @@ async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
 
     Only the fields given change. The unit is a word: changing it converts nothing.
     """
-    fields = given(command, "name", "unit", "buffer", "low_stock_at", "allow_negative", "policy")
+    fields = sent_fields(command, "name", "unit", "buffer", "low_stock_at", "allow_negative", "policy")
     if not fields:
         raise invalid({"name": ["name at least one field to change"]})
 
@@ -166,16 +166,16 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
     gids = _distinct("members", [member.variant_gid for member in command.members])
 
     if command.initial != "keep_pool":
-        first_stock.expect_scope(caller)
+        first_stock.require_stock_scope(caller)
 
     async def make(version: int, pool: Pool) -> None:
         more = 0
         if command.initial != "keep_pool":
-            more = await first_stock.at_platform(tx, caller.tenant, pool.id, command.members)
+            more = await first_stock.platform_quantity(tx, caller.tenant, pool.id, command.members)
         await link_many(tx, caller.tenant, version, [(pool.id, member) for member in command.members])
         if more:
             reason = "What the platform had of the variants that were linked."
-            await first_stock.fill(tx, caller, pool.id, "import", more, "link_variants", reason)
+            await first_stock.add_stock(tx, caller, pool.id, "import", more, "link_variants", reason)
 
     return await _configure(tx, caller, command, make, gids)
 
@@ -183,8 +183,10 @@ async def link(tx: Tx, caller: Caller, command: LinkVariants) -> PoolChange:
 async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, MemberFields]]) -> None:
     """Let variants draw on pools, named by their ids. Raises `validation_failed` for a kit of too many pools."""
     await membership.link(tx, shop_id, version, links)
-    if beyond := await membership.kits_beyond(tx, shop_id, {member.variant_gid for _, member in links}, MOST_POOLS):
-        raise invalid({"members": [f"{beyond[0]} would draw on more than {MOST_POOLS} pools"]})
+    if beyond := await membership.find_oversized_kits(
+        tx, shop_id, {member.variant_gid for _, member in links}, MAX_POOLS_PER_VARIANT
+    ):
+        raise invalid({"members": [f"{beyond[0]} would draw on more than {MAX_POOLS_PER_VARIANT} pools"]})
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
@@ -231,15 +233,15 @@ async def _configure(
     members = await membership.find_members(tx, caller.tenant, [pool.id])
     gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}
 
-    async def made(version: int) -> int:
+    async def make_for_pool(version: int) -> int:
         await make(version, pool)
         return pool.id
 
-    return await _change(tx, caller, gids, made, command)
+    return await _change(tx, caller, gids, make_for_pool, command)
 
 
 async def _expected(reader: Reader, caller: Caller, command: ChangePool, *, archived: bool) -> Pool:
-    """The pool of a command. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
+    """Return the pool of a command. Raises `not_found`, `pool_not_active`, or `stale` if it is not as expected."""
     pool = (await sql.find_pools(reader, caller.tenant, [command.pool_id])).get(command.pool_id)
     if pool is None:
         raise no_pool(command.pool_id)
@@ -263,13 +265,13 @@ async def _change(
     make: Callable[[int], Awaitable[int]],
     command: Repeatable,
 ) -> PoolChange:
-    """Make one change with `make(version)`, which returns the id of the pool, and describe what it did."""
-    before = await membership.effective(tx, caller.tenant, variant_gids)
+    """Make one change with `make(version)`, which returns the id of the pool. Returns what it did."""
+    before = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     version = await bump(tx, caller.tenant)
     pool_id = await make(version)
     pool = (await sql.find_pools(tx, caller.tenant, [pool_id]))[pool_id]
     members = await membership.find_members(tx, caller.tenant, [pool_id])
-    after = await membership.effective(tx, caller.tenant, variant_gids)
+    after = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
     await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
     if command.dry_run:
@@ -287,7 +289,7 @@ async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gi
 
 
 def _distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
-    """The variants. Raises `validation_failed` when one is named twice."""
+    """Return the variants. Raises `validation_failed` if one is named twice."""
     first = {gid: place for place, gid in reversed([*enumerate(variant_gids)])}
     for place, gid in enumerate(variant_gids):
         if first[gid] < place:

@@ -1,4 +1,4 @@
-"""Statements on pools, on variants, and on what draws on what."""
+"""Statements on pools."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -15,30 +15,30 @@ from holdfast.inventory.pools.model import (
     Status,
 )
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.containing import Place, search
+from holdfast.inventory.stock.substring_search import SearchedTable, search
 
-SHOWN: LiteralString = """
+SELECT_COLUMNS: LiteralString = """
     select pools.id, name, unit, on_hand, held, buffer, greatest(0, on_hand - held - buffer) as available,
            low_stock_at, is_low as low_stock, allow_negative, policy, status::text as status,
            (select count(*) from members where pool_id = pools.id) as member_count, version, inserted_at
 """
-POOL: LiteralString = f"{SHOWN} from pools "
+SELECT_POOL: LiteralString = f"{SELECT_COLUMNS} from pools "
 
-BY_ID = Place("pools", "name_key", "id", "shop_id = %(shop_id)s and id > %(after)s")
+BY_ID = SearchedTable("pools", "name_key", "id", "shop_id = %(shop_id)s and id > %(after)s")
 
 OF_STATUS: Mapping[Status | None, LiteralString] = {
-    # Of `<> 'archived'` it is believed under row-level security that no row is so, and all are read and sorted.
+    # Under row-level security the planner expects no row for `<> 'archived'`, so all would be read and sorted.
     None: "status = any('{active,paused}'::pool_status[])",
-    # In the statement itself: of a parameter it is believed that most pools have this status.
+    # Not a parameter: for a parameter the planner expects that most pools have this status.
     "active": "status_key = 'active'",
     "paused": "status_key = 'paused'",
     "archived": "status_key = 'archived'",
 }
-"""Which pools are listed, by the status that is asked for."""
+"""The condition on listed pools, by the requested status."""
 
 
-class Named(NamedTuple):
-    """The keys of names, and the pools by key."""
+class PoolsByName(NamedTuple):
+    """Pools by the keys of their names."""
 
     keys: Mapping[str, str]
     pools: Mapping[str, Pool]
@@ -48,12 +48,12 @@ class Named(NamedTuple):
 
 
 async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[Pool]:
-    """The pools that fit, by id, one more than a page."""
+    """Return the pools that match, by id, one more than a page."""
     low: LiteralString = "and is_low" if command.low_stock_only else ""
 
     def listing(source: LiteralString) -> LiteralString:
         return f"""
-            {SHOWN} from {source}
+            {SELECT_COLUMNS} from {source}
              where shop_id = %(shop_id)s and id > %(after)s and {OF_STATUS[command.status]} {low}
              order by {BY_ID.order} limit %(limit)s
             """
@@ -72,7 +72,7 @@ async def list_pools(reader: Reader, shop_id: int, command: ListPools) -> list[P
 
 async def find_pools(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, Pool]:
     rows = await reader.rows(
-        Pool, POOL + "where shop_id = %(shop_id)s and id = any(%(ids)s)", {"shop_id": shop_id, "ids": list(ids)}
+        Pool, SELECT_POOL + "where shop_id = %(shop_id)s and id = any(%(ids)s)", {"shop_id": shop_id, "ids": list(ids)}
     )
     return {pool.id: pool for pool in rows}
 
@@ -81,14 +81,14 @@ def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
     return PoolWithMembers(**msgspec.structs.asdict(pool), members=list(members))
 
 
-async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> Named:
-    """The pools of those names that are not archived. The database decides which names are the same."""
+async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> PoolsByName:
+    """Return the pools of those names that are not archived. The database decides which names are the same."""
     keys = dict(
         await reader.tuples("select name, lower(name) from unnest(%(names)s::text[]) as name", {"names": [*names]})
     )
     rows = await reader.rows(
         Pool,
-        POOL
+        SELECT_POOL
         + """
          where shop_id = %(shop_id)s and id = any(array(
                select named.id from unnest(%(keys)s::text[]) as key
@@ -97,22 +97,22 @@ async def find_by_name(reader: Reader, shop_id: int, names: Collection[str]) -> 
         """,
         {"shop_id": shop_id, "keys": [*keys.values()]},
     )
-    own = dict(
+    keys_by_id = dict(
         await reader.tuples(
             "select id, name_key from pools where shop_id = %(shop_id)s and id = any(%(ids)s)",
             {"shop_id": shop_id, "ids": [pool.id for pool in rows]},
         )
     )
-    return Named(keys, {own[pool.id]: pool for pool in rows})
+    return PoolsByName(keys, {keys_by_id[pool.id]: pool for pool in rows})
 
 
-async def is_name_taken(reader: Reader, shop_id: int, name: str, but_for: int = 0) -> bool:
+async def is_name_taken(reader: Reader, shop_id: int, name: str, except_id: int = 0) -> bool:
     return await reader.value(
         """
         select exists (select from pools where shop_id = %(shop_id)s and name_key = lower(%(name)s)
-                                           and status <> 'archived' and id <> %(but_for)s)
+                                           and status <> 'archived' and id <> %(except_id)s)
         """,
-        {"shop_id": shop_id, "name": name, "but_for": but_for},
+        {"shop_id": shop_id, "name": name, "except_id": except_id},
     )
 
 
@@ -136,7 +136,7 @@ async def insert_pool(tx: Tx, shop_id: int, version: int, command: CreatePool) -
 
 
 async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mapping[str, Any]) -> None:
-    """Change the fields given, and set the version of the pool."""
+    """Change those fields, and set the version of the pool."""
     await tx.run(
         """
         update pools
@@ -155,20 +155,20 @@ async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mappi
 
 
 async def save_pools(tx: Tx, shop_id: int, version: int, pools: Sequence[Mapping[str, Any]]) -> None:
-    """Create pools, and change those whose `id` is given; what is null stays as it is."""
+    """Create pools, and change those with an `id`. Null fields stay as they are."""
     await tx.run(
         """
-        with wanted as (
-            select * from json_to_recordset(%(pools)s) as wanted (
+        with pool as (
+            select * from json_to_recordset(%(pools)s) as pool (
                 id bigint, name text, unit text, buffer bigint, low_stock_at bigint)),
         changed as (
             update pools
-               set unit = coalesce(wanted.unit, pools.unit), buffer = coalesce(wanted.buffer, pools.buffer),
-                   low_stock_at = coalesce(wanted.low_stock_at, pools.low_stock_at), version = %(version)s
-              from wanted where shop_id = %(shop_id)s and pools.id = wanted.id)
+               set unit = coalesce(pool.unit, pools.unit), buffer = coalesce(pool.buffer, pools.buffer),
+                   low_stock_at = coalesce(pool.low_stock_at, pools.low_stock_at), version = %(version)s
+              from pool where shop_id = %(shop_id)s and pools.id = pool.id)
         insert into pools (shop_id, name, unit, buffer, low_stock_at, version)
         select %(shop_id)s, name, coalesce(unit, 'units'), coalesce(buffer, 0), low_stock_at, %(version)s
-          from wanted where id is null
+          from pool where id is null
         """,
         {"shop_id": shop_id, "version": version, "pools": msgspec.json.encode(pools).decode()},
     )

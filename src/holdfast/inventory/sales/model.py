@@ -14,7 +14,7 @@ from holdfast.inventory.stock.model import (
     VariantGid,
     Write,
 )
-from holdfast.kit.command import Command, Id, rule
+from holdfast.kit.contract.command import Command, Id, rule
 
 
 class RecordSale(Write, kw_only=True):

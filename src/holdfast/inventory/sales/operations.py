@@ -1,4 +1,4 @@
-"""Operations on sales. All of them reckon with the rules of the ledger."""
+"""Operations on sales. All of them compute with the rules of the ledger."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, not_linked
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, Simulation
-from holdfast.inventory.stock.book import Draft, Touched, named, read_stock, write
-from holdfast.inventory.stock.ledger import LIMIT, Cause, Posting, Stock
+from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
 from holdfast.inventory.stock.model import StockChange, StoredHold
-from holdfast.kit.caller import Caller
-from holdfast.kit.modes import Batch
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, read_stock, touched_rows, write
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.running.run_modes import Batch
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
@@ -24,30 +24,34 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
     """
 
     def draft(stock: Stock, command: RecordSale) -> Draft:
-        draws = stock.drawn(command.pool_id, command.variant_gid)
-        newest = max((pool for pool, _ in draws), key=lambda pool: pool.version)
-        stock.pool(newest.id, expected_version=command.expected_version)
-        hold = _of_the_sale(stock, command, [pool.id for pool, _ in draws])
-        kept = hold.lines if hold else {}
+        pools_and_units = stock.require_pools(command.pool_id, command.variant_gid)
+        newest = max((pool for pool, _ in pools_and_units), key=lambda pool: pool.version)
+        stock.pool(newest.id, expected_version=command.expected_version)  # only checks the version
+        hold = _hold_of_sale(stock, command, [pool.id for pool, _ in pools_and_units])
+        held_lines = hold.lines if hold else {}
         postings = [
             Posting(
                 pool.id,
                 "sale",
                 -command.quantity * units,
-                -kept.get(pool.id, 0),
+                -held_lines.get(pool.id, 0),
                 by_variant={command.variant_gid: command.quantity * units} if command.variant_gid else None,
             )
-            for pool, units in draws
+            for pool, units in pools_and_units
         ]
         return Draft(postings, command.order_reference or (hold.reference if hold else None), ends=hold)
 
     return await write(
-        tx, batch, "record_sale", lambda each: named(each.pool_id, each.variant_gid, each.hold_id), draft
+        tx,
+        batch,
+        "record_sale",
+        lambda command: touched_rows(command.pool_id, command.variant_gid, command.hold_id),
+        draft,
     )
 
 
-def _of_the_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) -> StoredHold | None:
-    """The hold that becomes the sale; None without one. It may keep nothing of other pools."""
+def _hold_of_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) -> StoredHold | None:
+    """Return the hold that becomes the sale; None without one. Raises `validation_failed` if it keeps other pools."""
     if command.hold_id is None:
         return None
     hold = stock.hold(command.hold_id)
@@ -61,22 +65,27 @@ def _of_the_sale(stock: Stock, command: RecordSale, pool_ids: Sequence[int]) -> 
 @refuses(NOT_FOUND)
 async def simulate(reader: Reader, caller: Caller, command: SimulateSale) -> Simulation:
     """What would be left if these lines were sold together. Changes nothing."""
-    stock = await read_stock(reader, caller.tenant, Touched((), [line.variant_gid for line in command.lines]))
+    stock = await read_stock(reader, caller.tenant, TouchedRows((), [line.variant_gid for line in command.lines]))
     needed: dict[int, int] = {}
     for line in command.lines:
-        draws = stock.draws(line.variant_gid)
-        if not draws:
+        pools_and_units = stock.pools_of_variant(line.variant_gid)
+        if not pools_and_units:
             raise not_linked(line.variant_gid)
-        for pool, units in draws:
+        for pool, units in pools_and_units:
             needed[pool.id] = needed.get(pool.id, 0) + units * line.quantity
     shortfalls = [
         Shortfall(pool.id, pool.name, pool.unit, quantity, pool.available, quantity - pool.available)
         for id, quantity in needed.items()
         if (pool := stock.pools[id]).available < quantity
     ]
-    # The ledger takes a sale even where it leaves a deficit, up to the limit of what a pool can lack.
-    sold = [Posting(id, "sale", -min(quantity, stock.pools[id].on_hand + LIMIT)) for id, quantity in needed.items()]
-    after = stock.apply(sold, Cause("system", None, "simulate_sale"))
-    inactive = [id for id in sorted(needed) if stock.pools[id].status != "active"]
+    # A sale by `system` is a fact, which the ledger never refuses for lack of stock. So the answer shows what would be
+    # missing, up to the limit of what a pool can lack.
+    sold = [
+        Posting(id, "sale", -min(quantity, stock.pools[id].on_hand + MAX_POOL_QUANTITY))
+        for id, quantity in needed.items()
+    ]
+    after = stock.apply(sold, ChangeCause("system", None, "simulate_sale"))
+    # Paused or archived: storefronts sell nothing of them.
+    inactive_ids = [id for id in sorted(needed) if stock.pools[id].status != "active"]
     pools = [replace(pool, version=None) for pool in after.pools]
-    return Simulation(not shortfalls and not inactive, shortfalls, inactive, pools, after.affected)
+    return Simulation(not shortfalls and not inactive_ids, shortfalls, inactive_ids, pools, after.affected)

@@ -1,11 +1,11 @@
-"""Shops: who has pools, and the one key of each."""
+"""Shops, and the one key of each."""
 
 from datetime import datetime
 
 from msgspec import Struct
 
 SCOPES = ("read_inventory", "write_inventory", "read_pools", "write_pools")
-"""What a key may be allowed: quantities (inventory) and configuration (pools)."""
+"""The scopes of a key: quantities (inventory) and configuration (pools)."""
 
 
 class Shop(Struct, frozen=True):
@@ -17,7 +17,7 @@ class Shop(Struct, frozen=True):
 
 
 class ShopKey(Struct, frozen=True):
-    """A shop's key as it is stored."""
+    """A row of a shop's key."""
 
     id: int
     hash: bytes

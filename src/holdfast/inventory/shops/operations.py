@@ -6,14 +6,20 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
 from holdfast.inventory.shops.model import SCOPES, Shop, ShopKey
-from holdfast.kit import keys
-from holdfast.kit.problems import NOT_FOUND, invalid
+from holdfast.kit.contract.problems import NOT_FOUND, invalid
+from holdfast.kit.security import api_keys
 
 find_callers = sql.find_callers
+find_active = sql.find_active
+
+ENDED_SHOPS = "ended_shops"
+"""The channel on which the end of a shop is announced, so that processes drop what they cache of it. The payload is the
+id of the shop and its domain.
+"""
 
 
 async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
-    """A new shop with its first key. Raises `validation_failed` for a domain that is not one, or is taken."""
+    """Add a shop with its first key. Raises `validation_failed` for a domain that is malformed or taken."""
     if not is_domain(domain):
         raise invalid({"domain": ["must look like my-shop.myshopify.com, in lower case"]})
     shop = await sql.insert_shop(tx, domain)
@@ -23,7 +29,7 @@ async def add(tx: Tx, domain: str) -> tuple[Shop, str]:
 
 
 async def find_or_add(tx: Tx, domain: str) -> tuple[Shop, str | None]:
-    """The shop with a domain, new if need be, and its key if that was made just now: it had no valid one."""
+    """Return the shop with a domain, added if need be, and its key if it is new: the shop had no valid one."""
     if shop := await sql.insert_shop(tx, domain):
         return shop, await _mint(tx, shop.id, SCOPES)
     shop = await find(tx, domain)
@@ -53,7 +59,7 @@ async def show_key(tx: Tx, shop_id: int) -> str:
 
 
 async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = None) -> str:
-    """A new key for a shop, with the scopes of the old one unless some are named.
+    """Make a new key for a shop, with the scopes of the old one unless some are named.
 
     The old key, and every identity and token derived from it, is invalid at once, everywhere.
     """
@@ -66,16 +72,22 @@ async def regenerate_key(tx: Tx, shop_id: int, scopes: Sequence[str] | None = No
 
 
 async def end_key(tx: Tx, shop_id: int) -> ShopKey | None:
-    """Make the key of a shop invalid, with all that is derived from it, at once and everywhere. Returns the key."""
+    """Make the key of a shop, and all that is derived from it, invalid at once and everywhere. Returns the key."""
     await sql.lock_shop(tx, shop_id)
     old = await sql.lock_key(tx, shop_id)
     if old:
         for hashed in await sql.deactivate_key(tx, old.id):
-            await tx.revoke(keys.CHANNEL, hashed.hex())
+            await tx.revoke(api_keys.CHANNEL, hashed.hex())
     return old
 
 
+async def end(tx: Tx, shop_id: int, domain: str) -> None:
+    """End the key of a shop that no longer has the app, and what processes cache of the shop."""
+    await end_key(tx, shop_id)
+    await tx.revoke(ENDED_SHOPS, f"{shop_id} {domain}")
+
+
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
-    key = keys.mint()
-    await sql.insert_key(tx, shop_id, keys.digest(key), tx.resources.secret.seal(key), scopes)
+    key = api_keys.mint()
+    await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     return key

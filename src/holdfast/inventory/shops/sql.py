@@ -5,12 +5,12 @@ from typing import Any
 
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops.model import Shop, ShopKey
-from holdfast.kit import database
-from holdfast.kit.caller import Caller, api_key
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.postgres import database
 
 
 async def insert_shop(tx: Tx, domain: str) -> Shop | None:
-    """A new shop with its shared inventory; None when the domain is taken."""
+    """Insert a shop with its shared inventory. None if the domain is taken."""
     return await tx.row(
         Shop,
         """
@@ -34,6 +34,20 @@ async def find_shop(reader: Reader, domain: str) -> Shop | None:
     )
 
 
+async def find_active(reader: Reader, domain: str) -> Shop | None:
+    """Return the shop with a domain, unless it has uninstalled the app. A shop that never had the app counts too."""
+    return await reader.row(
+        Shop,
+        """
+        select shops.id, shops.domain, shared_inventories.id as shared_inventory_id
+          from shops join shared_inventories on shared_inventories.shop_id = shops.id
+          left join installs on installs.shop_id = shops.id
+         where shops.domain = %(domain)s and installs.uninstalled_at is null
+        """,
+        {"domain": domain},
+    )
+
+
 async def list_shops(reader: Reader) -> list[Shop]:
     return await reader.rows(
         Shop,
@@ -46,12 +60,12 @@ async def list_shops(reader: Reader) -> list[Shop]:
 
 
 async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Make others who change the shop's key wait."""
+    """Make other transactions that change the shop's key wait."""
     await tx.run("select from shops where id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
 async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
-    """The active key of a shop, locked."""
+    """Return the active key of a shop, and lock it."""
     return await tx.row(
         ShopKey,
         """
@@ -63,7 +77,7 @@ async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
 
 
 async def deactivate_key(tx: Tx, id: int) -> list[bytes]:
-    """End a key and the registration derived from it; returns their hashes, which key rings may have cached."""
+    """End a key and the registration derived from it. Returns their hashes, which key rings may have cached."""
     rows = await tx.tuples(
         """
         with ended as (update api_keys set active = false where id = %(id)s returning hash)
@@ -87,7 +101,7 @@ async def insert_key(tx: Tx, shop_id: int, hash: bytes, sealed: bytes, scopes: S
 
 
 async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) -> Mapping[bytes, Caller]:
-    """The callers of those hashes that belong to an active key, or to an agent registered with one."""
+    """Return the callers by hash, for hashes of an active key, or of an agent registered with one."""
     rows = await reader.tuples(
         """
         select hash, id, shop_id, scopes from api_keys where hash = any(%(hashes)s) and active

@@ -1,11 +1,11 @@
-"""The announcement that something changed of how a shop follows the storefront platform: `get_sync_status` shows it."""
+"""Announces changes of what `get_sync_status` shows: how a shop follows the storefront platform."""
 
 from holdfast.inventory.resources import Tx
 
 CHANNEL = "sync_status"
-"""The channel on which it is announced; the payload is the id of the shop."""
+"""The channel of the announcements; the payload is the id of the shop."""
 
 
 async def announce(tx: Tx, shop_id: int) -> None:
-    """Announce it when this transaction is committed."""
+    """Announce a change when this transaction commits."""
     await tx.notify(CHANNEL, str(shop_id))

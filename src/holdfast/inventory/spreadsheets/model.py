@@ -8,7 +8,7 @@ from holdfast.inventory.cursor import CursorPage
 from holdfast.inventory.pools.model import Buffer, Label, LowStockAt, Name, Unit, UnitsPerSale
 from holdfast.inventory.stock.model import Delta, ExpectedVersion, VariantGid, Write
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 
 
 class ExportCsv(CursorPage, kw_only=True):
@@ -16,7 +16,7 @@ class ExportCsv(CursorPage, kw_only=True):
         Literal["pools", "members", "history"],
         Meta(description="`pools` and `members` can be imported again; `history` needs read_inventory."),
     ]
-    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="Rows at most.")] = MOST_ROWS
+    limit: Annotated[int, Meta(ge=1, le=MAX_ROWS, description="Rows at most.")] = MAX_ROWS
 
 
 class ImportCsv(Write, kw_only=True):
@@ -80,8 +80,8 @@ class Row(Struct):
     message: str
 
 
-class Refused(NamedTuple):
-    """Why a row cannot be imported."""
+class RowRefusal(NamedTuple):
+    """The reason for which a row cannot be imported."""
 
     line: int
     message: str

@@ -18,17 +18,17 @@ from holdfast.inventory.spreadsheets.model import (
     Imported,
     MemberRow,
     PoolRow,
-    Refused,
     Row,
+    RowRefusal,
 )
 from holdfast.inventory.stock import operations as stock
-from holdfast.inventory.stock.book import CHANGES, Draft, Touched, bump, lock, present_version, write
-from holdfast.inventory.stock.ledger import Posting, Stock
+from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory, Write
-from holdfast.kit.caller import Caller
-from holdfast.kit.modes import Batch, Call
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, Problem, invalid, refuses
-from holdfast.kit.said import Said, said
+from holdfast.inventory.stock.stock_changes import CHANGES, Draft, TouchedRows, bump, lock, present_version, write
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import Message, message
+from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.running.run_modes import Batch, Call
 
 POOLS = ("name", "unit", "quantity", "buffer", "low_stock_at", "version")
 MEMBERS = ("pool", "variant_gid", "units_per_sale", "sku", "title")
@@ -36,7 +36,7 @@ HISTORY = Entry.__struct_fields__
 
 T = TypeVar("T")
 
-REPORTED = 200
+MAX_REPORTED_ROWS = 200
 """The most rows that an answer or a refusal reports."""
 
 
@@ -47,17 +47,17 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
     What is exported as `pools` or `members` can be changed in a spreadsheet and imported again.
     """
     if command.kind == "history":
-        _need(caller, "read_pools", "read_inventory")
+        _require_scope(caller, "read_pools", "read_inventory")
         page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
         return _exported(command, HISTORY, [_cells(entry) for entry in page.entries], page.next_cursor)
     if command.kind == "members":
         after = command.after(tuple[int, str]) or (0, "")
-        listed = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
-        members, cursor = cursor_page(listed, command, lambda row: (row.pool_id, row.variant_gid))
+        member_rows = await pools.list_members(reader, caller.tenant, after, command.limit + 1)
+        members, cursor = cursor_page(member_rows, command, lambda row: (row.pool_id, row.variant_gid))
         return _exported(command, MEMBERS, [row[1:] for row in members], cursor)
     pool_page = await pools.list(reader, caller, ListPools(limit=command.limit, cursor=command.cursor))
     rows = [
-        (each.name, each.unit, each.on_hand, each.buffer, each.low_stock_at, each.version) for each in pool_page.pools
+        (pool.name, pool.unit, pool.on_hand, pool.buffer, pool.low_stock_at, pool.version) for pool in pool_page.pools
     ]
     return _exported(command, POOLS, rows, pool_page.next_cursor)
 
@@ -74,19 +74,19 @@ async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 
 
 async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
-    rows, refused = sheet.read(command.text, PoolRow)
+    rows, refused = sheet.read_rows(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
-        _need(caller, "write_pools", "write_inventory")
+        _require_scope(caller, "write_pools", "write_inventory")
     names = [row.name for _, row in rows]
     known = await pools.find_by_name(tx, caller.tenant, names)
     keys = [known.keys[name] for name in names]
-    report = [_outcome(line, row, known.pool(row.name), command) for line, row in rows]
-    refused += [each for each in report if isinstance(each, Refused)]
-    refused += [Refused(line, _again("name", row.name)) for line, row in _repeated(rows, keys)]
+    report = [_pool_result(line, row, known.pool(row.name), command) for line, row in rows]
+    refused += [result for result in report if isinstance(result, RowRefusal)]
+    refused += [RowRefusal(line, _repeated_message("name", row.name)) for line, row in _repeated(rows, keys)]
     if refused:
         raise _nothing_imported(refused)
-    found = [each for each in report if isinstance(each, Row)]
-    changed = [row for (_, row), done in zip(rows, found, strict=True) if done.outcome != "unchanged"]
+    results = [result for result in report if isinstance(result, Row)]
+    changed = [row for (_, row), done in zip(rows, results, strict=True) if done.outcome != "unchanged"]
 
     async def save(version: int) -> None:
         fields = [
@@ -109,26 +109,28 @@ async def _load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         if counts:
             await _count(tx, caller, command, counts)
 
-    return await _apply(tx, caller, command, found, save)
+    return await _apply(tx, caller, command, results, save)
 
 
-def _outcome(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row | Refused:
-    """What a row would change, or why it is refused."""
+def _pool_result(line: int, row: PoolRow, pool: Pool | None, command: ImportCsv) -> Row | RowRefusal:
+    """Return the result of a row, or its refusal."""
     if pool and row.version not in {None, pool.version}:
-        wrong = said("%(pool)s has changed since; its version is %(version)s", pool=row.name, version=f"{pool.version}")
-        return Refused(line, sheet.of_column("version", wrong))
+        wrong = message(
+            "%(pool)s has changed since; its version is %(version)s", pool=row.name, version=f"{pool.version}"
+        )
+        return RowRefusal(line, sheet.column_message("version", wrong))
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
-        wrong = said("must be at least %(least)s, not %(given)s", least=0, given=row.quantity)
-        return Refused(line, sheet.of_column("quantity", wrong))
+        wrong = message("must be at least %(least)s, not %(given)s", least=0, given=row.quantity)
+        return RowRefusal(line, sheet.column_message("quantity", wrong))
     if pool is None:
         return Row(line, "created", row.name)
-    given = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
-    changes = _counts(row, pool, command) or any(new not in {None, present} for new, present in given)
+    changes_of_fields = [(row.unit, pool.unit), (row.buffer, pool.buffer), (row.low_stock_at, pool.low_stock_at)]
+    changes = _counts(row, pool, command) or any(new not in {None, present} for new, present in changes_of_fields)
     return Row(line, "updated" if changes else "unchanged", row.name)
 
 
 def _counts(row: PoolRow, pool: Pool | None, command: ImportCsv) -> bool:
-    """Whether a row changes a quantity."""
+    """Return whether a row changes a quantity."""
     present = pool.on_hand if pool and command.mode == "set" else 0
     return row.quantity not in {None, present}
 
@@ -141,19 +143,21 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
         return Draft([Posting(id, "import", quantity - before[id]) for id, quantity in counts.items()])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
-    stock.only(await write(tx, batch, "import_csv", lambda _: Touched(counts), draft))
+    stock.only_answer(await write(tx, batch, "import_csv", lambda _: TouchedRows(counts), draft))
 
 
 async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
-    rows, refused = sheet.read(command.text, MemberRow)
+    rows, refused = sheet.read_rows(command.text, MemberRow)
     known = await pools.find_by_name(tx, caller.tenant, [row.pool for _, row in rows])
     refused += [
-        Refused(line, sheet.of_column("pool", said("no pool is named %(name)s", name=row.pool)))
+        RowRefusal(line, sheet.column_message("pool", message("no pool is named %(name)s", name=row.pool)))
         for line, row in rows
         if known.pool(row.pool) is None
     ]
     keys = [(known.keys[row.pool], row.variant_gid) for _, row in rows]
-    refused += [Refused(line, _again("variant_gid", row.variant_gid)) for line, row in _repeated(rows, keys)]
+    refused += [
+        RowRefusal(line, _repeated_message("variant_gid", row.variant_gid)) for line, row in _repeated(rows, keys)
+    ]
     if refused:
         raise _nothing_imported(refused)
     links = [
@@ -161,9 +165,10 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
         for _, row in rows
         if (pool := known.pool(row.pool))
     ]
-    linked = await pools.linked(tx, caller.tenant, [pool.id for pool in known.pools.values()])
+    linked = await pools.find_links(tx, caller.tenant, [pool.id for pool in known.pools.values()])
+    links = [(pool_id, _new_fields(member, linked.get((pool_id, member.variant_gid)))) for pool_id, member in links]
     report = [
-        _linking(line, row, linked.get((pool_id, row.variant_gid)))
+        _member_result(line, row, linked.get((pool_id, row.variant_gid)))
         for (line, row), (pool_id, _) in zip(rows, links, strict=True)
     ]
     changed = [link for link, done in zip(links, report, strict=True) if done.outcome != "unchanged"]
@@ -172,22 +177,35 @@ async def _load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     )
 
 
-def _linking(line: int, row: MemberRow, present: MemberFields | None) -> Row:
+def _new_fields(member: MemberFields, present: MemberFields | None) -> MemberFields:
+    """Return the new fields of a row: names that an export has from the platform are not stored."""
+    if present is None:
+        return member
+    sku = None if member.sku == present.sku else member.sku
+    title = None if member.title == present.title else member.title
+    return MemberFields(member.variant_gid, member.units_per_sale, sku, title)
+
+
+def _member_result(line: int, row: MemberRow, present: MemberFields | None) -> Row:
     name = f"{row.variant_gid} in {row.pool}"
     if present is None:
         return Row(line, "created", name)
-    given = [(row.units_per_sale, present.units_per_sale), (row.sku, present.sku), (row.title, present.title)]
-    return Row(line, "updated" if any(new not in {None, old} for new, old in given) else "unchanged", name)
+    changes_of_fields = [
+        (row.units_per_sale, present.units_per_sale),
+        (row.sku, present.sku),
+        (row.title, present.title),
+    ]
+    return Row(line, "updated" if any(new not in {None, old} for new, old in changes_of_fields) else "unchanged", name)
 
 
 async def _apply(
     tx: Tx, caller: Caller, command: ImportCsv, report: Sequence[Row], save: Callable[[int], Awaitable[None]]
 ) -> Imported:
-    """Save everything as one change, and report it. Raises `validation_failed` when there are no rows."""
+    """Save all rows as one change, and report it. Raises `validation_failed` if there are no rows."""
     if not report:
-        raise invalid({"text": [said("has no rows below the names of the columns")]})
+        raise invalid({"text": [message("has no rows below the names of the columns")]})
     if all(row.outcome == "unchanged" for row in report):
-        return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:REPORTED]])
+        return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:MAX_REPORTED_ROWS]])
     await save(await bump(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
     await tx.notify(CHANGES, f"{caller.tenant} {version}")
@@ -198,28 +216,28 @@ async def _apply(
         updated=sum(row.outcome == "updated" for row in report),
         unchanged=sum(row.outcome == "unchanged" for row in report),
         version=None if command.dry_run else version,
-        rows=[*report[:REPORTED]],
+        rows=[*report[:MAX_REPORTED_ROWS]],
     )
 
 
-def _nothing_imported(refused: Sequence[Refused]) -> Problem:
-    """The refusal of a spreadsheet, with its bad rows in order."""
-    messages = [said("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refused)]
-    left_out = len(messages) - REPORTED
-    more = [said("and %(count)s more rows", count=left_out)] if left_out > 0 else []
+def _nothing_imported(refused: Sequence[RowRefusal]) -> Problem:
+    """Return the problem of a spreadsheet, with its bad rows in order."""
+    messages = [message("line %(line)s: %(message)s", **row._asdict()) for row in sorted(refused)]
+    left_out = len(messages) - MAX_REPORTED_ROWS
+    more = [message("and %(count)s more rows", count=left_out)] if left_out > 0 else []
     return VALIDATION_FAILED(
         f"Nothing was imported: {len(refused)} {'row is' if len(refused) == 1 else 'rows are'} not acceptable.",
         hint="Correct the rows named in `errors` and import the text again.",
-        errors={"text": [*messages[:REPORTED], *more]},
+        errors={"text": [*messages[:MAX_REPORTED_ROWS], *more]},
     )
 
 
-def _again(column: str, name: str) -> Said:
-    return sheet.of_column(column, said("%(name)s is in an earlier row too", name=name))
+def _repeated_message(column: str, name: str) -> Message:
+    return sheet.column_message(column, message("%(name)s is in an earlier row too", name=name))
 
 
 def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
-    """The rows whose key is in an earlier row too."""
+    """Return the rows whose key is in an earlier row too."""
     first = {key: place for place, key in reversed([*enumerate(keys)])}
     return [row for place, row in enumerate(rows) if first[keys[place]] < place]
 
@@ -227,13 +245,14 @@ def _repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tup
 def _exported(
     command: ExportCsv, columns: Sequence[str], rows: Sequence[Sequence[Any]], next_cursor: str | None
 ) -> Exported:
-    return Exported(command.kind, len(rows), sheet.written(columns, rows), next_cursor)
+    return Exported(command.kind, len(rows), sheet.to_csv(columns, rows), next_cursor)
 
 
 def _cells(entry: Entry) -> list[Any]:
-    return list(msgspec.to_builtins(entry).values())
+    values = msgspec.to_builtins(entry).values()
+    return [msgspec.json.encode(value).decode() if isinstance(value, dict) else value for value in values]
 
 
-def _need(caller: Caller, own: str, other: str) -> None:
+def _require_scope(caller: Caller, read_scope: str, other: str) -> None:
     if not caller.has(other):
-        raise INSUFFICIENT_SCOPE(f"This needs the scope {other} too.", scope=f"{own} {other}")
+        raise INSUFFICIENT_SCOPE(f"This needs the scope {other} too.", scope=f"{read_scope} {other}")

@@ -1,4 +1,4 @@
-"""The audit: compares what pools hold with the sums of their ledgers, and what is held with the active holds."""
+"""Compares each pool with the sums of its ledger, and its held quantity with its active holds."""
 
 from holdfast.inventory.resources import Reader
 
@@ -9,7 +9,7 @@ async def shops(reader: Reader) -> list[int]:
 
 
 async def audit(reader: Reader, shop_id: int) -> list[str]:
-    """Every difference in the ledger of a shop, in words. A sound ledger has none."""
+    """Return one sentence for each difference in the ledger of a shop. A sound ledger has none."""
     rows = await reader.tuples(
         """
         with counted as (
@@ -17,11 +17,11 @@ async def audit(reader: Reader, shop_id: int) -> list[str]:
                    max(seq) as last_seq
               from ledger where shop_id = %(shop_id)s group by pool_id),
         holding as (
-            select pool_id, sum(quantity) as kept
+            select pool_id, sum(quantity) as held_quantity
               from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
              where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
         select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
-               coalesce(last.balance_after, 0), coalesce(last_seq, 0), coalesce(kept, 0)
+               coalesce(last.balance_after, 0), coalesce(last_seq, 0), coalesce(held_quantity, 0)
           from pools
           left join counted on counted.pool_id = pools.id
           left join holding on holding.pool_id = pools.id
@@ -31,14 +31,14 @@ async def audit(reader: Reader, shop_id: int) -> list[str]:
          where pools.shop_id = %(shop_id)s
            and ((on_hand, held, entries) <> (coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0))
                 or coalesce(number, 0) <> coalesce(last_seq, 0) or on_hand <> coalesce(last.balance_after, 0)
-                or held <> coalesce(kept, 0))
+                or held <> coalesce(held_quantity, 0))
          order by id
         """,
         {"shop_id": shop_id},
     )
     return [
         f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last}; "
-        f"held {held}, its ledger sums to {held_delta}, active holds keep {kept}; "
+        f"held {held}, its ledger sums to {held_delta}, active holds keep {in_holds}; "
         f"{entries} entries counted, {number} found, the last is number {last_seq}."
-        for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, kept in rows
+        for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, in_holds in rows
     ]

@@ -1,6 +1,6 @@
-"""Expired holds are ended by whichever process finds them first, a shop at a time.
+"""Ends expired holds, one shop at a time. Any process may do it.
 
-A shop in which somebody else has locked something is left to a waiter, and does not delay other shops.
+A shop in which another transaction holds a lock is left to a waiter, and does not delay other shops.
 """
 
 import asyncio
@@ -12,49 +12,48 @@ from psycopg.errors import LockNotAvailable
 
 from holdfast.inventory.resources import Database, Reader, Tx
 from holdfast.inventory.stock import sql
-from holdfast.inventory.stock.book import HOLDS
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
-from holdfast.kit.caller import system
-from holdfast.kit.modes import Batch, Call
-from holdfast.kit.notifications import notified
-from holdfast.kit.waiters import Waiters
+from holdfast.inventory.stock.stock_changes import HOLDS
+from holdfast.kit.contract.caller import system
+from holdfast.kit.postgres.lock_waiters import LockWaiters
+from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
+from holdfast.kit.running.run_modes import Batch, Call
 
 log = structlog.get_logger()
 
-BATCH = 100
-"""Holds of one shop that end together."""
-
-PATROL_SECONDS = 5.0
-"""Seconds after which expired holds are looked for anyway, in case a notification was lost with a connection."""
+BATCH_SIZE = 100
+"""The most holds of one shop that end in one transaction."""
 
 RETRY_SECONDS = 1.0
 """Seconds after which holds that could not be ended are tried again."""
 
-PATIENCE = "10ms"
-"""How long to wait for what others have locked in a shop before the other shops are handled."""
+LOCK_TIMEOUT = "10ms"
+"""How long to wait for a lock in one shop before the next shop is handled."""
 
 
 async def run(database: Database) -> None:
     """End holds when they expire, until cancelled."""
-    taken = asyncio.Event()
-    with database.listen(HOLDS, lambda _: taken.set()):
-        async with Waiters(taken.set) as waiters:
+    expiring = asyncio.Event()
+    with database.listen(HOLDS, lambda _: expiring.set()):
+        async with LockWaiters(expiring.set) as waiters:
             while True:
-                taken.clear()
+                expiring.clear()
                 await expire(database, waiters)
-                await notified(taken, pause(await database.read(partial(sql.next_expiry, but=waiters.rows))))
+                await wait_for_notification(
+                    expiring, pause(await database.read(partial(sql.next_expiry, excluded_ids=waiters.rows)))
+                )
 
 
 def pause(next_expiry: float | None) -> float:
-    """Seconds to wait when the next hold expires in so many. One that is overdue could not be ended just now."""
+    """Return the seconds to wait until the next hold expires. An overdue one could not be ended, and is retried."""
     if next_expiry is None:
-        return PATROL_SECONDS
-    return min(next_expiry, PATROL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
+        return POLL_SECONDS
+    return min(next_expiry, POLL_SECONDS) if next_expiry > 0 else RETRY_SECONDS
 
 
-async def expire(database: Database, waiters: Waiters | None = None) -> int:
-    """End every expired hold, and leave locked shops to the waiters. Returns how many were ended.
+async def expire(database: Database, waiters: LockWaiters | None = None) -> int:
+    """End every expired hold, and leave locked shops to the waiters. Returns how many ended.
 
     A shop whose holds cannot be ended does not delay other shops.
     """
@@ -73,13 +72,13 @@ async def expire(database: Database, waiters: Waiters | None = None) -> int:
 
 
 async def _due(reader: Reader) -> Mapping[int, list[int]]:
-    return await sql.expired_holds(reader, BATCH)
+    return await sql.expired_holds(reader, BATCH_SIZE)
 
 
 async def _end_free(database: Database, shop_id: int, ids: list[int]) -> int | None:
-    """End holds of a shop; returns how many. None: somebody else has locked the shop, a pool or a hold."""
+    """End holds of a shop. Returns how many; None if another transaction has locked the shop, a pool or a hold."""
     try:
-        return await _end(database, shop_id, ids, patience=PATIENCE)
+        return await _end(database, shop_id, ids, lock_timeout=LOCK_TIMEOUT)
     except Exception as error:
         if isinstance(error.__cause__, LockNotAvailable):
             return None
@@ -87,10 +86,10 @@ async def _end_free(database: Database, shop_id: int, ids: list[int]) -> int | N
         return 0
 
 
-async def _end(database: Database, shop_id: int, ids: list[int], patience: str | None = None) -> int:
+async def _end(database: Database, shop_id: int, ids: list[int], lock_timeout: str | None = None) -> int:
     async def work(tx: Tx) -> int:
-        if patience:
-            await tx.run("select set_config('lock_timeout', %(patience)s, true)", {"patience": patience})
+        if lock_timeout:
+            await tx.run("select set_config('lock_timeout', %(lock_timeout)s, true)", {"lock_timeout": lock_timeout})
         return await _end_holds(tx, shop_id, ids)
 
     return await database.transact(work, shop_id)

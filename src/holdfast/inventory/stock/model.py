@@ -1,4 +1,4 @@
-"""Commands and answers of operations on stock. The rules are in `ledger.py`."""
+"""Commands and answers of operations on stock. The rules are in `ledger_rules.py`."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.inventory.cursor import CursorPage
-from holdfast.kit.command import Command, Id, Repeatable, Timestamp, rule
-from holdfast.kit.said import said
+from holdfast.kit.contract.command import Command, Id, Repeatable, Timestamp, rule
+from holdfast.kit.contract.messages import message
 
-MOST = 10**12
+MAX_QUANTITY = 10**12
 """The largest quantity in one call, in the smallest unit."""
 
 EntryKind = Literal[
@@ -33,16 +33,22 @@ VariantGid = Annotated[
     str,
     Meta(
         pattern=r"^gid://[A-Za-z0-9_-]+/ProductVariant/[0-9]{1,20}$(?!\n)",
-        extra={"noun": said("a global id such as gid://shopify/ProductVariant/1001")},
+        extra={"noun": message("a global id such as gid://shopify/ProductVariant/1001")},
         max_length=120,
         description="Such as gid://shopify/ProductVariant/1001.",
         examples=["gid://shopify/ProductVariant/1001"],
     ),
 ]
-Quantity = Annotated[int, Meta(ge=0, le=MOST, description="In the pool's smallest unit.", examples=[44])]
-Positive = Annotated[int, Meta(ge=1, le=MOST, description="In the pool's smallest unit.", examples=[6])]
+Quantity = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="In the pool's smallest unit.", examples=[44])]
+Positive = Annotated[int, Meta(ge=1, le=MAX_QUANTITY, description="In the pool's smallest unit.", examples=[6])]
 Delta = Annotated[
-    int, Meta(ge=-MOST, le=MOST, description="Change, in the pool's smallest unit; negative takes.", examples=[-6])
+    int,
+    Meta(
+        ge=-MAX_QUANTITY,
+        le=MAX_QUANTITY,
+        description="Change, in the pool's smallest unit; negative takes.",
+        examples=[-6],
+    ),
 ]
 Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Shown in the history.")]
 ExpectedVersion = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Refuse unless the pool still has this version.")]
@@ -112,7 +118,7 @@ class TransferQuantity(Write):
     ] = None
 
     @rule("to_pool_id", "from_pool_id")
-    def _elsewhere(self) -> str | None:
+    def _names_two_pools(self) -> str | None:
         return "must be another pool" if self.to_pool_id == self.from_pool_id else None
 
 
@@ -176,6 +182,9 @@ class Entry(Struct):
     actor: Actor
     source: Annotated[str, Meta(description="What made it: a tool, a job, an order.")]
     source_ref: str | None
+    by_variant: Annotated[
+        dict[str, int] | None, Meta(description="Units that each variant took, by its gid; below zero: gave back.")
+    ]
     reverts_id: Annotated[int | None, Meta(description="The entry this one undoes.")]
     hold_id: Annotated[int | None, Meta(description="The hold it took or ended.")]
     version: Annotated[int | None, Meta(description="Version of the shop with it; null in a dry run.")]
@@ -268,7 +277,7 @@ class StockAt(Struct):
 
 
 class StoredHold(Struct):
-    """A hold as it is stored, with the quantity it keeps of each pool.
+    """A row of `holds`, with the quantity it keeps of each pool.
 
     released_at    when it ended
     sold           whether it ended by a sale

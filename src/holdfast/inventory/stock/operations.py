@@ -16,8 +16,7 @@ from holdfast.inventory.problems import (
 )
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
-from holdfast.inventory.stock.book import Draft, Touched, named, write
-from holdfast.inventory.stock.ledger import Posting, Stock
+from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import (
     AdjustPoolQuantity,
     BulkAdjust,
@@ -34,9 +33,10 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
-from holdfast.kit.caller import Caller
-from holdfast.kit.modes import Batch, Call
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, touched_rows, write
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
+from holdfast.kit.running.run_modes import Batch, Call
 
 A = TypeVar("A")
 
@@ -59,7 +59,7 @@ async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | P
         )
         return Draft([Posting(pool.id, "set", command.quantity - pool.on_hand)])
 
-    return await write(tx, batch, "set_pool_quantity", lambda command: Touched([command.pool_id]), draft)
+    return await write(tx, batch, "set_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
@@ -77,7 +77,7 @@ async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChan
         )
         return Draft([Posting(pool.id, command.kind, command.delta)])
 
-    return await write(tx, batch, "adjust_pool_quantity", lambda command: Touched([command.pool_id]), draft)
+    return await write(tx, batch, "adjust_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED)
@@ -85,12 +85,12 @@ async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange 
     """Adjust up to 250 pools at once: all of them, or none."""
 
     def draft(stock: Stock, command: BulkAdjust) -> Draft:
-        for item in command.items:
+        for item in command.items:  # only checks them
             stock.pool(item.pool_id, expected_version=item.expected_version, expected_quantity=item.expected_quantity)
         return Draft([Posting(item.pool_id, "adjust", item.delta) for item in command.items])
 
-    def touched(command: BulkAdjust) -> Touched:
-        return Touched([item.pool_id for item in command.items])
+    def touched(command: BulkAdjust) -> TouchedRows:
+        return TouchedRows([item.pool_id for item in command.items])
 
     return await write(tx, batch, "bulk_adjust", touched, draft)
 
@@ -112,8 +112,8 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
             [Posting(source.id, "transfer", -command.quantity), Posting(target.id, "transfer", command.quantity)]
         )
 
-    def touched(command: TransferQuantity) -> Touched:
-        return Touched([command.from_pool_id, command.to_pool_id])
+    def touched(command: TransferQuantity) -> TouchedRows:
+        return TouchedRows([command.from_pool_id, command.to_pool_id])
 
     return await write(tx, batch, "transfer_quantity", touched, draft)
 
@@ -126,11 +126,13 @@ async def hold(tx: Tx, batch: Batch[HoldQuantity]) -> Sequence[StockChange | Pro
     """
 
     def draft(stock: Stock, command: HoldQuantity) -> Draft:
-        draws = stock.drawn(command.pool_id, command.variant_gid)
-        postings = [Posting(pool.id, "hold", 0, command.quantity * units) for pool, units in draws]
+        pools_and_units = stock.require_pools(command.pool_id, command.variant_gid)
+        postings = [Posting(pool.id, "hold", 0, command.quantity * units) for pool, units in pools_and_units]
         return Draft(postings, command.reference, hold_for=timedelta(seconds=command.ttl_s))
 
-    return await write(tx, batch, "hold_quantity", lambda each: named(each.pool_id, each.variant_gid), draft)
+    return await write(
+        tx, batch, "hold_quantity", lambda command: touched_rows(command.pool_id, command.variant_gid), draft
+    )
 
 
 @refuses(NOT_FOUND, HOLD_ENDED)
@@ -140,14 +142,14 @@ async def release(tx: Tx, batch: Batch[ReleaseHold]) -> Sequence[StockChange | P
 
 
 async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[StockChange | Problem]:
-    """End holds, and make what they kept available again."""
+    """End holds, and make their quantities available again."""
 
     def draft(stock: Stock, command: ReleaseHold) -> Draft:
         hold = stock.hold(command.hold_id)
         postings = [Posting(pool_id, "release", 0, -quantity) for pool_id, quantity in hold.lines.items()]
         return Draft(postings, hold.reference, ends=hold)
 
-    return await write(tx, batch, source, lambda command: Touched(hold_ids=[command.hold_id]), draft)
+    return await write(tx, batch, source, lambda command: TouchedRows(hold_ids=[command.hold_id]), draft)
 
 
 @refuses(VALIDATION_FAILED)
@@ -166,10 +168,10 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     """
     shop_id = caller.tenant
     await sql.lock_shop(tx, shop_id)
-    found = await sql.find_entry(tx, shop_id, command.entry_id)
-    if found is None:
+    entry_and_reversal = await sql.find_entry(tx, shop_id, command.entry_id)
+    if entry_and_reversal is None:
         raise NOT_FOUND(f"No entry has the id {command.entry_id}.", hint="get_stock_history shows the entries.")
-    entry, reverted_by = found
+    entry, reverted_by = entry_and_reversal
     if entry.kind not in REVERTIBLE:
         raise NOT_REVERTIBLE(f"A {entry.kind} cannot be reverted.")
     if reverted_by is not None:
@@ -177,11 +179,15 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     change = await sql.entries_of_change(tx, shop_id, entry)
 
     def draft(stock: Stock, _: RevertEntry) -> Draft:
-        postings = [Posting(stock.pool(each.pool_id).id, "revert", -each.delta, 0, each.id) for each in change]
+        postings = [
+            Posting(stock.pool(reverted.pool_id).id, "revert", -reverted.delta, 0, reverted.id) for reverted in change
+        ]
         return Draft(postings, f"entry {entry.id}")
 
-    touched = Touched([each.pool_id for each in change])
-    return only(await write(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: touched, draft))
+    touched = TouchedRows([reverted.pool_id for reverted in change])
+    return only_answer(
+        await write(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: touched, draft)
+    )
 
 
 @refuses(VALIDATION_FAILED)
@@ -200,8 +206,8 @@ async def at(reader: Reader, caller: Caller, command: GetStockAt) -> StockAt:
     raise no_pool(command.pool_id)
 
 
-def only(answers: Sequence[A | Problem]) -> A:
-    """The answer to the only call of a batch; raised, if it is a `Problem`."""
+def only_answer(answers: Sequence[A | Problem]) -> A:
+    """Return the answer to the only call of a batch. Raises the answer if it is a `Problem`."""
     [answer] = answers
     if isinstance(answer, Problem):
         raise answer

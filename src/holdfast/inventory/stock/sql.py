@@ -1,4 +1,4 @@
-"""Statements on the ledger and on what it counts."""
+"""Statements on the ledger, the holds, and the versions of shops."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -18,12 +18,12 @@ from holdfast.inventory.stock.model import (
     StoredHold,
 )
 
-MOST_ENTRIES = 2_000
-"""Entries of one change at most: one for each pool of an import."""
+MAX_ENTRIES_OF_CHANGE = 2_000
+"""The most entries of one change: one for each pool of an import."""
 
 
 async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: until the end of the transaction nobody else changes anything of it."""
+    """Lock a shop: no other transaction changes anything of it until this one ends."""
     await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
@@ -34,7 +34,7 @@ async def present_version(reader: Reader, shop_id: int) -> int:
 
 
 async def bump(tx: Tx, shop_id: int) -> int:
-    """Count a change that is not in the ledger; the new version of the shop, which must be locked."""
+    """Count a change that is not in the ledger. Returns the new version of the shop, which must be locked."""
     return await tx.value(
         "update shared_inventories set version = version + 1 where shop_id = %(shop_id)s returning version",
         {"shop_id": shop_id},
@@ -70,7 +70,7 @@ async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: d
         with hold as (
             select * from json_to_recordset(%(holds)s) as hold (
                 id bigint, reference text, expires_at timestamptz, lines json)),
-        kept as (
+        inserted_holds as (
             insert into holds (shop_id, id, reference, expires_at, inserted_at)
             select %(shop_id)s, id, reference, expires_at, %(now)s from hold)
         insert into hold_lines (shop_id, hold_id, pool_id, quantity)
@@ -110,7 +110,7 @@ async def end_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold]) -> None:
 
 
 async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[ActiveHold]:
-    """The holds that have not ended and fit, the newest first, one more than a page."""
+    """Return the active holds that match, the newest first, one more than a page."""
     rows = await reader.tuples(
         """
         select id, reference, expires_at, inserted_at,
@@ -140,9 +140,9 @@ async def list_holds(reader: Reader, shop_id: int, command: ListHolds) -> list[A
 
 
 async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
-    """The ids of expired holds by shop, of a thousand shops at most.
+    """Return the ids of expired holds by shop, of at most a thousand shops.
 
-    limit    holds of one shop at most
+    limit    the most holds of one shop
     """
     rows = await reader.tuples(
         """
@@ -160,19 +160,19 @@ async def expired_holds(reader: Reader, limit: int) -> Mapping[int, list[int]]:
     return dict(rows)
 
 
-async def next_expiry(reader: Reader, but: Sequence[int] = ()) -> float | None:
-    """Seconds until the next hold expires. Holds of the shops in `but` do not count."""
+async def next_expiry(reader: Reader, excluded_ids: Sequence[int] = ()) -> float | None:
+    """Return the seconds until the next hold expires. Holds of the excluded shops do not count."""
     return await reader.value(
         """
         select extract(epoch from min(expires_at) - clock_timestamp())::float from holds
-         where released_at is null and shop_id <> all(%(but)s)
+         where released_at is null and shop_id <> all(%(excluded_ids)s)
         """,
-        {"but": list(but)},
+        {"excluded_ids": list(excluded_ids)},
     )
 
 
 async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int | None] | None:
-    """An entry, and the id of the one that reverted it."""
+    """Return an entry, and the id of the entry that reverted it."""
     entries = await _entries(reader, "where shop_id = %(shop_id)s and id = %(id)s", shop_id=shop_id, id=id)
     if not entries:
         return None
@@ -183,7 +183,7 @@ async def find_entry(reader: Reader, shop_id: int, id: int) -> tuple[Entry, int 
 
 
 async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[Entry]:
-    """All entries of the change that an entry belongs to; their ids are close to one another."""
+    """Return all entries of the change that an entry belongs to. Their ids are close to one another."""
     return await _entries(
         reader,
         """
@@ -193,13 +193,13 @@ async def entries_of_change(reader: Reader, shop_id: int, entry: Entry) -> list[
         shop_id=shop_id,
         version=entry.version,
         id=entry.id,
-        most=MOST_ENTRIES,
+        most=MAX_ENTRIES_OF_CHANGE,
     )
 
 
 async def history(reader: Reader, shop_id: int, command: GetStockHistory) -> list[Entry]:
-    """The newest entries that fit, one more than a page."""
-    # An index finds the entries of a pool in the order of time, whatever else the shop has.
+    """Return the newest entries that match, one more than a page."""
+    # An index has the entries of each pool in the order of time, however many entries the shop has.
     of_pool: LiteralString = ""
     order: LiteralString = "id desc"
     if command.pool_id is not None:
@@ -238,13 +238,13 @@ async def _entries(reader: Reader, where: LiteralString, **params: Any) -> list[
     return await reader.rows(
         Entry,
         "select id, pool_id, kind::text, delta, held_delta, balance_after, held_after, reason, actor, source,"
-        " source_ref, reverts_id, hold_id, version, created_at from ledger " + where,
+        " source_ref, by_variant, reverts_id, hold_id, version, created_at from ledger " + where,
         params,
     )
 
 
 async def stock_at(reader: Reader, shop_id: int, command: GetStockAt) -> StockAt | None:
-    """What a pool held at a moment; None when there is no such pool."""
+    """Return the stock of a pool at a moment; None if there is no such pool."""
     return await reader.row(
         StockAt,
         """

@@ -1,7 +1,7 @@
 """The rules of the ledger: what a change does to the pools of a shop, or why it is refused.
 
-A `Stock` is read while its shop is locked. Changes are applied to it one after the other, in order of arrival; each
-makes entries, or is refused and changes nothing. This module reads neither the database nor a clock.
+A `Stock` is read while its shop is locked. Changes are applied to it in order of arrival. Each makes entries, or is
+refused and changes nothing. This module reads neither the database nor a clock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,21 +12,21 @@ from msgspec import Struct
 
 from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE, no_pool, not_linked
 from holdfast.inventory.stock.model import Actor, Affected, Entry, EntryKind, PoolStock, StoredHold
-from holdfast.kit.problems import NOT_FOUND, invalid
+from holdfast.kit.contract.problems import NOT_FOUND, invalid
 
-FACTS: frozenset[EntryKind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
-"""Kinds of entries that record what already happened, and so are never refused for lack of stock. A sale that an agent
-or a person records is a decision.
+FACT_KINDS: frozenset[EntryKind] = frozenset({"sale", "cancel", "external_edit", "reconcile"})
+"""Kinds of entries that record what already happened. They are never refused for lack of stock. A sale that an agent or
+a merchant records is a decision, not a fact.
 """
 
-MOST_AFFECTED = 500
-"""The most variants for which a change says how their quantities change."""
+MAX_AFFECTED_VARIANTS = 500
+"""A change of more variants than this does not list how their quantities change."""
 
-LIMIT = 10**15
-"""The most a pool can hold or lack: far below the limit of bigint, and exact in every JSON reader."""
+MAX_POOL_QUANTITY = 10**15
+"""The most units that a pool can hold or lack: far below the limit of bigint, and exact in every JSON reader."""
 
 
-class Pool(Struct):
+class StockPool(Struct):
     """The row of a pool, with the variants that draw on it and their units per sale."""
 
     id: int
@@ -39,7 +39,7 @@ class Pool(Struct):
     allow_negative: bool
     status: str
     version: int
-    entries: int
+    entry_count: int
     members: dict[str, int]
 
     @property
@@ -50,7 +50,7 @@ class Pool(Struct):
 class Posting(NamedTuple):
     """What a change does to one pool.
 
-    by_variant    units that each variant takes of the pool; below zero: they come back. None: it is for no variant
+    by_variant    units that each variant takes of the pool, negative if they come back. None: not of a variant
     """
 
     pool_id: int
@@ -61,8 +61,8 @@ class Posting(NamedTuple):
     by_variant: Mapping[str, int] | None = None
 
 
-class Cause(NamedTuple):
-    """Who changes something, through what, and why."""
+class ChangeCause(NamedTuple):
+    """The actor of a change, its source, and its reason."""
 
     actor: Actor
     actor_id: int | None
@@ -72,8 +72,8 @@ class Cause(NamedTuple):
     hold_id: int | None = None
 
 
-class Applied(NamedTuple):
-    """What a change did. `affected` is None where it may concern more than `MOST_AFFECTED` variants."""
+class AppliedChange(NamedTuple):
+    """What a change did. `affected` is None if it may concern more than `MAX_AFFECTED_VARIANTS` variants."""
 
     entries: list[Entry]
     pools: list[PoolStock]
@@ -83,26 +83,34 @@ class Applied(NamedTuple):
 class Stock:
     """The pools and holds of one shop that some calls need, and the pools that share variants with them.
 
-    version    of the shop
-    entries    in its ledger
-    now        the database's time
+    version        of the shop
+    entry_count    the number of entries in its ledger
+    now            the database's time
     """
 
     def __init__(
-        self, version: int, entries: int, now: datetime, pools: Iterable[Pool], holds: Iterable[StoredHold] = ()
+        self,
+        version: int,
+        entry_count: int,
+        now: datetime,
+        pools: Iterable[StockPool],
+        holds: Iterable[StoredHold] = (),
     ) -> None:
         self.version = version
-        self.entries = entries
+        self.entry_count = entry_count
         self.now = now
-        self.pools: Mapping[int, Pool] = {pool.id: pool for pool in pools}
+        self.pools: Mapping[int, StockPool] = {pool.id: pool for pool in pools}
         self._holds: Mapping[int, StoredHold] = {hold.id: hold for hold in holds}
-        self._draws: dict[str, list[tuple[Pool, int]]] = {}
+        self._pools_by_variant: dict[str, list[tuple[StockPool, int]]] = {}
         for pool in self.pools.values():
             for gid, units in pool.members.items():
-                self._draws.setdefault(gid, []).append((pool, units))
+                self._pools_by_variant.setdefault(gid, []).append((pool, units))
 
-    def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> Pool:
-        """A pool that may be changed. Raises `not_found`, `pool_not_active`, or `stale` when it is not as expected."""
+    def pool(self, id: int, *, expected_version: int | None = None, expected_quantity: int | None = None) -> StockPool:
+        """Return a pool that may be changed, active or paused.
+
+        Raises `not_found`, `pool_not_active` if it is archived, and `stale` if it is not as expected.
+        """
         pool = self.pools.get(id)
         if pool is None:
             raise no_pool(id)
@@ -119,24 +127,27 @@ class Stock:
                 )
         return pool
 
-    def draws(self, variant_gid: str) -> Sequence[tuple[Pool, int]]:
-        """The pools a variant draws on, each with the units one sale takes."""
-        return self._draws.get(variant_gid, [])
+    def pools_of_variant(self, variant_gid: str) -> Sequence[tuple[StockPool, int]]:
+        """Return the pools a variant draws on, each with the units that one sale takes."""
+        return self._pools_by_variant.get(variant_gid, [])
 
-    def drawn(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[Pool, int]]:
-        """The pool that is named, or those that the variant draws on, each with the units that one takes.
+    def require_pools(self, pool_id: int | None, variant_gid: str | None) -> Sequence[tuple[StockPool, int]]:
+        """Return the pool of the id, or the pools that the variant draws on, each with the units that one sale takes.
 
-        Raises `not_found`, and `pool_not_active`.
+        Raises `not_found`, and `pool_not_active` if one is archived.
         """
         if pool_id is not None:
             return [(self.pool(pool_id), 1)]
-        draws = self.draws(variant_gid or "")
-        if not draws:
+        pools = self.pools_of_variant(variant_gid or "")
+        if not pools:
             raise not_linked(variant_gid or "")
-        return [(self.pool(pool.id), units) for pool, units in draws]
+        return [(self.pool(pool.id), units) for pool, units in pools]
 
     def hold(self, id: int) -> StoredHold:
-        """A hold that has not ended. Raises `not_found`, and `hold_ended`."""
+        """Return a hold that has not ended. It may be past its `expires_at`, which callers check.
+
+        Raises `not_found`, and `hold_ended`.
+        """
         hold = self._holds.get(id)
         if hold is None:
             raise NOT_FOUND(f"No hold has the id {id}.", hint="list_holds shows the holds of the shop.")
@@ -145,9 +156,9 @@ class Stock:
         return hold
 
     def available(self, variant_gid: str) -> int | None:
-        """How many of a variant can be sold; None when storefronts do not show it."""
+        """Return how many of a variant can be sold; None if storefronts do not show it."""
         least: int | None = None
-        for pool, units in self._draws.get(variant_gid, ()):
+        for pool, units in self._pools_by_variant.get(variant_gid, ()):
             if pool.status != "active":
                 return None
             allowed = pool.available // units
@@ -155,38 +166,42 @@ class Stock:
                 least = allowed
         return least
 
-    def apply(self, postings: Sequence[Posting], cause: Cause) -> Applied:
-        """Apply a change: all of its postings, those of one pool added up, or none.
+    def apply(self, postings: Sequence[Posting], cause: ChangeCause) -> AppliedChange:
+        """Apply all postings of a change, those of one pool added up, or none.
 
-        Raises `not_enough_stock` when a decision, and not a fact, would take what is not there or is held, and
-        `validation_failed` when a pool cannot hold the result.
+        Raises `not_enough_stock` if a decision, not a fact, takes more than is available, and `validation_failed` if a
+        pool cannot hold the result.
         """
-        postings = _added_up(postings)
+        postings = _add_up(postings)
         for posting in postings:
             self._permit(posting, cause.actor)
         touched = [self.pools[posting.pool_id] for posting in postings]
         gids = {gid for pool in touched for gid in pool.members}
-        counted = gids if len(gids) <= MOST_AFFECTED else ()
-        before = self._effective(counted)
+        counted = gids if len(gids) <= MAX_AFFECTED_VARIANTS else ()
+        before = self._available_by_variant(counted)
         self.version += 1
-        entries = [self._entry(posting, cause, self.entries + place) for place, posting in enumerate(postings, start=1)]
-        self.entries += len(entries)
+        entries = [
+            self._entry(posting, cause, self.entry_count + place) for place, posting in enumerate(postings, start=1)
+        ]
+        self.entry_count += len(entries)
         for pool, entry in zip(touched, entries, strict=True):
             pool.on_hand, pool.held, pool.version = entry.balance_after, entry.held_after, self.version
-            pool.entries += 1
-        after = self._effective(counted)
+            pool.entry_count += 1
+        after = self._available_by_variant(counted)
         affected = [Affected(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-        return Applied(entries, [_shown(pool) for pool in touched], affected if len(counted) == len(gids) else None)
+        return AppliedChange(
+            entries, [_pool_stock(pool) for pool in touched], affected if len(counted) == len(gids) else None
+        )
 
     def _permit(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]
         on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
-        if abs(on_hand) > LIMIT or held > LIMIT:
-            raise invalid({"quantity": [f"pool {pool.id} can hold {LIMIT} {pool.unit} at most"]})
+        if abs(on_hand) > MAX_POOL_QUANTITY or held > MAX_POOL_QUANTITY:
+            raise invalid({"quantity": [f"pool {pool.id} can hold {MAX_POOL_QUANTITY} {pool.unit} at most"]})
         takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
         if not takes or _has_happened(posting.kind, actor):
             return
-        most, requested = _most(pool, posting), posting.held_delta if posting.kind == "hold" else -posting.delta
+        most, requested = _max_quantity(pool, posting), posting.held_delta if posting.kind == "hold" else -posting.delta
         if requested > most:
             raise NOT_ENOUGH_STOCK(
                 f"Pool {pool.id} ({pool.name}) has {most} {pool.unit} to give, not {requested}.",
@@ -195,7 +210,7 @@ class Stock:
                 requested=requested,
             )
 
-    def _entry(self, posting: Posting, cause: Cause, id: int) -> Entry:
+    def _entry(self, posting: Posting, cause: ChangeCause, id: int) -> Entry:
         pool = self.pools[posting.pool_id]
         return Entry(
             id=id,
@@ -209,47 +224,57 @@ class Stock:
             actor=cause.actor,
             source=cause.source,
             source_ref=cause.source_ref,
+            by_variant=None if posting.by_variant is None else {**posting.by_variant},
             reverts_id=posting.reverts_id,
             hold_id=cause.hold_id,
             version=self.version,
             created_at=self.now,
         )
 
-    def _effective(self, gids: Iterable[str]) -> dict[str, int]:
+    def _available_by_variant(self, gids: Iterable[str]) -> dict[str, int]:
+        """Return how many can be sold of each variant that storefronts show."""
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
 def _has_happened(kind: EntryKind, actor: Actor) -> bool:
-    """Whether an entry records a fact, and no decision."""
-    return kind in FACTS and not (kind == "sale" and actor in {"agent", "staff"})
+    """Return whether an entry records a fact, not a decision."""
+    return kind in FACT_KINDS and not (kind == "sale" and actor in {"agent", "staff"})
 
 
-def _most(pool: Pool, posting: Posting) -> int:
-    """The most that a decision may take from a pool. Only a correction may take from the buffer."""
+def _max_quantity(pool: StockPool, posting: Posting) -> int:
+    """Return the most that a decision may take from a pool.
+
+    Every kind except hold and sale may take from the buffer, but not what is held.
+    """
     match posting.kind:
         case "hold":
             return pool.available
         case "sale":
-            # What the sale's own hold keeps can be sold as well, as far as it is there.
+            # The units that the sale's own hold keeps can be sold as well, as far as they are on hand.
             return max(0, min(pool.on_hand, pool.available - posting.held_delta))
         case _:
             return max(0, pool.on_hand - pool.held)
 
 
-def _added_up(postings: Sequence[Posting]) -> list[Posting]:
-    """One posting a pool. Two postings that each fit may not fit together."""
+def _add_up(postings: Sequence[Posting]) -> list[Posting]:
+    """Return one posting for each pool, since two postings that fit one by one may not fit together.
+
+    Several postings of one pool must be of the same kind, and neither revert an entry nor name variants.
+    """
     sums: dict[int, Posting] = {}
     for posting in postings:
         so_far = sums.get(posting.pool_id)
-        sums[posting.pool_id] = (
-            posting._replace(delta=so_far.delta + posting.delta, held_delta=so_far.held_delta + posting.held_delta)
-            if so_far
-            else posting
+        if so_far is None:
+            sums[posting.pool_id] = posting
+            continue
+        assert (posting.kind, None, None) == (so_far.kind, posting.reverts_id, posting.by_variant)
+        sums[posting.pool_id] = so_far._replace(
+            delta=so_far.delta + posting.delta, held_delta=so_far.held_delta + posting.held_delta
         )
     return [sums[pool_id] for pool_id in sorted(sums)]
 
 
-def _shown(pool: Pool) -> PoolStock:
+def _pool_stock(pool: StockPool) -> PoolStock:
     return PoolStock(
         id=pool.id,
         name=pool.name,

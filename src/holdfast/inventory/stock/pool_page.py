@@ -1,0 +1,135 @@
+"""What the pages of a pool show in addition to the operations of agents: its stock over time, the sums of what was
+drawn in that time, and which entries were reverted.
+"""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.inventory.problems import no_pool
+from holdfast.inventory.resources import Reader
+from holdfast.inventory.stock.model import PoolId
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import NOT_FOUND, refuses
+
+DAYS = 30
+"""How many days before today, in UTC, the chart of a pool begins."""
+
+STEPS = 60
+"""How many moments of stock the chart has after the first: more would not be visible."""
+
+MAX_NAMED_DRAWS = 20
+"""How many variants are listed one by one, those that took most first. All others are summed up."""
+
+
+class GetPoolHistory(Command):
+    pool_id: PoolId
+
+
+class ListRevertedEntries(Command):
+    """Get which of the entries have been reverted."""
+
+    entry_ids: Annotated[list[int], Meta(max_length=500)]
+
+
+class StockMoment(Struct):
+    """The stock of a pool from a moment on."""
+
+    at: datetime
+    on_hand: int
+    held: int
+
+
+class DrawSum(Struct):
+    """What one variant, or one source, drew on a pool. A source is a tool, a job, or the orders.
+
+    name        id of the variant or name of the source; empty: variant not known; None: all others together
+    times       how often units were taken
+    taken       units of the pool
+    returned    units of the pool that came back, when orders were cancelled or refunded
+    """
+
+    name: str | None
+    times: int
+    taken: int
+    returned: int
+
+
+class PoolHistory(Struct):
+    """The stock of a pool in the last 30 days and today, or since its first entry.
+
+    moments        the oldest first
+    by_variant     the largest first; unknown variants, and all others, come last
+    by_source      the same units by source
+    """
+
+    moments: list[StockMoment]
+    by_variant: list[DrawSum]
+    by_source: list[DrawSum]
+
+
+@refuses(NOT_FOUND)
+async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHistory) -> PoolHistory:
+    """Return the stock of a pool over time, and the sums of what was drawn."""
+    params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": DAYS}
+    moments = await reader.rows(
+        StockMoment,
+        """
+        -- Materialized, so that each moment is reckoned once and then looked up by the index.
+        with begun as materialized (
+            select id, greatest(coalesce((select min(created_at) from ledger
+                                          where ledger.shop_id = %(shop_id)s and pool_id = pools.id),
+                                         inserted_at),
+                                (date_trunc('day', now() at time zone 'UTC') - make_interval(days => %(days)s))
+                                    at time zone 'UTC') as since
+              from pools where shop_id = %(shop_id)s and id = %(pool_id)s),
+        moments as materialized (
+            select id, step, since + (now() - since) * least(step::float / %(steps)s, 1) as at
+              -- The last two are now: one for what has changed since the one before, one for the end of the line.
+              from begun cross join generate_series(0, %(steps)s + 1) as step)
+        -- A change since the moment before is shown when it was made.
+        select case when changed_at > lag(at) over (order by step) then changed_at else at end as at,
+               coalesce(balance_after, 0) as on_hand, coalesce(held_after, 0) as held
+          from moments
+          left join lateral (
+               select balance_after, held_after, created_at as changed_at from ledger
+                where shop_id = %(shop_id)s and pool_id = moments.id and created_at <= at
+                order by created_at desc, seq desc limit 1) as last on true
+         order by step
+        """,
+        {**params, "steps": STEPS},
+    )
+    if not moments:
+        raise no_pool(command.pool_id)
+    draw_rows = await reader.tuples(
+        """
+        with sums as (
+            select grouping(variant_gid) = 0 as is_variant, coalesce(variant_gid, source) as name,
+                   sum(times) as times, sum(taken) as taken, sum(returned) as returned,
+                   row_number() over (partition by grouping(variant_gid) order by sum(taken) desc) as place
+              from drawn
+             where shop_id = %(shop_id)s and pool_id = %(pool_id)s
+               and day >= (%(since)s::timestamptz at time zone 'UTC')::date
+             group by grouping sets ((variant_gid), (source))),
+        named_sums as (
+            select is_variant, case when place <= %(most)s or name = '' then name end as name, times, taken, returned
+              from sums)
+        select is_variant, name, sum(times)::bigint, sum(taken)::bigint, sum(returned)::bigint
+          from named_sums group by is_variant, name
+         order by nullif(name, '') is null, name is null, sum(taken) desc, name
+        """,
+        {**params, "since": moments[0].at, "most": MAX_NAMED_DRAWS},
+    )
+    by_variant = [DrawSum(*row) for is_variant, *row in draw_rows if is_variant]
+    return PoolHistory(moments, by_variant, [DrawSum(*row) for is_variant, *row in draw_rows if not is_variant])
+
+
+async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRevertedEntries) -> list[int]:
+    """Return those of the entries that have been reverted."""
+    rows = await reader.tuples(
+        "select reverts_id from ledger where shop_id = %(shop_id)s and reverts_id = any(%(ids)s)",
+        {"shop_id": caller.tenant, "ids": command.entry_ids},
+    )
+    return [id for (id,) in rows]

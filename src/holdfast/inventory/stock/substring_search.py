@@ -1,0 +1,53 @@
+"""Searches a list for rows that contain a text, at a cost that does not grow with the table.
+
+A common text fills a page soon when the list is read in its order, so the first rows are scanned. A rare text is found
+by an index of parts of texts (the functions `…_containing`), which would match too many rows for a common text.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import LiteralString, NamedTuple, TypeVar
+
+from holdfast.kit.postgres.database import Params
+
+T = TypeVar("T")
+
+SCANNED_ROWS: LiteralString = "2000"
+"""How many rows are scanned before the index is used. That takes about half a millisecond."""
+
+
+class SearchedTable(NamedTuple):
+    """A table that can be searched.
+
+    table    its name; the function `<table>_containing` finds its rows by an index
+    column   the column with the searched text in lower case
+    order    the order of the list, for which there is an index
+    among    a condition on the rows of the list, as far as that index supports it
+    """
+
+    table: LiteralString
+    column: LiteralString
+    order: LiteralString
+    among: LiteralString = "shop_id = %(shop_id)s"
+
+
+async def search(
+    read: Callable[[LiteralString, Params], Awaitable[list[T]]],
+    place: SearchedTable,
+    statement: Callable[[LiteralString], LiteralString],
+    params: Params,
+) -> list[T]:
+    """Return the first rows of a list that contain a text, whatever the case of its letters.
+
+    read        runs a statement
+    statement   returns the statement that lists rows in the order of the place, from what follows its `from`
+    params      its parameters; `query` is the text, `limit` the most rows that it returns
+    """
+    table, column, order, among = place
+    first: LiteralString = f"""
+        (select * from (select * from {table} where {among} order by {order} limit {SCANNED_ROWS}) as first
+          where strpos({column}, lower(%(query)s)) > 0) as {table}
+    """
+    rows = await read(statement(first), params)
+    if len(rows) >= params["limit"]:
+        return rows
+    return await read(statement(f"{table}_containing(%(query)s) as {table}"), params)
