@@ -25,8 +25,8 @@ class Authority:
         now = datetime.datetime.now(datetime.UTC)
         builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
         builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
-        for each in extensions:
-            builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         return builder.sign(self._key, hashes.SHA256())
 
     def believed(self) -> ssl.SSLContext:
@@ -37,7 +37,7 @@ class Authority:
         """A server's certificate for host names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = [
-            x509.IPAddress(ipaddress.ip_address(each)) if each[0].isdigit() else x509.DNSName(each) for each in names
+            x509.IPAddress(ipaddress.ip_address(name)) if name[0].isdigit() else x509.DNSName(name) for name in names
         ]
         certificate = self._signed(x509.Name([]), key, x509.SubjectAlternativeName(alternatives))
         file = self._directory / "server.pem"

@@ -6,6 +6,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,15 +19,16 @@ from holdfast.accounts import passwords
 from holdfast.events.product import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
-from tests.databases import clone, drop_ended, template_database
+from holdfast.kit.postgres import bundled
+from tests.databases import clone, drop_ended, scratch_database, template_database
 from tests.support import Service, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")
-# Tests start hundreds of processes, each of which would compile every module anew.
+# Tests start hundreds of processes, each of which would compile every module anew; so would every worker.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+sys.dont_write_bytecode = False
 
-pytest_plugins = ["tests.hangs", "tests.refusals"]
+pytest_plugins = ["tests.hangs", "tests.long", "tests.refusals"]
 
 # A password costs 0.1 s of a core and 64 MiB. That is what it is for, and not what hundreds of tests are about.
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -37,18 +39,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, 2 * (os.cpu_count() or 1))
 
 
-SLOW = ("browser", "cli", "docs", "faults", "models", "plans")
-"""Directories of files with few tests that take long each."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with each file of slow tests early, and not with all at once: else the last is waited for at the end."""
+    """Begin with each file of long tests early, and not with all at once: else the last is waited for at the end."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    slow = [path for path in files if path.parent.name in SLOW]
-    order = [path for path in files if path.parent.name not in SLOW]
-    for number, path in enumerate(slow):
+    long = [path for path in files if any(item.get_closest_marker("long") for item in files[path])]
+    order = [path for path in files if path not in long]
+    for number, path in enumerate(long):
         order.insert(4 * number, path)
     items[:] = [item for path in order for item in files[path]]
 
@@ -64,7 +62,7 @@ def data_dir() -> Path:
     """A directory for the embedded PostgreSQL of the whole run."""
     # In memory where that is possible: tests kill our processes, never the machine.
     memory = Path("/dev/shm")
-    return embedded.scratch_directory(memory if os.access(memory, os.W_OK) else None)
+    return bundled.scratch_directory(memory if os.access(memory, os.W_OK) else None)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +70,7 @@ def template_url(data_dir: Path) -> Iterator[str]:
     """A migrated database that tests are cloned from. `HOLDFAST_TEST_DATABASE_URL` names another server for it."""
     server = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
     if server is None:
-        server = embedded.database_url(data_dir, "postgres")
+        server = bundled.database_url(data_dir, "postgres")
         with psycopg.connect(make_conninfo(server, user="postgres"), autocommit=True) as connection:
             connection.execute("alter role holdfast createdb")
             connection.execute("grant set on parameter deadlock_timeout to holdfast")
@@ -114,7 +112,21 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def service(settings: Settings) -> AsyncIterator[Service]:
-    """The events service in this process, over its real HTTP interface."""
+async def own_service(settings: Settings) -> AsyncIterator[Service]:
+    """The events service in this process, over its real HTTP interface, with a database of this test's own."""
     async with running(settings) as service:
         yield service
+
+
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """The service that tests of a directory use: one of their own, unless the directory says otherwise."""
+    return own_service
+
+
+@pytest.fixture(scope="session")
+async def common_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """The events service of all tests of a worker that look only at what belongs to organizers of their own."""
+    with scratch_database(template_url, "common") as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+            yield service

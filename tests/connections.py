@@ -18,7 +18,7 @@ AS_NEW: LiteralString = """
 """
 """All that `discard all` does, but for plans, and statements that are prepared already."""
 
-MOST = 2
+MAX_SESSIONS = 2
 """How many are kept of those that are used in the same way: as many as a pool opens at once."""
 
 
@@ -29,14 +29,14 @@ class _Session(NamedTuple):
     prepared: Any
 
 
-_kept: dict[str, dict[str, list[_Session]]] = defaultdict(lambda: defaultdict(list))
+_sessions: dict[str, dict[str, list[_Session]]] = defaultdict(lambda: defaultdict(list))
 """Sessions by their database, and by the options with which they began."""
 
 _CLOSED = Connecting.connect_start(b"host=/nowhere")
 _CLOSED.finish()
 
 
-class Kept(AsyncConnection[Any]):
+class ReusedConnection(AsyncConnection[Any]):
     """A connection whose session is kept when it is closed."""
 
     _use: tuple[str, str] | None = None
@@ -45,7 +45,7 @@ class Kept(AsyncConnection[Any]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         use = repr(options)
         connection = None
-        while connection is None and (sessions := _kept[conninfo][use]):
+        while connection is None and (sessions := _sessions[conninfo][use]):
             connection = await cls._taken_over(sessions.pop(), options)
         if connection is None:
             connection = await super().connect(conninfo, **options)
@@ -69,23 +69,23 @@ class Kept(AsyncConnection[Any]):
         if self._use is None or self._pipeline or self.lock.locked() or not _is_idle(self.pgconn):
             return await super().close()
         url, use = self._use
-        if len(sessions := _kept[url][use]) >= MOST:
+        if len(sessions := _sessions[url][use]) >= MAX_SESSIONS:
             return await super().close()
         sessions.append(_Session(self.pgconn, self._prepared))
         self._closed, self.pgconn = True, _CLOSED
         return None
 
 
-def kept(url: str) -> list[int]:
+def session_pids(url: str) -> list[int]:
     """The process numbers of the sessions of a database that nobody uses."""
-    return [each.pgconn.backend_pid for sessions in _kept[url].values() for each in sessions]
+    return [session.pgconn.backend_pid for sessions in _sessions[url].values() for session in sessions]
 
 
 def end(url: str) -> None:
     """End the sessions of a database that nobody uses."""
-    for sessions in _kept.pop(url, {}).values():
-        for each in sessions:
-            each.pgconn.finish()
+    for sessions in _sessions.pop(url, {}).values():
+        for session in sessions:
+            session.pgconn.finish()
 
 
 def _is_idle(pgconn: PGconn) -> bool:

@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
-from holdfast.kit.process import Product
+from holdfast.kit.process.service_process import ServiceProcess
 from tests import connections
 
 CLONE: LiteralString = "template {source} strategy file_copy"
@@ -36,7 +36,7 @@ _renewing: dict[str, psycopg.Connection[Any]] = {}
 
 
 @contextlib.contextmanager
-def template_database(server_url: str, purpose: str, product: Product[Any, Any]) -> Generator[str]:
+def template_database(server_url: str, purpose: str, product: ServiceProcess[Any, Any]) -> Generator[str]:
     """A migrated database of a service, on the server of another one, for as long as the block lasts."""
     with scratch_database(server_url, purpose, "template template1") as url:
         with alone(server_url):
@@ -97,6 +97,19 @@ def clone(template_url: str) -> Generator[str]:
         _end(url)
 
 
+def can_empty(template_url: str) -> bool:
+    """Whether the user of the tests may delete all rows of a clone of this template."""
+    return template_url in _states
+
+
+def empty(url: str, template_url: str) -> None:
+    """Delete the rows of a clone of a template while a service uses it. Ids begin at 1 again."""
+    with _to_renew(url) as connection:
+        # A transaction of the service could not end while this waits for it.
+        connection.execute("set local lock_timeout = '10s'")
+        assert _empty(connection, _states[template_url]), "a test changed what a new database has"
+
+
 def drop_ended(connection: psycopg.Connection[Any]) -> None:
     """Drop the scratch databases whose blocks have ended."""
     for name in [*_ended]:
@@ -120,8 +133,12 @@ def _renewed(template_url: str) -> tuple[str | None, int]:
 
 def _renew(connection: psycopg.Connection[Any], url: str, state: "_State") -> bool:
     """Make a database as its template was. Returns whether that could be done by deleting rows."""
-    if _one(connection, OTHERS, connections.kept(url)) or _one(connection, SCHEMA) != state.schema:
+    if _one(connection, OTHERS, connections.session_pids(url)) or _one(connection, SCHEMA) != state.schema:
         return False
+    return _empty(connection, state)
+
+
+def _empty(connection: psycopg.Connection[Any], state: "_State") -> bool:
     # Deletes as a replica does: without triggers, so that nothing is said, sent or refused.
     connection.execute("set local session_replication_role = replica")
     for table in _one(connection, state.filled):

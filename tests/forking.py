@@ -18,7 +18,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-SECONDS = 60
+TIMEOUT_SECONDS = 60
 """How long a command may take."""
 PART, END = 65_536, b"\n"
 """The most bytes that are read at once, and the last of a message."""
@@ -29,7 +29,7 @@ class Forks:
 
     def __init__(self) -> None:
         self._connection, theirs = socket.socketpair()
-        self._connection.settimeout(SECONDS)
+        self._connection.settimeout(TIMEOUT_SECONDS)
         self._one_at_a_time = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
@@ -41,16 +41,16 @@ class Forks:
 
     def run(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, with nothing to read, in this directory and environment alone."""
-        wanted = json.dumps({"argv": words, "cwd": str(cwd), "environment": dict(environment)}).encode() + END
+        message = json.dumps({"argv": words, "cwd": str(cwd), "environment": dict(environment)}).encode() + END
         with (
             Path(os.devnull).open("rb") as nothing,
             tempfile.TemporaryFile("w+") as out,
             tempfile.TemporaryFile("w+") as err,
         ):
             with self._one_at_a_time:
-                files = [each.fileno() for each in (nothing, out, err)]
-                sent = socket.send_fds(self._connection, [wanted], files)
-                self._connection.sendall(wanted[sent:])
+                files = [file.fileno() for file in (nothing, out, err)]
+                sent = socket.send_fds(self._connection, [message], files)
+                self._connection.sendall(message[sent:])
                 try:
                     status = self._connection.recv(PART)
                 except TimeoutError:
@@ -64,7 +64,7 @@ class Forks:
 
     def close(self) -> None:
         self._connection.close()
-        self._process.wait(timeout=SECONDS)
+        self._process.wait(timeout=TIMEOUT_SECONDS)
 
 
 @functools.cache
@@ -91,14 +91,14 @@ def _fork_for(connection: socket.socket) -> None:
         pid = os.fork()
         if pid == 0:
             connection.close()
-            wanted = json.loads(message)
+            command = json.loads(message)
             for number, file in enumerate(files):
                 os.dup2(file, number)
                 os.close(file)
-            os.chdir(wanted["cwd"])
+            os.chdir(command["cwd"])
             os.environ.clear()
-            os.environ.update(wanted["environment"])
-            sys.argv = wanted["argv"]
+            os.environ.update(command["environment"])
+            sys.argv = command["argv"]
             sys.exit(cli.main())
         for file in files:
             os.close(file)
@@ -106,5 +106,5 @@ def _fork_for(connection: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as asked:
-        _fork_for(asked)
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        _fork_for(control)

@@ -13,10 +13,10 @@ WRONG = ("", "§", "a\x00b", "-1", "0", "7", "9" * 19, "9" * 60, "1.5", "x" * 2_
 
 def errors(page: httpx2.Response) -> list[str]:
     """What a page says is wrong."""
-    found = re.findall(r'<(\w+)[^>]* (?:class="error"|role="alert")[^>]*>(.*?)</\1>', page.text, re.DOTALL)
-    told = (" ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split()) for _, text in found)
+    elements = re.findall(r'<(\w+)[^>]* (?:class="error"|role="alert")[^>]*>(.*?)</\1>', page.text, re.DOTALL)
+    texts = (" ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split()) for _, text in elements)
     # Some are empty, and filled by scripts.
-    return [text for text in told if text]
+    return [text for text in texts if text]
 
 
 class Both:
@@ -24,28 +24,28 @@ class Both:
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
-        self.told = set[tuple[str, str]]()
+        self.pairs = set[tuple[str, str]]()
 
     async def send(self, page: str, action: str = "", **fields: str) -> None:
         english, german = [await self._errors(page, action or page, fields, code) for code in ("en", "de")]
         assert len(english) == len(german) > 0, f"{page}: {fields} {english}"
-        self.told |= {*zip(english, german, strict=True)}
+        self.pairs |= {*zip(english, german, strict=True)}
 
     async def _errors(self, page: str, action: str, fields: Mapping[str, str], code: str) -> list[str]:
         language = {"Accept-Language": code}
-        shown = await self._http.get(page, headers=language)
-        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown.text))
+        form_page = await self._http.get(page, headers=language)
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form_page.text))
         answer = await self._http.post(action, data={**hidden, **fields}, headers=language)
         assert answer.status_code in {409, 422}, f"{fields}: {answer.status_code}"
         return errors(answer)
 
     def check(self, *expected: str) -> None:
         """Every message is German, and these are among them."""
-        for english, german in self.told:
+        for english, german in self.pairs:
             assert english != german
             assert not ENGLISH.search(german), german
-        missing = {*expected} - {german for _, german in self.told}
-        assert not missing, f"{missing} not in {sorted(german for _, german in self.told)}"
+        missing = {*expected} - {german for _, german in self.pairs}
+        assert not missing, f"{missing} not in {sorted(german for _, german in self.pairs)}"
 
 
 def wrong(names: Iterable[str]) -> Iterator[dict[str, str]]:

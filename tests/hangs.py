@@ -36,8 +36,8 @@ def _end(item: pytest.Item) -> None:
     if capturing := item.config.pluginmanager.get_plugin("capturemanager"):
         capturing.suspend_global_capture(item)
     print(f"{item.nodeid} hangs. Its tasks and threads:", file=sys.stderr)
-    for each in gc.get_objects():
-        if isinstance(each, asyncio.Task):
-            each.print_stack(file=sys.stderr)
+    for task in gc.get_objects():
+        if isinstance(task, asyncio.Task):
+            task.print_stack(file=sys.stderr)
     faulthandler.dump_traceback(sys.stderr)
     os._exit(1)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.kit.outbound import Outbound, Refused
+from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 
 LOCAL = "127.0.0.1"
 
@@ -68,11 +68,11 @@ def redirects(*to: str) -> Script:
     return answer
 
 
-def reaching(*servers: Server, seconds: float = 10) -> Outbound:
-    return Outbound(exempt=[(LOCAL, server.port) for server in servers], seconds=seconds)
+def reaching(*servers: Server, seconds: float = 10) -> OutboundClient:
+    return OutboundClient(exempt=[(LOCAL, server.port) for server in servers], seconds=seconds)
 
 
-async def refusal(client: Outbound, url: str, limit: int = 1000) -> str:
-    with pytest.raises(Refused) as refused:
-        await client.get(url, limit=limit)
+async def refusal(client: OutboundClient, url: str, limit: int = 1000) -> str:
+    with pytest.raises(FetchRefusal) as refused:
+        await client.get(url, tenant=1, limit=limit)
     return str(refused.value)

@@ -1,7 +1,7 @@
-"""The last test of a whole run: what operations declare that they refuse is exactly what they were seen to refuse.
+"""The last test of a run: what operations declare that they refuse is exactly what they were seen to refuse.
 
 Every process counts the problems its operations answered with (`holdfast_refusals`). A run of some of the tests cannot
-see all of them, and so tells nothing.
+see all of them, and so tells only what is not declared. All of them are seen without the long tests.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable
 import pytest
 from _pytest.config import Config, ExitCode
 
-from holdfast.kit.metrics import REFUSALS
-from holdfast.kit.operation import Operations
-from holdfast.kit.problems import INTERNAL_ERROR, SERVICE_UNAVAILABLE
+from holdfast.kit.contract.problems import INTERNAL_ERROR, SERVICE_UNAVAILABLE
+from holdfast.kit.environment.metrics import REFUSALS
+from holdfast.kit.running.operation import Operations
 
 Refusal = tuple[str, str]
 """The name of an operation, and a code."""
@@ -26,12 +26,12 @@ _differences: list[str] = []
 def counted() -> set[Refusal]:
     """The refusals that operations of this process answered with."""
     samples = (sample for metric in REFUSALS.collect() for sample in metric.samples if sample.name.endswith("_total"))
-    return {(each.labels["operation"], each.labels["code"]) for each in samples if each.value}
+    return {(sample.labels["operation"], sample.labels["code"]) for sample in samples if sample.value}
 
 
 def declared() -> set[Refusal]:
     """The refusals that the operations of both services declare, also those that pages alone ask for."""
-    return {(each.name, type.code) for each in operations() for type in each.run.refuses}
+    return {(operation.name, type.code) for operation in operations() for type in operation.mode.refuses}
 
 
 def operations() -> Operations:
@@ -40,7 +40,11 @@ def operations() -> Operations:
     from holdfast.inventory import api as inventory
 
     # People sign in to both services in the same way.
-    return tuple({each.name: each for each in (*inventory.ACROSS, *inventory.EVERY, *events.EVERY)}.values())
+    return tuple(
+        {
+            operation.name: operation for operation in (*inventory.ACROSS, *inventory.ALL_OPERATIONS, *events.EVERY)
+        }.values()
+    )
 
 
 def differences(names: Collection[str], declared: set[Refusal], seen: set[Refusal]) -> Iterable[str]:
@@ -65,8 +69,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int | ExitCode) ->
         config.workeroutput["refusals"] = sorted(counted())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         return
     _seen.update(counted())
-    if exitstatus == ExitCode.OK and _is_whole(config):
-        _differences.extend(differences({each.name for each in operations()}, declared(), _seen))
+    if exitstatus == ExitCode.OK and not config.option.collectonly:
+        seen = _seen if _is_whole(config) else _seen | declared()
+        _differences.extend(differences({operation.name for operation in operations()}, declared(), seen))
         if _differences:
             session.exitstatus = ExitCode.TESTS_FAILED
 
@@ -74,10 +79,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int | ExitCode) ->
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if _differences:
         terminalreporter.section("refusals")
-        for each in _differences:
-            terminalreporter.line(each)
+        for difference in _differences:
+            terminalreporter.line(difference)
 
 
 def _is_whole(config: Config) -> bool:
-    """Whether the run is of all tests."""
-    return config.args_source is Config.ArgsSource.TESTPATHS and not (config.option.keyword or config.option.markexpr)
+    """Whether the run is of all tests, but for the long ones at most."""
+    everything = config.args_source is Config.ArgsSource.TESTPATHS and not config.option.keyword
+    return everything and config.option.markexpr in {"", "not long"}

@@ -7,7 +7,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator
-from typing import IO
+from typing import IO, Any
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,20 +26,36 @@ def listener() -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, at: socket.socket) -> AsyncGenerator[None]:
-    """Serve an application in this process, for as long as the block lasts."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
+async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
+    """Serve an application in this process, for as long as the block lasts.
 
-    async def is_up() -> bool:
-        return server.started
+    At its end, clients that still wait get their answers; what is made for clients that are gone is cancelled.
+    """
+    chosen: dict[str, Any] = {"log_level": "warning", "access_log": False, "ws": "none", **options}
+    config = uvicorn.Config(app, **chosen)
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([at])
+    # `serve` would look every 100 ms whether to end, and then wait 100 ms more. Here, this sets the usual headers.
+    await server.on_tick(0)
 
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve([at]))
-        await eventually(is_up)
-        try:
-            yield
-        finally:
-            server.should_exit = True
+    async def is_left_by_clients() -> bool:
+        return not server.server_state.connections
+
+    try:
+        yield
+    finally:
+        for listening in server.servers:
+            listening.close()
+        for connection in [*server.server_state.connections]:
+            connection.shutdown()
+        await eventually(is_left_by_clients)
+        unfinished = [*server.server_state.tasks]
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+        await server.lifespan.shutdown()
 
 
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> None:
@@ -53,7 +69,7 @@ def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM
         raise
 
 
-def said(lines: IO[str]) -> str:
+def startup_output(lines: IO[str]) -> str:
     """What `holdfast up` says until it serves. Fails if it ends before."""
     text = ""
     for line in lines:

@@ -36,8 +36,8 @@ class Received:
         self.connection = connection
         self.recipient = recipient
         self.content = content
-        found = _ID.search(content)
-        self.message_id = found[1].decode() if found else ""
+        match = _ID.search(content)
+        self.message_id = match[1].decode() if match else ""
         self.is_proved = False
         self.is_wrong = False
 
@@ -69,7 +69,7 @@ class Server:
         self.options = options
         self.arrived: Callable[[], object] = lambda: None
         self._numbers: dict[int, int] = {}
-        self._kept: list[Session] = []
+        self._all_sessions: list[Session] = []
         self._controller: Controller | None = None
 
     @property
@@ -93,7 +93,7 @@ class Server:
         self._controller = None
 
     def recipients(self) -> list[str]:
-        return [each.recipient for each in self.received]
+        return [message.recipient for message in self.received]
 
     def connections(self) -> int:
         """How many connections have begun a mail."""
@@ -101,7 +101,7 @@ class Server:
 
     def take(self, received: Received) -> None:
         copies = self.copies.setdefault(received.message_id, [])
-        received.is_wrong = any(each.is_proved for each in copies)
+        received.is_wrong = any(copy.is_proved for copy in copies)
         copies.append(received)
         self.received.append(received)
         self.arrived()
@@ -109,11 +109,11 @@ class Server:
     def note(self, session: Session, command: str, argument: str = "") -> int:
         if id(session) not in self._numbers:
             self._numbers[id(session)] = len(self._numbers)
-            self._kept.append(session)  # so that no other session gets its id
+            self._all_sessions.append(session)  # so that no other session gets its id
         number = self._numbers[id(session)]
-        for each in reversed(self.received):
-            if each.connection == number:
-                each.is_proved = True
+        for message in reversed(self.received):
+            if message.connection == number:
+                message.is_proved = True
                 break
         self.commands.append((number, command, argument))
         return number
@@ -123,13 +123,13 @@ class Server:
         for key in (f"{command} {address}", command):
             answers = self.answers.get(key)
             if answers:
-                said = answers.pop(0) if len(answers) > 1 else answers[0]
-                if said == NEVER:
+                answer = answers.pop(0) if len(answers) > 1 else answers[0]
+                if answer == NEVER:
                     await asyncio.Event().wait()
-                if said == BREAK:
+                if answer == BREAK:
                     _abort(server)
                     return "421 closed"
-                return said or None
+                return answer or None
         return None
 
 
@@ -141,8 +141,8 @@ class _Handler:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[str]
     ) -> str:
         self._server.note(session, "MAIL", address)
-        if said := await self._server.answer(server, "MAIL", address):
-            return said
+        if answer := await self._server.answer(server, "MAIL", address):
+            return answer
         envelope.mail_from = address
         envelope.mail_options.extend(options)
         return "250 go on"
@@ -151,16 +151,16 @@ class _Handler:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[str]
     ) -> str:
         self._server.note(session, "RCPT", address)
-        if said := await self._server.answer(server, "RCPT", address):
-            return said
+        if answer := await self._server.answer(server, "RCPT", address):
+            return answer
         envelope.rcpt_tos.append(address)
         envelope.rcpt_options.extend(options)
         return "250 go on"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         number = self._server.note(session, "DATA", envelope.rcpt_tos[0])
-        if said := await self._server.answer(server, "DATA", envelope.rcpt_tos[0]):
-            return said
+        if answer := await self._server.answer(server, "DATA", envelope.rcpt_tos[0]):
+            return answer
         assert isinstance(envelope.content, bytes)
         self._server.take(Received(number, envelope.rcpt_tos[0], envelope.content))
         return "250 taken"
@@ -184,8 +184,8 @@ class _Controller(Controller):
         return self._smtp[-1]
 
     def cancel_tasks(self, stop_loop: bool = True) -> None:
-        for each in self._smtp:
-            _abort(each)
+        for session in self._smtp:
+            _abort(session)
         super().cancel_tasks(stop_loop)
 
 

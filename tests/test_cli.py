@@ -82,7 +82,7 @@ def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tm
     assert re.fullmatch(r"hf_[\w-]{43}", key)
     with serving(database_url, tmp_path, 1) as (process,):
         listed = httpx2.get(f"{process.url}/api/keys", headers={"X-API-Key": key}).json()["data"]
-    assert [(each["name"], each["user_id"]) for each in listed] == [("Scripts", None)]
+    assert [(key["name"], key["user_id"]) for key in listed] == [("Scripts", None)]
 
 
 def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
@@ -116,17 +116,17 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
     done = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
     again = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
 
-    assert "would apply 0001_events.sql" in dry.stdout
+    assert "would apply 0001_baseline.sql" in dry.stdout
     assert (refused.returncode, "holdfast events migrate" in refused.stderr) == (1, True)
-    assert "applied 0001_events.sql" in done.stdout.replace("would apply", "")
+    assert "applied 0001_baseline.sql" in done.stdout.replace("would apply", "")
     assert again.stdout == "The schema is up to date.\n"
 
 
 def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = str(listener.getsockname()[1])
         refused = holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
 
     assert refused.returncode == 1

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from holdfast import __version__
-from holdfast.kit import embedded
-from tests.serving import said, stop
+from holdfast.kit.postgres import bundled
+from tests.serving import startup_output, stop
 
 CHECKOUT = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
@@ -44,7 +44,7 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     python = environment(tmp_path / "env", "requirements.lock")
     uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--no-index", wheel)
     holdfast = python.with_name("holdfast")
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     variables = {**OUTSIDE, "HOLDFAST_DATA_DIR": str(directory)}
 
     version = subprocess.run([holdfast, "--version"], cwd=directory, env=variables, capture_output=True, check=True)
@@ -57,9 +57,9 @@ def test_a_wheel_of_the_checkout_runs_both_services_in_an_empty_environment_else
     )
     try:
         assert up.stdout
-        told = said(up.stdout)
-        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", told, re.MULTILINE)
-        [product] = re.findall(r"^  storefront +(http\S+)$", told, re.MULTILINE)
+        output = startup_output(up.stdout)
+        inventory, events = re.findall(r"^\S+  (http://127\.0\.0\.1:\d+)$", output, re.MULTILINE)
+        [product] = re.findall(r"^  storefront +(http\S+)$", output, re.MULTILINE)
         answers = [httpx2.get(address, timeout=30) for address in (f"{inventory}/auth.md", f"{events}/docs", product)]
     finally:
         stop(up)
@@ -80,9 +80,11 @@ def test_no_page_tells_to_install_the_project_of_another_owner() -> None:
     pages = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
     pages += [path for path in (CHECKOUT / "src").rglob("*") if path.suffix in {".md", ".py", ".html", ".txt"}]
 
-    found = [path for path in pages if re.search(r"pip install .{0,3}holdfast", path.read_text(encoding="utf-8"))]
+    pages_with_pip = [
+        path for path in pages if re.search(r"pip install .{0,3}holdfast", path.read_text(encoding="utf-8"))
+    ]
     assert len(pages) > 100
-    assert found == []
+    assert pages_with_pip == []
 
 
 def test_the_installer_and_the_build_backend_are_pinned_with_hashes() -> None:

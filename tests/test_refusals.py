@@ -1,5 +1,6 @@
 """The check at the end of a whole run (`refusals.py`) finds what is declared in vain and what is not declared."""
 
+from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events import api as events
 from holdfast.inventory import api as inventory
 from tests.refusals import counted, differences, operations
@@ -25,11 +26,11 @@ def test_operations_of_others_are_left_alone() -> None:
 
 
 def test_every_operation_is_looked_at_and_has_a_name_of_its_own() -> None:
-    names = [each.name for each in (*events.EVERY, *inventory.EVERY, *inventory.ACROSS)]
+    names = [operation.name for operation in (*events.EVERY, *inventory.ALL_OPERATIONS, *inventory.ACROSS)]
 
-    twice = {each for each in names if names.count(each) > 1}
-    assert twice == {each.name for each in events.SIGN_IN.all}
-    assert {*names} == {each.name for each in operations()}
+    twice = {name for name in names if names.count(name) > 1}
+    assert twice == {operation.name for operation in (*events.SIGN_IN.all, *mailboxes.OPERATIONS)}
+    assert {*names} == {operation.name for operation in operations()}
     assert {"get_event", "adjust_pool_quantity", "edit_event", "sign_in_by_link", "erase_own_data"} <= {*names}
 
 

@@ -17,20 +17,20 @@ CODE = "de"
 FOLDERS = [
     SOURCE / "kit",
     SOURCE / "events",
-    *sorted(each for service in ("accounts", "events", "inventory") for each in (SOURCE / service).glob("[a-z]*/")),
+    *sorted(folder for service in ("accounts", "events", "inventory") for folder in (SOURCE / service).glob("[a-z]*/")),
 ]
 """The kit and each noun have a catalogue of their own, and so has what lies beside the nouns of the events service."""
 
 METHODS = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
 OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt": {"newstyle_gettext": "true"}}
-KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None, "said": None}
+KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "translatable": None, "message": None}
 
 
 def written(folder: Path) -> Catalog:
     """The texts in the code and the templates of a folder."""
     catalog = Catalog()
-    found = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True, directory_filter=_is_inside)
-    for _, _, message, _, context in sorted(found, key=lambda each: (each[0], each[1])):
+    texts = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True, directory_filter=_is_inside)
+    for _, _, message, _, context in sorted(texts, key=lambda entry: (entry[0], entry[1])):
         catalog.add(message, context=context)
     return catalog
 
@@ -53,7 +53,7 @@ def stored(folder: Path) -> Catalog:
 
 
 def texts(catalog: Catalog) -> Iterator[str | tuple[str, ...]]:
-    return (tuple(each.id) if isinstance(each.id, list | tuple) else each.id for each in catalog if each.id)
+    return (tuple(entry.id) if isinstance(entry.id, list | tuple) else entry.id for entry in catalog if entry.id)
 
 
 def update() -> None:
@@ -66,7 +66,7 @@ def update() -> None:
         file_of(folder).parent.mkdir(exist_ok=True)
         with file_of(folder).open("wb") as file:
             write_po(file, old, no_location=True, omit_header=True, sort_output=True, width=118)
-        missing = [each.id for each in old if each.id and not each.string]
+        missing = [entry.id for entry in old if entry.id and not entry.string]
         print(f"{file_of(folder).relative_to(SOURCE)}: {len(old)} texts, {len(missing)} without a translation")
 
 

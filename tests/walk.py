@@ -1,4 +1,10 @@
-"""Which files a request crosses: `python -m tests.walk` lists those of which a function runs until it is answered."""
+"""Which files four requests cross: `python -m tests.walk` lists those of which a function runs, with what follows.
+
+POST /api/registrations               until the answer
+tools/call adjust_pool_quantity       until the answer
+an order's webhook                    until the platform has the new level
+a paid registration                   from the form until the seat
+"""
 
 import asyncio
 import sys
@@ -8,57 +14,94 @@ from types import FrameType
 from typing import Any
 
 import holdfast
+from holdfast.doubles.shopify.orders import SaleLine
+from holdfast.doubles.shopify.platform_state import WebhookMessage
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests import support
+from tests.events.payments import scene as payments
 from tests.inventory import support as inventory
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync import scene as sync
+from tests.inventory.webhooks.deliveries import deliver, handle
 
 ROOT = Path(holdfast.__file__).parent
 
 
 async def crossed(request: Callable[[], Awaitable[Any]]) -> list[str]:
-    """The files a request crosses whose caller is known already, as most are.
+    """The files that a request crosses when it comes for the second time, so that its caller is known.
 
-    What the process hears of its own notifications, on another connection, does not belong to the request.
+    The doubles, and what the process does about its own notifications, are left out.
     """
     files: set[str] = set()
 
     def called(frame: FrameType, event: str, argument: Any) -> None:
         path = Path(frame.f_code.co_filename)
         if event == "call" and path.is_relative_to(ROOT) and not is_listener(asyncio.current_task()):
-            files.add(str(path.relative_to(ROOT)))
+            files.add(path.relative_to(ROOT).as_posix())
 
     await request()
     sys.setprofile(called)
     await request()
     sys.setprofile(None)
-    return sorted(files)
+    return sorted(file for file in files if not file.startswith("doubles/"))
 
 
 def is_listener(task: asyncio.Task[Any] | None) -> bool:
     return task is not None and task.get_name().endswith("listener")
 
 
-async def main() -> None:
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "events")
+async def walk_events(directory: Path, url: str) -> None:
     EVENTS.migrate(url)
-    async with support.running(support.unlimited(url, directory)) as service:
-        ada = await service.organizer()
-        event = await ada.create_event()
-        show("POST /api/registrations", await crossed(lambda: ada.register(event["id"], email="ann@example.com")))
-    url = embedded.database_url(directory, "inventory")
+    settings = support.unlimited(url, directory)
+    async with payments.paying(settings) as scene:
+        organizer = await scene.organizer()
+        free = await organizer.create_event()
+        paid = await scene.event(organizer, capacity=10)
+        emails = (f"ann{number}@example.com" for number in range(10))
+
+        async def register() -> None:
+            await organizer.register(free["id"], email=next(emails))
+
+        async def register_and_pay() -> None:
+            buyer = await scene.register(paid, next(emails))
+            await buyer.pay()
+            await scene.deliver()
+
+        show("POST /api/registrations", await crossed(register))
+        show("a paid registration", await crossed(register_and_pay))
+        assert await scene.counts(paid) == {"registered": 2}
+
+
+async def walk_inventory(directory: Path, url: str) -> None:
     INVENTORY.migrate(url)
-    async with inventory.running(inventory.unlimited(url, directory)) as stock:
-        shop = await stock.shop()
-        pool = await shop.pool()
-        sold = {"pool_id": pool["id"], "delta": -6}
-        show("tools/call adjust_pool_quantity", await crossed(lambda: shop.call("adjust_pool_quantity", **sold)))
+    async with sync.pooled(inventory.unlimited(url, directory)) as scene:
+        orders: list[WebhookMessage] = []
+        scene.platform.world.on_message.append(orders.append)
+
+        async def sell() -> None:
+            scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 1))
+            [order] = [message for message in orders if message.topic == "orders/create"]
+            orders.clear()
+            await deliver(scene.shop, order.topic, order.payload)
+            await handle(scene.inventory)
+            await scene.rested()
+            await scene.attend()
+
+        show("tools/call adjust_pool_quantity", await crossed(lambda: scene.adjust(-6)))
+        show("an order's webhook", await crossed(sell))
+        assert scene.levels() == (36, 6, 3)
 
 
 def show(request: str, files: list[str]) -> None:
     print(f"{request} crosses {len(files)} files:", *files, sep="\n  ")
+
+
+async def main() -> None:
+    directory = bundled.scratch_directory()
+    await walk_events(directory, bundled.database_url(directory, "events"))
+    await walk_inventory(directory, bundled.database_url(directory, "inventory"))
 
 
 if __name__ == "__main__":

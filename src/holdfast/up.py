@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.kit.imports import importing
+from holdfast.kit.process.garbage_collection import importing
 
 if TYPE_CHECKING:
     from socket import socket
 
     from holdfast.events.settings import Settings as EventsSettings
     from holdfast.inventory.settings import Settings as InventorySettings
-    from holdfast.kit.serving import Served
+    from holdfast.kit.process.serving import ServedService
 
 EVENTS_PORT = 8002
 INVENTORY_PORT = 8001
@@ -23,7 +23,7 @@ SHOPS_PORT = 8004
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Sight = tuple[str, str]
-"""Something to look at in a browser: what it is, and its address."""
+"""A name and a URL to open in a browser."""
 
 Host = Annotated[str, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")]
@@ -50,35 +50,45 @@ def up(
     too. The one sells nothing, the other charges nobody.
     """
     with importing():
+        from holdfast.doubles import shopify
         from holdfast.events.product import EVENTS
         from holdfast.inventory.product import INVENTORY
-        from holdfast.kit import serving, sockets
+        from holdfast.kit.contract.problems import CannotStart
+        from holdfast.kit.http import sockets
+        from holdfast.kit.process import serving
 
-    # Whoever reaches the demonstrations acts as a merchant or pays, so others reach them only if somebody wants that.
-    is_ours = host in LOOPBACK
+    # A visitor of the demonstrations can act as a merchant or pay, so other machines reach them only if the operator
+    # chooses so. A base URL means that there is a proxy, which leads other machines to an address of this machine.
+    is_ours = host in LOOPBACK and not (INVENTORY.configured().base_url or EVENTS.configured().base_url)
     ports = {"inventory": inventory_port, "events": events_port}
-    if not INVENTORY.configured().client_id and (is_ours or shops_port is not None):
-        ports["shops"] = _beside(shops_port, SHOPS_PORT, inventory_port == INVENTORY_PORT)
+    has_shops = not INVENTORY.configured().client_id and (is_ours or shops_port is not None)
+    if has_shops and not shopify.is_installed():
+        if shops_port is not None:
+            raise CannotStart(shopify.MISSING_EXTRA)
+        typer.echo(f"{typer.style('Demo shops', bold=True)}  are left out. {shopify.MISSING_EXTRA}")
+        has_shops = False
+    if has_shops:
+        ports["shops"] = _demo_port(shops_port, SHOPS_PORT, inventory_port == INVENTORY_PORT)
     if not EVENTS.configured().takes_payments and (is_ours or payments_port is not None):
-        ports["payments"] = _beside(payments_port, PAYMENTS_PORT, events_port == EVENTS_PORT)
-    at = dict(zip(ports, sockets.listen_all(host, *ports.values()), strict=True))
-    stock, tickets = INVENTORY.configured(at["inventory"]), EVENTS.configured(at["events"])
-    if "shops" in at:
-        stock = _shops_at(at["shops"], stock)
-    if "payments" in at:
-        tickets = _paid_at(at["payments"], tickets)
+        ports["payments"] = _demo_port(payments_port, PAYMENTS_PORT, events_port == EVENTS_PORT)
+    listeners = dict(zip(ports, sockets.listen_all(host, *ports.values()), strict=True))
+    stock, tickets = INVENTORY.configured(listeners["inventory"]), EVENTS.configured(listeners["events"])
+    if "shops" in listeners:
+        stock = _with_demo_shops(listeners["shops"], stock)
     if "oauth_builtin" not in tickets.model_fields_set:
         tickets = tickets.model_copy(update={"oauth_builtin": True})
     stock, tickets = INVENTORY.ready(stock), EVENTS.ready(tickets)
-    served = [INVENTORY.served(stock, at["inventory"]), EVENTS.served(tickets, at["events"])]
+    if "payments" in listeners:
+        tickets = _with_demo_payments(listeners["payments"], tickets)
+    served = [INVENTORY.served(stock, listeners["inventory"]), EVENTS.served(tickets, listeners["events"])]
     _present_inventory(stock)
     account_id = None
-    if "payments" in at:
-        payments, account_id = _demo_payments(at["payments"], tickets)
+    if "payments" in listeners:
+        payments, account_id = _demo_payments(listeners["payments"], tickets)
         served.append(payments)
     sights = _present_events(tickets, account_id)
-    if "shops" in at:
-        shops, more = _demo_shops(at["shops"], stock)
+    if "shops" in listeners:
+        shops, more = _demo_shops(listeners["shops"], stock)
         served.append(shops)
         sights += more
     if sights:
@@ -90,10 +100,10 @@ def up(
     serving.serve(served)
 
 
-def _beside(port: int | None, usual: int, is_usual: bool) -> int:
-    """The port of a demonstration.
+def _demo_port(port: int | None, usual: int, is_usual: bool) -> int:
+    """The port of a demonstration service.
 
-    is_usual    whether its service has its usual port
+    is_usual    whether the service that it belongs to has its usual port
     """
     if port is not None:
         return port
@@ -117,7 +127,7 @@ def _present_inventory(settings: "InventorySettings") -> None:
         typer.echo(f"  shops          {_program()} inventory shop list")
         typer.echo(f"  a shop's key   {_program()} inventory shop key SHOP_DOMAIN")
     if console:
-        # The command looks at the settings, which do not know a port that was chosen here.
+        # The command reads the settings, which do not contain a port that was chosen here.
         place = "" if settings.base_url.endswith(f":{INVENTORY_PORT}") else f" --base-url {settings.base_url}"
         typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {demo.DOMAIN}{place}")
         typer.echo(f"  console        {settings.base_url}{console}")
@@ -152,51 +162,52 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
     return [(name, settings.base_url + path) for name, path in sights]
 
 
-def _paid_at(listener: "socket", settings: "EventsSettings") -> "EventsSettings":
-    """The settings of the events service, with the payment processor for demonstrations."""
-    from holdfast.events.payments.demo.processor import KEY, SECRET
-    from holdfast.kit.sockets import address_of
+def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":
+    """The settings of the events service with the payment processor for demonstrations."""
+    from holdfast.doubles.stripe import in_process
+    from holdfast.kit.http.sockets import address_of
 
+    ours = in_process.secrets_in(settings.data_dir)
     return settings.model_copy(
-        update={"stripe_key": KEY, "stripe_webhook_secret": SECRET, "stripe_api": address_of(listener)}
+        update={"stripe_key": ours.api, "stripe_webhook_secret": ours.webhooks, "stripe_api": address_of(listener)}
     )
 
 
-def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Served, str]":
-    """A payment processor that moves no money, for the events service, and an account there that can be paid."""
+def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[ServedService, str]":
+    """A payment processor that moves no money, for the events service, and the id of an account that can be paid."""
+    from holdfast.doubles.shared.serving import guarded_server
+    from holdfast.doubles.stripe import in_process
     from holdfast.events import demo
-    from holdfast.events.payments.demo import beside
-    from holdfast.kit.doubles.serving import served
 
-    processor = beside.processor(listener, settings.base_url, settings.data_dir)
+    processor = in_process.processor(listener, settings.base_url, settings.data_dir)
     typer.echo(f"{typer.style('Demo payments', bold=True)}  {processor.address}")
     typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined; no money moves")
-    return served(processor.app, listener), processor.ready_account(demo.NAME, demo.EMAIL)
+    return guarded_server(processor.app, listener), processor.ready_account(demo.NAME, demo.EMAIL)
 
 
-def _shops_at(listener: "socket", settings: "InventorySettings") -> "InventorySettings":
-    """The settings of the inventory service, with demo shops as its platform."""
-    from holdfast.inventory.shopify.double import CLIENT_ID, framing
-    from holdfast.kit.sockets import address_of
+def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "InventorySettings":
+    """The settings of the inventory service with demo shops as its platform."""
+    from holdfast.doubles.shopify import CLIENT_ID, admin_frame
+    from holdfast.kit.http.sockets import address_of
 
     address = address_of(listener)
     return settings.model_copy(
         update={
             "platform_address": f"{address}/{{shop}}",
             "client_id": CLIENT_ID,
-            "app_bridge": f"{address}{framing.BRIDGE}",
+            "app_bridge": f"{address}{admin_frame.BRIDGE}",
         }
     )
 
 
-def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[Served, list[Sight]]":
-    """A storefront platform that sells nothing, for the inventory service, and what to look at there."""
+def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[ServedService, list[Sight]]":
+    """A storefront platform that sells nothing, for the inventory service, and its names and URLs for a browser."""
+    from holdfast.doubles.shopify import in_process
     from holdfast.inventory import demo, resources
-    from holdfast.inventory.shopify.double import beside
-    from holdfast.kit.sockets import address_of
+    from holdfast.kit.http.sockets import address_of
 
     secret = resources.build(settings).client_secrets[0].decode()
-    served = beside.served(listener, settings.base_url, secret, settings.data_dir, demo.DOMAIN)
+    served = in_process.served(listener, settings.base_url, secret, settings.data_dir, demo.DOMAIN)
     typer.echo(f"{typer.style('Demo shops', bold=True)}  {address_of(listener)}")
     address = f"{address_of(listener)}/{demo.DOMAIN}"
     return served, [
@@ -207,5 +218,5 @@ def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[Ser
 
 
 def _program() -> str:
-    """How this program was called, so that the commands shown can be copied."""
+    """The name by which this program was called, so that the shown commands can be copied."""
     return sys.argv[0] if "/" in sys.argv[0] and len(sys.argv[0]) < 40 else "holdfast"

@@ -25,8 +25,8 @@ class Browser:
 
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page, and send its form with these fields."""
-        shown = await self.get(page)
-        return await self.http.post(action or page, data={"token": token(shown), **fields})
+        form_page = await self.get(page)
+        return await self.http.post(action or page, data={"token": token(form_page), **fields})
 
     async def ask(self, email: str, return_to: str = "") -> str:
         """Ask for a link to sign in. Returns its path, which only the mail has."""
@@ -34,7 +34,7 @@ class Browser:
         sent = await self.send(page, "/sign-in", email=email, return_to=return_to)
         assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in/sent"), sent.text
         [(id,)] = await self.service.run_sql("select max(id) from sign_in_links")
-        return f"/sign-in/{links.write(self.service.database.resources.secret, id)}"
+        return f"/sign-in/{links.encode_token(self.service.database.resources.secret, id)}"
 
     async def sign_in(self, email: str, return_to: str = "") -> httpx2.Response:
         """Sign in by a link. Returns the last answer, which leads to where the person wanted to go."""
@@ -48,6 +48,6 @@ class Browser:
 
 def token(page: httpx2.Response) -> str:
     """The token of the first form in a page."""
-    found = re.search(r'name="token" value="([^"]*)"', page.text)
-    assert found, page.text
-    return unescape(found[1])
+    match = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert match, page.text
+    return unescape(match[1])

@@ -34,7 +34,7 @@ async def entered(stage: Stage, context: BrowserContext, event_id: int, device: 
 
 async def typed(page: Page, code: str) -> str:
     """Type a code, and return what the scanner says."""
-    await page.locator("#verdict").evaluate("each => each.replaceChildren()")
+    await page.locator("#verdict").evaluate("element => element.replaceChildren()")
     await page.locator("#text").fill(code)
     await page.locator("#text").press("Enter")
     verdict = page.locator("#verdict [data-says]:not([data-says=asking])")
@@ -53,21 +53,21 @@ async def sent(page: Page) -> bool:
     return (await page.locator("#unsent strong").inner_text()) == "0"
 
 
-async def kept(page: Page) -> str:
+async def stored_text(page: Page) -> str:
     """Everything that the browser keeps of check-ins, as text."""
     return await page.evaluate(
         """async () => {
             const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
-            const found = [];
+            const contents = [];
             for (const { name } of await indexedDB.databases()) {
                 const database = await done(indexedDB.open(name));
                 for (const store of database.objectStoreNames)
-                    found.push(await done(database.transaction(store).objectStore(store).getAll()));
+                    contents.push(await done(database.transaction(store).objectStore(store).getAll()));
                 database.close();
             }
             for (const name of await caches.keys())
                 for (const answer of await (await caches.open(name)).matchAll())
-                    found.push(await answer.text());
-            return JSON.stringify(found);
+                    contents.push(await answer.text());
+            return JSON.stringify(contents);
         }"""
     )

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # pyright: ignore[reportMissingTypeStubs]
-from playwright.async_api import Browser, BrowserContext, Page
+from playwright.async_api import Browser, BrowserContext, Locator, Page
 
 Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
 
@@ -31,7 +31,7 @@ LOCALES = {"de": "de-DE", "en": "en-US"}
 
 FAULTS = """
     axe.run({ resultTypes: ["violations"] })
-       .then((found) => found.violations.map((each) => [each.id, each.nodes[0].html]))
+       .then((report) => report.violations.map((violation) => [violation.id, violation.nodes[0].html]))
 """
 
 
@@ -46,6 +46,12 @@ async def looking(chromium: Browser, scheme: Any, width: int, language: str) -> 
     )
 
 
+async def submit(button: Locator) -> None:
+    """Click a button that sends a form, and wait for the page that answers: a click on a link would stop the form."""
+    async with button.page.expect_event("framenavigated"):
+        await button.click()
+
+
 async def violations(page: Page) -> list[tuple[str, str]]:
     """The rules of accessibility that a page breaks, each with the first place where it does."""
     await page.evaluate(AXE_SCRIPT)
@@ -54,11 +60,11 @@ async def violations(page: Page) -> list[tuple[str, str]]:
 
 async def too_wide(page: Page) -> list[int]:
     """The widths of screens on which a page must be scrolled sideways, of a small and of a large one."""
-    found: list[int] = []
+    widths: list[int] = []
     viewport = page.viewport_size
     assert viewport
-    for width in sorted((SMALL, LARGE), key=lambda each: each == viewport["width"]):
+    for width in sorted((SMALL, LARGE), key=lambda content_width: content_width == viewport["width"]):
         await page.set_viewport_size({**viewport, "width": width})
         if await page.evaluate("document.documentElement.scrollWidth") > width:
-            found.append(width)
-    return found
+            widths.append(width)
+    return widths

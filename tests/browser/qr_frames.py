@@ -44,7 +44,7 @@ def seen(
     turn      degrees, in the plane of the picture
     tilt      degrees, out of the plane of the picture around a line at `axis` degrees
     """
-    a, b, c = (math.radians(each) for each in (axis, tilt, turn - axis))
+    a, b, c = (math.radians(angle) for angle in (axis, tilt, turn - axis))
     # The columns for x and y of the product of three rotations: around z, around x, and around z.
     x = (
         math.cos(a) * math.cos(c) - math.sin(a) * math.cos(b) * math.sin(c),
@@ -62,7 +62,7 @@ def seen(
     # The matrix is for a sheet from -1/2 to 1/2.
     scaled = [[width * (u + w / 2) for u, w in zip(inverse[0], inverse[2], strict=True)]]
     scaled += [[height * (v + w / 2) for v, w in zip(inverse[1], inverse[2], strict=True)], inverse[2]]
-    flat = [each / scaled[2][2] for row in scaled for each in row]
+    flat = [number / scaled[2][2] for row in scaled for number in row]
     method, smooth = Image.Transform.PERSPECTIVE, Image.Resampling.BILINEAR
     return sheet.transform(SIZE, method, flat[:8], smooth, fillcolor=PAPER)
 

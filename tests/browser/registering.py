@@ -45,7 +45,7 @@ class Stage:
 async def staged(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
     """The service with an event of these fields."""
     pages, others = listener(), listener()
-    base_url, other = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (pages, others))
+    base_url, other = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))
     async with running(settings.model_copy(update={"base_url": base_url})) as service:
         ada = await service.organizer()
         event = await ada.create_event(**fields)
@@ -71,5 +71,5 @@ class Watch:
         self.failures: list[str] = []
         self.hosts: set[str] = set()
         context.on("weberror", lambda error: self.failures.append(str(error.error)))
-        context.on("console", lambda said: self.failures.append(said.text) if said.type == "error" else None)
+        context.on("console", lambda message: self.failures.append(message.text) if message.type == "error" else None)
         context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from holdfast.inventory.shopify.double.whole import Double
-from holdfast.inventory.shopify.double.world import App
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.platform_state import App
 from tests.browser.looking import too_wide, violations
 from tests.faults.processes import Process, port_that_stays_free
 from tests.faults.processes import serving as processes
@@ -24,7 +24,7 @@ VISIBLE = """
 
 SHIFTS = """
   window.moved = 0;
-  new PerformanceObserver((seen) => seen.getEntries().forEach((each) => (window.moved += each.value)))
+  new PerformanceObserver((seen) => seen.getEntries().forEach((shift) => (window.moved += shift.value)))
     .observe({ type: "layout-shift", buffered: true });
 """
 
@@ -37,11 +37,13 @@ class Visit:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.faults: list[str] = []
-        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", lambda said: self.faults.append(said.text) if "Content Security" in said.text else None)
+        page.on(
+            "console", lambda message: self.faults.append(message.text) if "Content Security" in message.text else None
+        )
 
     @property
     def line(self) -> Locator:
@@ -55,7 +57,7 @@ class Visit:
         """Wait until the page follows a stream."""
 
         async def follows() -> bool:
-            return any("/storefront/stream" in each for each in self.asked)
+            return any("/storefront/stream" in url for url in self.requests)
 
         await eventually(follows)
 
@@ -81,7 +83,7 @@ class Visit:
 class Stand:
     """A shop at the platform, the service that its storefront asks, and an agent who asks another process of it."""
 
-    def __init__(self, double: Double, shop: Shop, pool: int, service: Process) -> None:
+    def __init__(self, double: ShopifyDouble, shop: Shop, pool: int, service: Process) -> None:
         self.double = double
         self.shop = shop
         self.service = service
@@ -118,7 +120,7 @@ async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
         pool = await shop.golden()
         with processes(database_url, tmp_path, 1, "--port", port, service="inventory") as [service]:
             secret = client_secret(inventory.settings).decode()
-            double = Double(address, App("client-tests", secret, service.url))
+            double = ShopifyDouble(address, App("client-tests", secret, service.url))
             double.begin(shop.domain)
             with contextlib.closing(double):
                 async with serving(double.app, here):

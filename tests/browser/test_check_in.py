@@ -8,8 +8,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from holdfast.events.registrations import links
-from holdfast.events.registrations.code import read_spoken, spoken
-from holdfast.events.registrations.links import OWN, Link
+from holdfast.events.registrations.code import parse_short_code, short_code
+from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.settings import Settings
 from tests.browser.entrance import entered, organized, sent, sign_in, stored, typed
 from tests.browser.looking import looking, looks, too_wide, violations
@@ -29,17 +29,17 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     ada = await organized(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob", "cleo")
-    codes = {each: await code_of(stage.service, event["id"], each) for each in ("ann", "bob", "cleo")}
+    codes = {name: await code_of(stage.service, event["id"], name) for name in ("ann", "bob", "cleo")}
     contexts = [await chromium.new_context() for _ in range(2)]
-    watches = [Watch(each) for each in contexts]
+    watches = [Watch(context) for context in contexts]
     first, second = [
         await entered(stage, context, event["id"], f"Door {number + 1}") for number, context in enumerate(contexts)
     ]
 
     assert "✓ Valid" in await typed(first, codes["cleo"])
     await expect(second.locator("#entered")).to_have_text("1", timeout=15_000)
-    for each in contexts:
-        await each.set_offline(True)
+    for context in contexts:
+        await context.set_offline(True)
     assert "✓ Valid" in await typed(first, codes["ann"])
     assert "! Already in" in await typed(first, codes["ann"])
     assert "✓ Valid" in await typed(second, codes["ann"])
@@ -49,11 +49,11 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     await expect(second.locator("#unsent")).to_contain_text("2")
     await expect(first.locator("[data-state=offline]")).to_be_visible()
     assert await violations(first) == []
-    for each in contexts:
-        await each.set_offline(False)
-        await eventually(lambda page=each.pages[0]: sent(page))
+    for context in contexts:
+        await context.set_offline(False)
+        await eventually(lambda page=context.pages[0]: sent(page))
 
-    assert [each for each in await stored(stage) if each[0] == "ann"] == [
+    assert [row for row in await stored(stage) if row[0] == "ann"] == [
         ("ann", "Door 1", True),
         ("ann", "Door 1", False),
         ("ann", "Door 2", False),
@@ -71,10 +71,10 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     page = await entered(stage, await chromium.new_context(), event["id"], "Door 1")
     chance = random.Random(1)
     every = [Link(event["id"], "aaaaaaaa", chance.randint(1, 2 ** chance.randint(1, 59))) for _ in range(50)]
-    texts = [links.write(stage.service.database.resources.secret, OWN, each) for each in every]
-    codes = [str(spoken(each)) for each in texts]
-    typed = [each.lower().replace("-", " ").replace("0", "o").replace("1", "l") for each in codes]
-    shown = [f"https://x.example/registrations/{each}?lang=de" for each in texts]
+    texts = [links.write(stage.service.database.resources.secret, OWN_PAGE, id) for id in every]
+    codes = [str(short_code(text)) for text in texts]
+    typed = [code.lower().replace("-", " ").replace("0", "o").replace("1", "l") for code in codes]
+    pages = [f"https://x.example/registrations/{text}?lang=de" for text in texts]
     others = [
         "",
         "x",
@@ -88,13 +88,13 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     ]
 
     read = await page.evaluate(
-        "([id, texts]) => Promise.all(texts.map((each) => readCode(each, id)))",
-        [str(event["id"]), [*texts, *typed, *shown, *others]],
+        "([id, texts]) => Promise.all(texts.map((text) => readCode(text, id)))",
+        [str(event["id"]), [*texts, *typed, *pages, *others]],
     )
 
-    assert [each["code"] for each in read[: 3 * len(codes)]] == [*codes, *codes, *codes]
+    assert [code["code"] for code in read[: 3 * len(codes)]] == [*codes, *codes, *codes]
     assert read[3 * len(codes) :] == [None] * len(others)
-    assert [read_spoken(each) for each in others] == [None] * len(others)
+    assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
 async def test_without_scripts_the_form_checks_in(chromium: Browser, stage: Stage) -> None:
@@ -123,8 +123,8 @@ async def test_the_page_is_accessible_and_fits(
     await stage.service.run_sql("update registrations set name = %(name)s", name="Wolfeschlegelsteinhausen" * 4)
     context = await looking(chromium, scheme, width, language)
     page = await entered(stage, context, event["id"], "Door " + "1" * 50)
-    for each in ("ann", "ann", "bob", "cleo"):
-        await typed(page, await code_of(stage.service, event["id"], each))
+    for name in ("ann", "ann", "bob", "cleo"):
+        await typed(page, await code_of(stage.service, event["id"], name))
         assert await violations(page) == []
         assert await too_wide(page) == []
     address = page.url

@@ -14,10 +14,10 @@ from PIL import Image
 from playwright.async_api import expect
 
 from holdfast.events.mails import sending
-from holdfast.events.mails.model import Portion
+from holdfast.events.mails.model import MailBatch
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
-from holdfast.kit import sender
+from holdfast.kit.mail import sender
 from tests.browser.conftest import started
 from tests.browser.entrance import entered, organized
 from tests.browser.registering import Stage, Watch, staged
@@ -36,7 +36,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 async def picture(stage: Stage, folder: Path) -> Image.Image:
     """The picture in the mail that the only person has got."""
 
-    async def writer(portion: Portion) -> list[bytes]:
+    async def writer(portion: MailBatch) -> list[bytes]:
         return write(portion)
 
     async def is_sent() -> bool:
@@ -56,15 +56,15 @@ def attached(folder: Path) -> Image.Image:
     """The picture in the only mail of a folder. Without a mail server, mails become files."""
     [file] = folder.rglob("*.eml")
     mail = BytesParser(policy=policy.default).parsebytes(file.read_bytes())
-    [part] = [each for each in mail.walk() if each.get_content_type() == "image/png"]
+    [part] = [part for part in mail.walk() if part.get_content_type() == "image/png"]
     return Image.open(BytesIO(part.get_content())).convert("L")
 
 
 def film(picture: Image.Image, path: Path) -> None:
     """A film of a phone that shows the picture, a little askew, in the format that Chromium takes for a camera."""
     scene = Image.new("L", (WIDTH, HEIGHT), 90)
-    shown = picture.rotate(7, expand=True, fillcolor=255)
-    scene.paste(shown, ((WIDTH - shown.width) // 2, (HEIGHT - shown.height) // 2))
+    picture_turned = picture.rotate(7, expand=True, fillcolor=255)
+    scene.paste(picture_turned, ((WIDTH - picture_turned.width) // 2, (HEIGHT - picture_turned.height) // 2))
     colours = bytes([128]) * (WIDTH * HEIGHT // 2)
     frame = b"FRAME\n" + scene.tobytes() + colours
     path.write_bytes(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F10:1 Ip A1:1 C420jpeg\n".encode() + frame * FRAMES)
@@ -94,5 +94,5 @@ async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage:
         await expect(page.locator("#unsent")).to_contain_text("1")
         await context.set_offline(False)
         await expect(page.locator("#unsent strong")).to_have_text("0", timeout=15_000)
-        assert [each for each in watch.failures if "ERR_INTERNET_DISCONNECTED" not in each] == []
+        assert [failure for failure in watch.failures if "ERR_INTERNET_DISCONNECTED" not in failure] == []
     assert await stage.service.run_sql("select is_entry from check_in_scans") == [(True,)]

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.entrance import entered, kept, organized, sent, stored, typed
+from tests.browser.entrance import entered, organized, sent, stored, stored_text, typed
 from tests.browser.registering import Stage, staged
 from tests.events.check_in.scene import code_of
 from tests.events.people.scene import sign_up
@@ -41,7 +41,7 @@ async def test_the_page_is_closed_and_opened_again_without_a_network(chromium: B
     assert await stored(stage) == []
     await context.set_offline(False)
     await eventually(lambda: sent(page))
-    assert [each for each in await stored(stage) if each[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
+    assert [row for row in await stored(stage) if row[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
 
 
 async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browser, stage: Stage) -> None:
@@ -55,12 +55,12 @@ async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browse
     # Whoever sends it, the page or its worker: the server fails.
     await stage.service.run_sql("alter table check_in_scans add constraint failing check (false)")
     await context.set_offline(False)
-    assert "Example" in await kept(page)
+    assert "Example" in await stored_text(page)
 
     await page.get_by_role("button", name="Sign out").click()
     await page.wait_for_url(f"{stage.base_url}/")
 
-    assert "Example" not in await kept(page)
+    assert "Example" not in await stored_text(page)
     assert await stored(stage) == []
     await stage.service.run_sql("alter table check_in_scans drop constraint failing")
     again = await entered(stage, context, event["id"], "Door 1")
@@ -83,7 +83,7 @@ async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scan
 
     await expect(page.get_by_role("link", name="sign in again")).to_be_visible(timeout=15_000)
 
-    assert "Ann" not in (await kept(page)).replace("Announc", "")
+    assert "Ann" not in (await stored_text(page)).replace("Announc", "")
     await expect(page.locator("#unsent")).to_contain_text("1")
     again = await entered(stage, context, event["id"], "Door 1")
     await eventually(lambda: sent(again))
@@ -99,11 +99,11 @@ async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_c
     await stage.service.run_sql("update events set datetime = now() - interval '23:59:50'")
     context = await chromium.new_context()
     page = await entered(stage, context, event["id"], "Door 1")
-    assert "Ann Example" in await kept(page)
+    assert "Ann Example" in await stored_text(page)
 
     async def is_deleted() -> bool:
         await page.goto(f"{stage.base_url}/console/keys")
-        return "Ann Example" not in await kept(page)
+        return "Ann Example" not in await stored_text(page)
 
     await eventually(is_deleted, 20)
 
@@ -117,8 +117,8 @@ async def test_the_worker_sends_scans_after_the_page_was_closed(chromium: Browse
     devtools: Any = await context.new_cdp_session(other)
     known: list[str] = []
 
-    def registered(told: Any) -> None:
-        known.extend(each["registrationId"] for each in told["registrations"])
+    def registered(answer: Any) -> None:
+        known.extend(registration["registrationId"] for registration in answer["registrations"])
 
     devtools.on("ServiceWorker.workerRegistrationUpdated", registered)
     await devtools.send("ServiceWorker.enable")

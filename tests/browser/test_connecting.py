@@ -62,7 +62,7 @@ async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:
-    ada = await desk.service.organizer(email="ada@example.com")
+    ada = await desk.service.organizer(is_proved=False, email="ada@example.com")
     app = await desk.app(f"http://localhost:{desk.program.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
     page = await context.new_page()
@@ -72,9 +72,9 @@ async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
     await page.get_by_label("E-mail address").press("Enter")
     await expect(page).to_have_url(f"{desk.base_url}/sign-in/sent")
     [(id,)] = await desk.service.run_sql("select max(id) from sign_in_links")
-    await page.goto(f"{desk.base_url}/sign-in/{links.write(desk.service.database.resources.secret, id)}")
+    await page.goto(f"{desk.base_url}/sign-in/{links.encode_token(desk.service.database.resources.secret, id)}")
     await page.get_by_role("button").click()
-    await page.get_by_role("button", name="They are mine: keep them").click()
+    await page.get_by_role("button", name="It is mine: keep it").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Let Example App act for you?")
     assert page.url == desk.page(app)
@@ -86,7 +86,7 @@ async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
     assert (answer["state"], answer["iss"]) == ("xyz", desk.base_url)
     tokens = issued(await app.redeem(answer["code"]))
     result = await Agent(desk.service.app, tokens["access_token"], "2025-11-25").call("list_organizers")
-    assert [each["slug"] for each in result["structuredContent"]["data"]] == [ada.slug]
+    assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [ada.slug]
 
 
 @pytest.mark.parametrize("button", ["Allow", "Refuse"])
@@ -104,7 +104,7 @@ async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, des
     answer = dict(parse_qsl(urlsplit(page.url).query))
     assert ("code" in answer) == (button == "Allow")
     assert answer.get("error") == (None if button == "Allow" else "access_denied")
-    assert [each for each in watch.failures if "favicon" not in each] == []
+    assert [failure for failure in watch.failures if "favicon" not in failure] == []
 
 
 @looks
@@ -123,7 +123,7 @@ async def test_its_pages_are_accessible_and_fit_small_screens(
         assert await violations(page) == []
         assert await too_wide(page) == []
     assert watch.hosts == {urlsplit(desk.base_url).netloc}
-    assert [each for each in watch.failures if "400" not in each] == []
+    assert [failure for failure in watch.failures if "400" not in failure] == []
 
 
 async def _signed_in(desk: Desk) -> Any:

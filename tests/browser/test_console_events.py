@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import accepted, key_of
@@ -108,7 +108,7 @@ async def test_every_page_is_accessible_and_fits(
     context = await looking(chromium, scheme, width, language)
     page = await signed_in(context, stage)
     home = f"{stage.base_url}/console"
-    own = f"{home}/events/{event['id']}"
+    event_page = f"{home}/events/{event['id']}"
 
     async def look(name: str) -> None:
         if folder := os.environ.get("SHOTS"):
@@ -119,11 +119,11 @@ async def test_every_page_is_accessible_and_fits(
 
     for name, address in {
         "list": home,
-        "event": own,
+        "event": event_page,
         "new": f"{home}/events/new",
         "copy": f"{home}/events/new?copy={event['id']}",
-        "cancel": f"{own}/cancel",
-        "photos": f"{own}/photos",
+        "cancel": f"{event_page}/cancel",
+        "photos": f"{event_page}/photos",
     }.items():
         await page.goto(address)
         await look(name)
@@ -132,7 +132,7 @@ async def test_every_page_is_accessible_and_fits(
     await page.locator("#files").set_input_files({"name": "b.jpg", "mimeType": "image/jpeg", "buffer": picture()})
     await expect(page.locator("#photos img")).to_have_count(3)
     await look("refused photo")
-    await page.goto(f"{own}/mails")
+    await page.goto(f"{event_page}/mails")
     await look("mails")
     await page.locator("#promoted").fill("Bring a pencil.\n" + "W" * 90)
     await page.locator("button[value=promoted]").click()
@@ -143,8 +143,8 @@ async def test_every_page_is_accessible_and_fits(
     await page.locator("form[novalidate] button").click()
     await expect(page.locator("[aria-invalid]").first).to_be_visible()
     await look("wrong")
-    await page.goto(f"{own}/edit")
+    await page.goto(f"{event_page}/edit")
     await look("edit")
     await stage.ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Changed by an agent", "capacity": 40}})
-    await page.locator("form[novalidate] button").click()
+    await submit(page.locator("form[novalidate] button"))
     await look("changed")

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.scene import VERIFIER, registered, signed_in
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.browser.registering import Watch
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
@@ -92,6 +92,22 @@ PAID = """
 
 
 @looks
+async def test_the_question_whose_it_is_is_accessible_and_fits(
+    chromium: Browser, office: Office, scheme: Any, width: int, language: str
+) -> None:
+    await office.service.run_sql("update users set proved_at = null where id = %(id)s", id=office.ada.id)
+    context = await looking(chromium, scheme, width, language)
+    await office.enter(context)
+    page = await context.new_page()
+
+    await page.goto(f"{office.base_url}/console")
+
+    await expect(page.locator("form.form button")).to_have_count(2)
+    assert await too_wide(page) == []
+    assert await violations(page) == []
+
+
+@looks
 async def test_every_page_is_accessible_and_fits(
     chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
@@ -116,6 +132,7 @@ async def test_every_page_is_accessible_and_fits(
         f"console/queues/{office.queue}/delete",
         "console/mails",
         "console/payouts",
+        "console/payouts?organizer=another",
         *(f"console/events/{event}/registrations/{ann}{more}" for more in ("", "/payments")),
         f"console/events/{event}/payments",
         "account",
@@ -125,7 +142,7 @@ async def test_every_page_is_accessible_and_fits(
         assert await too_wide(page) == [], path
         assert await violations(page) == [], path
     await page.goto(f"{office.base_url}/console/keys")
-    await page.get_by_role("button").last.click()
+    await submit(page.get_by_role("button").last)
     assert await page.locator('[aria-invalid="true"]').count() == 1
     assert await violations(page) == []
     await page.locator("#name").fill(LONG)
@@ -162,7 +179,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     secret = await page.locator("#key").text_content()
     await page.get_by_role("link", name="I have copied it").click()
     await page.get_by_role("link", name="Revoke Ticket machine").click()
-    await page.get_by_role("button", name="Revoke this key").click()
+    await submit(page.get_by_role("button", name="Revoke this key"))
     await page.get_by_role("link", name="Queues").click()
     await page.get_by_role("link", name="Make a queue").click()
     await page.get_by_label("Title").fill("Spring sale")

@@ -17,7 +17,7 @@ DROP = """
     (files) => {
         const dropped = new DataTransfer();
         for (const [name, content] of files)
-            dropped.items.add(new File([Uint8Array.from(atob(content), (each) => each.charCodeAt(0))], name));
+            dropped.items.add(new File([Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))], name));
         for (const type of ["dragenter", "dragover", "drop"])
             document.body.dispatchEvent(
                 new DragEvent(type, { dataTransfer: dropped, bubbles: true, cancelable: true }));
@@ -45,10 +45,10 @@ def file(name: str, content: bytes) -> FilePayload:
 
 
 async def drop(page: Page, **files: bytes) -> None:
-    await page.evaluate(DROP, [[f"{name}.jpg", base64.b64encode(each).decode()] for name, each in files.items()])
+    await page.evaluate(DROP, [[f"{name}.jpg", base64.b64encode(content).decode()] for name, content in files.items()])
 
 
-async def shown(stage: Stage) -> list[str]:
+async def image_urls(stage: Stage) -> list[str]:
     return (await stage.ada.get(f"/api/events/{stage.event['id']}")).json()["data"]["image_urls"]
 
 
@@ -74,7 +74,7 @@ async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chrom
         ["note.jpg is no JPEG, PNG, WebP or GIF image", "large.jpg is larger than 5 MB"], use_inner_text=True
     )
     await expect(page.get_by_role("status")).to_have_text("two.jpg is uploaded")
-    assert len(await shown(stage)) == 2
+    assert len(await image_urls(stage)) == 2
     assert watch.failures == [REFUSED]
     assert watch.hosts == {stage.base_url.split("/")[2]}
 

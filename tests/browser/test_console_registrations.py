@@ -106,11 +106,13 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
     if not scripts:
         await page.reload()
     await expect(page.get_by_text("Seat", exact=True)).to_be_visible()
-    await page.get_by_role("button", name="Move to the waiting list").click()
-    await expect(page.get_by_text("Waiting list, place 1")).to_be_visible()
+    await page.get_by_role("link", name="Move to the waiting list …").click()
+    await page.get_by_role("button", name="Move to the waiting list now").click()
+    await expect(page.get_by_text("Waiting list, moved there by you")).to_be_visible()
     await page.get_by_role("button", name="Give a seat").click()
     await expect(page.get_by_text("Seat", exact=True)).to_be_visible()
-    await page.get_by_role("button", name="Remove").click()
+    await page.get_by_role("link", name="Remove …").click()
+    await page.get_by_role("button", name="Remove now").click()
     await expect(page.get_by_role("status").first).to_have_text("The registration is removed.")
     await expect(page.get_by_text("Nobody is registered yet.")).to_be_visible()
     await sign_up(stage.service, event, "bob", "cleo")
@@ -139,8 +141,8 @@ async def test_every_page_is_accessible_and_fits(
     event = await ada.create_event(
         title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"
     )
-    for each in ("ann", "l" * 60, "cleo", "dan"):
-        await ada.register(event["id"], email=f"{each}@example.com")
+    for name in ("ann", "l" * 60, "cleo", "dan"):
+        await ada.register(event["id"], email=f"{name}@example.com")
     await stage.service.run_sql("update registrations set name = %(name)s", name="Wolfeschlegelsteinhausen" * 4)
     await stage.service.settle()
     await stage.service.run_sql("update events set waitinglist_capacity = 2 where id = %(id)s", id=event["id"])
@@ -155,9 +157,10 @@ async def test_every_page_is_accessible_and_fits(
         assert await page.evaluate("document.documentElement.lang") == language
 
     await look(path)
-    handles = [await each.get_attribute("id") for each in await page.locator("li > a").all()]
-    for each in handles:
-        await look(f"{path}/{str(each).removeprefix('of-')}")
+    handles = [await link.get_attribute("id") for link in await page.locator("li > a").all()]
+    for handle in handles:
+        await look(f"{path}/{str(handle).removeprefix('of-')}")
+        await look(f"{path}/{str(handle).removeprefix('of-')}?do=remove")
     await look(path.replace("registrations", "add-registration"))
     await page.locator("#email").fill("nobody")
     await page.locator("#email").press("Enter")

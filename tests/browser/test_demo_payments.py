@@ -5,7 +5,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.events.payments.demo.conftest import playing
+from tests.doubles.stripe.conftest import playing
 
 
 @looks
@@ -17,13 +17,13 @@ async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
         account = await scene.account(done=False)
         urls = {"refresh_url": f"{home}/again", "return_url": f"{home}/"}
         use_case: Any = {"type": "account_onboarding", "account_onboarding": urls}
-        asked: Any = {"account": account, "use_case": use_case}
-        link = await scene.do(scene.client.v2.core.account_links.create, asked)
+        parameters: Any = {"account": account, "use_case": use_case}
+        link = await scene.do(scene.client.v2.core.account_links.create, parameters)
         context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+        page.on("console", lambda message: faults.append(message.text) if "Content Security" in message.text else None)
 
         await page.goto(link.url)
         assert await violations(page) == []

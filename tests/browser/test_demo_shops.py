@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.shopify.double.whole import Double
-from holdfast.inventory.shopify.double.world import App
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.platform_state import App
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.inventory.platform_double.stage import CLIENT, DOMAIN, SCOPES, SECRET
+from tests.doubles.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
 from tests.serving import listener, serving
 
 
@@ -21,18 +21,20 @@ async def test_somebody_installs_the_app_and_sells_a_pack(
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     # Nobody needs the app itself here: people come back to the list of shops.
-    double = Double(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
+    double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
     double.begin(DOMAIN)
-    asked = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
+    parameters = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
     with contextlib.closing(double):
         async with serving(double.app, here):
             context = await looking(chromium, scheme, width, language)
             page = await context.new_page()
             faults: list[str] = []
             page.on("pageerror", lambda error: faults.append(str(error)))
-            page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+            page.on(
+                "console", lambda message: faults.append(message.text) if "Content Security" in message.text else None
+            )
 
-            await page.goto(f"{address}/{DOMAIN}/admin/oauth/authorize?{urlencode(asked)}")
+            await page.goto(f"{address}/{DOMAIN}/admin/oauth/authorize?{urlencode(parameters)}")
             assert await violations(page) == []
             assert await too_wide(page) == []
             await page.get_by_role("button", name="Install").click()

@@ -27,7 +27,9 @@ async def test_the_error_page_is_accessible_and_changes_its_language_by_keyboard
         page = await context.new_page()
         page.on("request", lambda request: None if address in request.url else strangers.append(request.url))
         page.on("pageerror", lambda error: strangers.append(str(error)))
-        page.on("console", lambda said: strangers.append(said.text) if "Content Security" in said.text else None)
+        page.on(
+            "console", lambda message: strangers.append(message.text) if "Content Security" in message.text else None
+        )
 
         await page.goto(f"{address}/{'nothing' * 50}")
         await expect(page.locator("h1")).to_have_text(SAYS[language])

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from holdfast.doubles.shopify.admin_frame import BRIDGE
 from holdfast.inventory.product import INVENTORY
-from holdfast.inventory.shopify.double.framing import BRIDGE
 from holdfast.inventory.shops.model import SCOPES
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.databases import scratch_database, template_database
-from tests.inventory.console.signing_in import Owner, own
+from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
 from tests.inventory.support import PACKS, SIX_PACK, unlimited
 from tests.serving import listener, running_already, serving
@@ -68,14 +68,14 @@ async def enter(page: Page, scene: Scene, base_url: str) -> None:
         "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
     )
     await page.goto(base_url + Owner(scene.inventory).path(id))
-    await page.locator("main button").click()
+    await submit(page.locator("main button"))
 
 
 def watched(page: Page) -> list[str]:
     """What goes wrong in a page, as it happens."""
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
+    page.on("console", lambda message: faults.append(message.text) if "Content Security" in message.text else None)
     return faults
 
 
@@ -110,7 +110,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
         await context.clear_cookies()
         await frame.get_by_role("link", name=POOLS[language], exact=True).click()
         await expect(frame.locator("h1")).to_have_text(POOLS[language])
-        assert [urlsplit(each.url).netloc for each in page.frames[1:]] == [urlsplit(base_url).netloc]
+        assert [urlsplit(frame.url).netloc for frame in page.frames[1:]] == [urlsplit(base_url).netloc]
         assert faults == []
         await context.close()
 
@@ -168,7 +168,7 @@ async def test_nothing_moves_under_the_hands_of_somebody_who_counts(
 ) -> None:
     async with staged(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
-        await own(scene.inventory, shop)
+        await add_merchant(scene.inventory, shop)
         pool = await shop.golden()
         context = await looking(chromium, "light", 1280, "en")
         page = await context.new_page()
@@ -202,7 +202,7 @@ async def test_an_owner_reads_every_page_of_the_console(
 ) -> None:
     async with staged(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
-        await own(scene.inventory, shop)
+        await add_merchant(scene.inventory, shop)
         made = await shop.call("create_pool", name="Honey jars", quantity=50, low_stock_at=60, members=PACKS)
         await shop.call("adjust_pool_quantity", pool_id=made["pool"]["id"], delta=-6, reason="Broken")
         [entry, _] = await shop.entries()

@@ -27,9 +27,9 @@ from tests.smtp import Server, mail_server
 def code(server: Server, email: str) -> Image.Image:
     """The picture in the mail that somebody has got about a seat."""
     [pictures] = [
-        [part for part in each.mail.walk() if part.get_content_type() == "image/png"]
-        for each in server.received
-        if each.recipient == email
+        [part for part in message.mail.walk() if part.get_content_type() == "image/png"]
+        for message in server.received
+        if message.recipient == email
     ]
     return Image.open(io.BytesIO(pictures[0].get_content())).convert("L")
 
@@ -43,7 +43,7 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
             at_work(settlement.run(stage.service.database), sending.run(stage.service.database)),
             started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,
         ):
-            await stage.service.organizer("Ada Events", email="ada@example.com")
+            await stage.service.organizer("Ada Events", is_proved=False, email="ada@example.com")
             ada, ann = [await chromium.new_context(locale="en-US", accept_downloads=True) for _ in range(2)]
             watch = Watch(ada)
             page = await ada.new_page()
@@ -55,7 +55,7 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
             [link] = [word for word in text.split() if "/sign-in/" in word]
             await page.goto(link)
             await page.get_by_role("button", name="Sign in").click()
-            await page.get_by_role("button", name="They are mine: keep them").click()
+            await page.get_by_role("button", name="It is mine: keep it").click()
 
             await fill(page)
             await drop(page, studio=picture())
@@ -94,4 +94,4 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
             await expect(page.locator("#unsent strong")).to_have_text("0", timeout=20_000)
 
             assert await stage.service.run_sql("select device, is_entry from check_in_scans") == [("Door 1", True)]
-            assert [each for each in watch.failures if "ERR_INTERNET_DISCONNECTED" not in each] == []
+            assert [failure for failure in watch.failures if "ERR_INTERNET_DISCONNECTED" not in failure] == []

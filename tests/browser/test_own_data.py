@@ -10,10 +10,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.pages.own_data import sent
-from tests.events.pages.test_own_registration import own
+from tests.events.pages.test_own_registration import own_path
 from tests.events.people.scene import over, sign_up, stored
 
 
@@ -25,7 +25,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 
 async def ask(page: Page, stage: Stage) -> None:
     """Ask for the link, on the page of the registration."""
-    await page.goto(await own(stage.service, stage.event["id"], "ann@example.com"))
+    await page.goto(await own_path(stage.service, stage.event["id"], "ann@example.com"))
     await page.get_by_role("link", name="Your data").click()
     await page.get_by_role("button", name="Send me the link").click()
     await expect(page.get_by_role("status")).to_have_text("Look into your mail")
@@ -81,16 +81,16 @@ async def test_every_page_is_accessible_and_fits(
         assert await violations(page) == [], seen[-1]
         assert await page.evaluate("document.documentElement.lang") == language
 
-    await page.goto(f"{await own(stage.service, stage.event['id'], 'ann@example.com')}/data")
+    await page.goto(f"{await own_path(stage.service, stage.event['id'], 'ann@example.com')}/data")
     await look()
-    await buttons.click()
+    await submit(buttons)
     await look()
     link = stage.base_url + await sent(stage.service)
     await page.goto(link)
     await look()
-    await buttons.last.click()
+    await submit(buttons.last)
     await look()
-    await buttons.click()
+    await submit(buttons)
     await look()
     await page.goto(link)
     await look()

@@ -7,11 +7,12 @@ from typing import Any
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.accounts import sessions
+from holdfast.doubles.stripe.processor import StripeDouble
+from holdfast.doubles.stripe.webhooks import Endpoint
 from holdfast.events.mails import sending
-from holdfast.events.payments import work
-from holdfast.events.payments.demo.processor import KEY, Processor
-from holdfast.events.payments.demo.webhooks import Endpoint
+from holdfast.events.payments import background
 from holdfast.events.registrations import settlement
+from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
@@ -23,19 +24,21 @@ SECRET = "whsec_of_the_tests"
 
 
 @contextlib.asynccontextmanager
-async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, Processor]]:
+async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[tuple[Stage, StripeDouble]]:
     """A paid event whose organizer is paid out, its form in another site, and the payment processor, all at work."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    processor = Processor(address)
-    paid = settings.model_copy(update={"stripe_key": KEY, "stripe_api": address, "stripe_webhook_secret": SECRET})
+    processor = StripeDouble(address)
+    paid = settings.model_copy(
+        update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
+    )
     async with (
         serving(processor.app, here),
         staged(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
     ):
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
-        async with at_work(settlement.run(database), sending.run(database), work.run(database)):
+        async with at_work(settlement.run(database), sending.run(database), background.run(database)):
             account = (await stage.ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
             processor.finish(account)
             await stage.ada.post("/api/stripe/onboarding_link")
@@ -55,9 +58,8 @@ async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, se
     async with open_for_payment(settings) as (stage, processor):
         context = await chromium.new_context()
         watch = Watch(context)
-        secret = await stage.service.database.transact(
-            lambda tx: sessions.begin(tx, stage.ada.id, "password", "Chromium")
-        )
+        await stage.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stage.ada.id)
+        secret = await stage.service.database.transact(lambda tx: sessions.begin(tx, stage.ada.id, "link", "Chromium"))
         await context.add_cookies([{"name": "session", "value": secret, "url": stage.base_url}])
         page = await context.new_page()
 
@@ -67,8 +69,8 @@ async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, se
         assert page.url.startswith(processor.address)
         await page.get_by_role("button", name="Finish the account").click()
 
-        await expect(page.get_by_role("heading", name="Thank you.")).to_be_visible()
-        assert page.url.startswith(stage.base_url)
+        await expect(page.get_by_text("People can pay for your events.")).to_be_visible()
+        assert page.url == f"{stage.base_url}/console/payouts"
         assert watch.failures == []
 
 
@@ -131,6 +133,28 @@ async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
             await ben.get_by_role("link", name="Pay €12").click()
             await pay(ben)
             await expect(ben.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+
+
+async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
+    chromium: Browser, settings: Settings
+) -> None:
+    async with open_for_payment(settings, capacity=1) as (stage, _):
+        page = await (await chromium.new_context()).new_page()
+        frame = await fill_in(page, stage, "ann@example.com")
+        button = page.get_by_role("link", name="Pay €12")
+        await expect(frame.get_by_role("link", name="Pay €12")).to_be_visible(timeout=20_000)
+        resources = stage.service.database.resources
+        [named] = await stage.service.run_sql(
+            "select event_id, public_id, arrival from registrations join users on users.id = user_id"
+        )
+        await stage.service.run_sql("update payments set ends_at = now() + interval '4 seconds'")
+        await stage.service.run_sql("update registrations set held_until = now() + interval '4 seconds'")
+
+        await page.goto(own_url(resources.settings, resources.secret, *named))  # pyright: ignore[reportArgumentType] - a row
+        await expect(button).to_be_visible()
+
+        await expect(page.get_by_role("heading", name="Your time to pay is over.")).to_be_visible(timeout=20_000)
+        await expect(button).to_have_count(0)
 
 
 async def _due(server: Server) -> str:

@@ -69,6 +69,9 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
             town.pages[name] = event["public_url"]
             await _become(service, ada, name, event["id"])
         town.pages["no events"] = f"{address}/organizers/{(await service.organizer()).slug}"
+        stranger = await service.organizer("Sparkasse Nirgendwo", is_proved=False)
+        town.pages["unconfirmed organizer"] = f"{address}/organizers/{stranger.slug}"
+        town.pages["unconfirmed"] = (await stranger.create_event(**FIELDS))["public_url"]
         town.pages["nowhere"] = f"{address}/organizers/nobody"
         yield town
 
@@ -94,13 +97,15 @@ class Watched:
 
 async def watched(context: BrowserContext, address: str) -> Watched:
     """A new page that notes what is said on its console, and requests to other hosts."""
-    found = Watched(await context.new_page())
-    found.page.on("pageerror", lambda error: found.wrong.append(str(error)))
-    found.page.on("console", lambda said: found.wrong.append(said.text) if "status of 404" not in said.text else None)
-    found.page.on(
-        "request", lambda request: None if request.url.startswith(address) else found.wrong.append(request.url)
+    watch = Watched(await context.new_page())
+    watch.page.on("pageerror", lambda error: watch.wrong.append(str(error)))
+    watch.page.on(
+        "console", lambda message: watch.wrong.append(message.text) if "status of 404" not in message.text else None
     )
-    return found
+    watch.page.on(
+        "request", lambda request: None if request.url.startswith(address) else watch.wrong.append(request.url)
+    )
+    return watch
 
 
 @looks
@@ -125,7 +130,7 @@ async def test_the_first_paint_needs_one_answer_of_less_than_60_kilobytes(chromi
     context = await chromium.new_context()
     await context.add_init_script(
         "addEventListener('DOMContentLoaded', () => { window.blocking = performance.getEntriesByType('resource')"
-        ".filter((each) => each.renderBlockingStatus === 'blocking').map((each) => each.name) })"
+        ".filter((entry) => entry.renderBlockingStatus === 'blocking').map((entry) => entry.name) })"
     )
     page = await context.new_page()
 
@@ -162,20 +167,20 @@ async def test_without_scripts_every_page_says_the_same_but_for_the_clock_of_the
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize(("zone", "shown"), [("America/New_York", True), ("Europe/Paris", False)])
+@pytest.mark.parametrize(("zone", "differs"), [("America/New_York", True), ("Europe/Paris", False)])
 async def test_visitors_whose_clock_differs_see_their_own_time_too(
-    chromium: Browser, town: Town, zone: str, shown: bool
+    chromium: Browser, town: Town, zone: str, differs: bool
 ) -> None:
     context = await chromium.new_context(timezone_id=zone, locale="en-US")
     page = await context.new_page()
     await page.goto(town.pages["open"])
 
-    own = page.locator("[data-moment]")
-    if shown:
-        await expect(own).to_contain_text("On your clock:")
-        await expect(own).to_contain_text("E")
+    local_time = page.locator("[data-moment]")
+    if differs:
+        await expect(local_time).to_contain_text("On your clock:")
+        await expect(local_time).to_contain_text("E")
     else:
-        await expect(own).to_be_hidden()
+        await expect(local_time).to_be_hidden()
     await context.close()
 
 

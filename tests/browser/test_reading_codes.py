@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import Browser, Page
 
 from holdfast import events
-from holdfast.events.registrations.code import code
+from holdfast.events.registrations.code import qr_code
 from tests.browser.qr_frames import (
     HEIGHT,
     WIDTH,
@@ -27,7 +27,10 @@ from tests.browser.qr_frames import (
     without_code,
 )
 
-SCRIPTS = [Path(events.__file__).parent / "check_in" / name for name in ("qr_text.js", "qr_find.js", "qr.js")]
+SCRIPTS = [
+    Path(events.__file__).parent / "console" / "check_in" / "qr_reader" / name
+    for name in ("qr_text.js", "qr_find.js", "qr.js")
+]
 
 READ = """async (sizes) => {
   const bytes = new Uint8Array(await document.querySelector("input").files[0].arrayBuffer());
@@ -96,13 +99,13 @@ WAYS: dict[str, Callable[[str, int], Image.Image]] = {
     "shaded": lambda text, i: shaded(seen(sheet(text), 300, turn=37 * i), 30 * i, 0.1),
     "covered": lambda text, i: seen(hidden(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
     "light on dark": lambda text, i: ImageOps.invert(seen(sheet(text), 300, turn=37 * i, tilt=20, axis=30 * i)),
-    "without a border": lambda text, i: seen(drawn(rows(code(text)), border=1), 300, turn=37 * i),
+    "without a border": lambda text, i: seen(drawn(rows(qr_code(text)), border=1), 300, turn=37 * i),
     "among text": lambda text, i: seen(among_text(text), 640, turn=37 * i, tilt=20, axis=30 * i),
 }
 
 
 def sheet(text: str) -> Image.Image:
-    return drawn(rows(code(text)))
+    return drawn(rows(qr_code(text)))
 
 
 def hidden(text: str, case: int) -> Image.Image:
@@ -177,7 +180,7 @@ async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: Reade
 
 async def test_what_is_flipped_is_corrected_or_refused_and_never_another_text(reader: Reader) -> None:
     chance = random.Random(18004)
-    asked: list[tuple[int, str]] = []
+    inputs: list[tuple[int, str]] = []
     for case in range(900):
         version, level = 1 + case % 15, "lmqh"[case // 15 % 4]
         made = rows(segno.make(f"{case}", version=version, error=level, mask=case % 8, micro=False))
@@ -185,11 +188,11 @@ async def test_what_is_flipped_is_corrected_or_refused_and_never_another_text(re
         for _ in range(flips):
             y, x = chance.randrange(len(made)), chance.randrange(len(made))
             made[y][x] ^= 1
-        asked.append((version, "".join(str(module) for row in made for module in row)))
+        inputs.append((version, "".join(str(module) for row in made for module in row)))
 
     read = await reader.page.evaluate(
-        "(asked) => asked.map(([version, modules]) => qrText.textOfQr(version, Uint8Array.from(modules, Number)))",
-        asked,
+        "(inputs) => inputs.map(([version, modules]) => qrText.textOfQr(version, Uint8Array.from(modules, Number)))",
+        inputs,
     )
     corrected = [text is not None for text in read]
     assert {text for case, text in enumerate(read) if text not in {str(case), None}} == set()
@@ -212,7 +215,7 @@ async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: R
 
 
 async def test_the_second_copy_of_the_format_serves_if_the_first_is_lost(reader: Reader) -> None:
-    made = rows(code("https://events.example.com"))
+    made = rows(qr_code("https://events.example.com"))
     for i in range(9):
         made[8][i] = made[i][8] = 1
     for x in (-1, -4, -7):

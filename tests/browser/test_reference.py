@@ -20,7 +20,7 @@ async def test_the_reference_is_accessible_and_fits_small_screens(
     async with running(settings) as service, serving(running_already(service.app), at):
         context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
-        page.on("console", lambda said: failures.append(said.text))
+        page.on("console", lambda message: failures.append(message.text))
         page.on("request", lambda request: failures.append(request.url) if address not in request.url else None)
         await page.goto(f"{address}/docs")
 

@@ -19,15 +19,15 @@ from tests.support import eventually
 @contextlib.asynccontextmanager
 async def at_work(*loops: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
     """Run background work for as long as the block lasts."""
-    tasks = [asyncio.create_task(each) for each in loops]
+    tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         yield
     finally:
-        for each in tasks:
-            each.cancel()
-        for each in tasks:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
-                await each
+                await task
 
 
 async def fill_in(page: Page, stage: Stage, email: str) -> FrameLocator:
@@ -42,29 +42,29 @@ async def fill_in(page: Page, stage: Stage, email: str) -> FrameLocator:
 async def mail(server: Server, email: str, subject: str) -> str:
     """The text of a mail, once it has arrived."""
 
-    def found() -> list[str]:
+    def texts() -> list[str]:
         return [
             str(body.get_content())
-            for each in server.received
-            if each.recipient == email and str(each.mail["Subject"]).startswith(subject)
-            if (body := each.mail.get_body(("plain",)))
+            for received in server.received
+            if received.recipient == email and str(received.mail["Subject"]).startswith(subject)
+            if (body := received.mail.get_body(("plain",)))
         ]
 
-    await eventually(_soon(found), 30)
-    [text] = found()
+    await eventually(_soon(texts), 30)
+    [text] = texts()
     return text
 
 
-def _soon(found: Callable[[], object]) -> Callable[[], Coroutine[Any, Any, object]]:
+def _soon(find: Callable[[], object]) -> Callable[[], Coroutine[Any, Any, object]]:
     async def condition() -> object:
-        return found()
+        return find()
 
     return condition
 
 
 def link(text: str) -> str:
-    [own] = re.findall(r"http\S+/registrations/\S+", text)
-    return own
+    [url] = re.findall(r"http\S+/registrations/\S+", text)
+    return url
 
 
 async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next_who_gets_a_mail_too(
@@ -75,8 +75,8 @@ async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next
             settings.model_copy(update=server.settings), capacity=1, waitinglist_capacity=5, cancellation_hours=24
         ) as stage:
             contexts = [await chromium.new_context() for _ in range(2)]
-            watches = [Watch(each) for each in contexts]
-            ann, ben = [await each.new_page() for each in contexts]
+            watches = [Watch(context) for context in contexts]
+            ann, ben = [await context.new_page() for context in contexts]
             database = stage.service.database
 
             frame = await fill_in(ann, stage, "ann@example.com")
@@ -102,5 +102,5 @@ async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next
 
             [registration] = (await stage.ada.get("/api/registrations")).json()["data"]
             assert (registration["email"], registration["status"]) == ("ben@example.com", "registered")
-            assert [each.failures for each in watches] == [[], []]
-            assert [await each.cookies() for each in contexts] == [[], []]
+            assert [watch.failures for watch in watches] == [[], []]
+            assert [await context.cookies() for context in contexts] == [[], []]

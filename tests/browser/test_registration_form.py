@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Frame, Page, expect
 
+from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
 from tests.browser.looking import LOOKS, looking, too_wide, violations
@@ -129,7 +130,7 @@ async def test_the_form_on_the_page_of_the_event_leads_to_an_outcome_without_a_f
     await stage.service.settle()
     await expect(page.get_by_role("status")).to_contain_text("You have a seat.", timeout=20_000)
 
-    assert [each for each in watch.failures if "422" not in each] == []
+    assert [failure for failure in watch.failures if "422" not in failure] == []
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
@@ -168,7 +169,7 @@ async def look(request: pytest.FixtureRequest, chromium: Browser, stage: Stage) 
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": event})
     yield Look(stage, await context.new_page(), lang)
     # Chromium reports the status of a refusal as an error of the page.
-    assert [each for each in watch.failures if "the server responded with a status of 4" not in each] == []
+    assert [failure for failure in watch.failures if "the server responded with a status of 4" not in failure] == []
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
@@ -206,13 +207,18 @@ async def test_the_pages_of_ones_own_registration_are_accessible_and_fit_small_s
         "select public_id, arrival from registrations join users on users.id = user_id order by arrival"
     )
     resources = stage.service.database.resources
-    ann, ben = (own_url(resources.settings, resources.secret, stage.event["id"], *each) for each in people)
+    ann, ben = (own_url(resources.settings, resources.secret, stage.event["id"], *person) for person in people)
 
     await look.at(ann, "registered")
     await look.at(ben, "waitlisted")
     await look.at(f"{ann}/unsubscribe", "subscribed")
     await look.page.locator("button").click()
     await look.fits("unsubscribed")
+    stop = mailboxes.path(resources.secret, mailboxes.digest("ann@example.com"))
+    await look.at(f"{stage.base_url}{stop}", "sent")
+    for after in ("stopped", "sent"):
+        await look.page.locator("button").click()
+        await look.fits(after)
     await look.at(ann, "registered")
     await look.page.locator("button").click()
     await look.fits("cancelled")
@@ -230,7 +236,11 @@ async def test_in_a_sandbox_the_form_works_with_the_rights_that_the_document_nam
 ) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
-    rights = [each for each in re.findall(r"`(allow-[a-z-]+)`", DOCUMENT.read_text(encoding="utf-8")) if each != lacks]
+    rights = [
+        permission
+        for permission in re.findall(r"`(allow-[a-z-]+)`", DOCUMENT.read_text(encoding="utf-8"))
+        if permission != lacks
+    ]
     await page.evaluate(
         "rights => { const frame = document.querySelector('iframe').cloneNode();"
         "frame.sandbox = rights; document.querySelector('iframe').replaceWith(frame) }",

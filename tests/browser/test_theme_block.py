@@ -39,10 +39,10 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
             await visit.says(IN[language].format(50))
             await visit.live()
 
-            asked = [*visit.asked]
+            requests = [*visit.requests]
             await stand.sell(6)
             await visit.says(IN[language].format(44))
-            assert visit.asked == asked  # the stream said it, not another question
+            assert visit.requests == requests  # the stream said it, not another question
             await expect(page.locator("[data-variant$='/1006']")).to_have_text(IN[language].format(7))
             await expect(page.locator("[data-variant$='/1012']")).to_have_text(LOW[language].format(3))
 
@@ -91,17 +91,17 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
             await visit.live()
 
             await visit.hide()
-            visit.asked.clear()
+            visit.requests.clear()
             await stand.sell(1)
             # An hour goes by: no timer is left that would ask.
             await visit.page.clock.run_for(3_600_000)
-            assert visit.asked == []
+            assert visit.requests == []
             await visit.says("50 in stock")
 
             await visit.show()
             await visit.says("49 in stock")
             await visit.live()
-            assert [address.partition("?")[0].rpartition("/")[2] for address in visit.asked] == [
+            assert [address.partition("?")[0].rpartition("/")[2] for address in visit.requests] == [
                 "availability",
                 "stream",
             ]

@@ -81,7 +81,7 @@ async def test_all_blocks_of_a_page_share_one_stream_which_ends_with_the_last(ch
         await view.is_live()
         assert (view.service.times(ASK), view.service.times(STREAM)) == (1, 1)
 
-        await view.page.evaluate("document.querySelectorAll('live-stock').forEach((each) => each.remove())")
+        await view.page.evaluate("document.querySelectorAll('live-stock').forEach((element) => element.remove())")
 
         async def is_closed() -> bool:
             return view.service.open == 0
@@ -160,7 +160,7 @@ async def test_a_stream_that_ends_is_opened_again_with_a_fresh_token(chromium: B
             await view.passes(4)
             await view.is_live()
 
-        opened = [each for each in view.service.asked if each.startswith(STREAM)]
+        opened = [url for url in view.service.requests if url.startswith(STREAM)]
         assert len({*opened}) == len(opened) == view.service.times(ASK) == 3
         await view.says("50 in stock")
 
@@ -214,12 +214,12 @@ async def test_an_answer_of_something_else_shows_nothing_and_breaks_nothing(chro
 
 async def test_nothing_is_asked_at_another_site(chromium: Browser) -> None:
     async with theme(chromium) as view:
-        asked: list[str] = []
-        view.page.on("request", lambda request: asked.append(request.url))
-        await view.opens(FORM + "".join(block(proxy=each) for each in ("//elsewhere.example", "http://[", "")))
+        urls: list[str] = []
+        view.page.on("request", lambda request: urls.append(request.url))
+        await view.opens(FORM + "".join(block(proxy=address) for address in ("//elsewhere.example", "http://[", "")))
 
         await view.says("")
-        assert [each for each in asked if "availability" in each and "127.0.0.1" not in each] == []
+        assert [url for url in urls if "availability" in url and "127.0.0.1" not in url] == []
 
 
 async def test_a_page_that_is_hidden_while_it_asks_drops_the_answer(chromium: Browser) -> None:
@@ -231,10 +231,10 @@ async def test_a_page_that_is_hidden_while_it_asks_drops_the_answer(chromium: Br
 
         await view.turns(hidden=True)
         await view.announces("")
-        asked = len(view.service.asked)
+        count = len(view.service.requests)
         await view.page.clock.run_for(3_600_000)
-        assert len(view.service.asked) == asked
+        assert len(view.service.requests) == count
         await view.turns(hidden=False)
         await view.was_asked(STREAM, 2)
         await view.turns(hidden=False)
-        assert len(view.service.asked) == asked + 2
+        assert len(view.service.requests) == count + 2

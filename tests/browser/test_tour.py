@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.browser.looking import looking
 from tests.browser.registering import Watch
 from tests.cli.test_up import running
@@ -24,9 +24,9 @@ class Tour:
     mails   the directory of the mails
     """
 
-    def __init__(self, said: str, mails: Path, context: BrowserContext) -> None:
-        shown = said.partition("To look at in a browser")[2]
-        self.addresses = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", shown, re.MULTILINE))
+    def __init__(self, output: str, mails: Path, context: BrowserContext) -> None:
+        links = output.partition("To look at in a browser")[2]
+        self.addresses = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", links, re.MULTILINE))
         self.mails = mails
         self.context = context
 
@@ -42,7 +42,7 @@ async def event_page(tour: Tour) -> None:
     await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible()
 
     async def is_mailed() -> bool:
-        return any("ann@example.com" in each.read_text() for each in tour.mails.rglob("*.eml"))
+        return any("ann@example.com" in path.read_text() for path in tour.mails.rglob("*.eml"))
 
     await eventually(is_mailed)
 
@@ -109,19 +109,19 @@ STEPS: dict[str, Callable[[Tour], Awaitable[None]]] = {
 
 @pytest.fixture(scope="module")
 def data_dir() -> Path:
-    return embedded.scratch_directory()
+    return bundled.scratch_directory()
 
 
 @pytest.fixture(scope="module")
-def said(data_dir: Path) -> Iterator[str]:
-    with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
-        yield said
+def tour_output(data_dir: Path) -> Iterator[str]:
+    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+        yield output
 
 
-async def test_each_step_of_the_tour_shows_what_it_says(chromium: Browser, said: str, data_dir: Path) -> None:
+async def test_each_step_of_the_tour_shows_what_it_says(chromium: Browser, tour_output: str, data_dir: Path) -> None:
     context = await looking(chromium, "light", 1280, "en")
     watch = Watch(context)
-    tour = Tour(said, data_dir / "mail", context)
+    tour = Tour(tour_output, data_dir / "mail", context)
 
     for name in re.findall(r"^\d\. \*\*(.+?)\*\*:", README.read_text(encoding="utf-8"), re.MULTILINE):
         await STEPS.pop(name)(tour)

@@ -19,7 +19,7 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.docs.test_connectors import python_connector
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -28,7 +28,7 @@ from tests.support import running
 class Shop:
     """A shop behind a waiting room that lets in one visitor every two seconds, and trusts the connector alone."""
 
-    line: Line
+    line: QueueScene
     room: str
     url: str
     let_in: list[str] = field(default_factory=list[str])
@@ -38,7 +38,7 @@ class Shop:
 @pytest_asyncio.fixture(loop_scope="session")
 async def shop(settings: Settings) -> AsyncIterator[Shop]:
     rooms, shops = listener(), listener()
-    base_url, shop_url = (f"http://127.0.0.1:{each.getsockname()[1]}" for each in (rooms, shops))
+    base_url, shop_url = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (rooms, shops))
     settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
     async with running(settings) as service:
         line = await open_line(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
@@ -77,8 +77,8 @@ class Visitor:
         if response.status == 200 and "/queues/" in response.url and "/embed" not in response.url:
             # Chromium drops the text of a page that the visitor has left already.
             with contextlib.suppress(Error):
-                shown = re.search(r'id="position"[^>]*>([\d,]+)<', await response.text())
-                self.positions += [int(shown[1].replace(",", ""))] if shown else []
+                match = re.search(r'id="position"[^>]*>([\d,]+)<', await response.text())
+                self.positions += [int(match[1].replace(",", ""))] if match else []
 
 
 async def visitor(context: BrowserContext) -> Visitor:
@@ -95,19 +95,19 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
     contexts = [await chromium.new_context(java_script_enabled=scripts, reduced_motion="reduce") for _ in range(10)]
     visitors = [await visitor(context) for context in contexts]
 
-    await asyncio.gather(*(each.page.goto(shop.room) for each in visitors))
-    await asyncio.gather(*(each.page.wait_for_url(f"{shop.url}/**", timeout=60_000) for each in visitors))
+    await asyncio.gather(*(visitor.page.goto(shop.room) for visitor in visitors))
+    await asyncio.gather(*(visitor.page.wait_for_url(f"{shop.url}/**", timeout=60_000) for visitor in visitors))
 
-    for each in visitors:
-        await expect(each.page.locator("h1")).to_have_text("Welcome")
-        await expect(each.page.locator("p")).to_have_text("Item 7")
-        assert each.positions == sorted(each.positions, reverse=True)
+    for waiting in visitors:
+        await expect(waiting.page.locator("h1")).to_have_text("Welcome")
+        await expect(waiting.page.locator("p")).to_have_text("Item 7")
+        assert waiting.positions == sorted(waiting.positions, reverse=True)
     assert len(set(shop.let_in)) == 10
     assert shop.turned_away == 0
     # Who came late has seen the line move.
-    assert max(len(set(each.positions)) for each in visitors) >= 3
+    assert max(len(set(visitor.positions)) for visitor in visitors) >= 3
     tickets = dict(await shop.line.service.run_sql("select visitor_id, ticket from queue_visitors"))
-    assert sorted(tickets[each] for each in shop.let_in) == list(range(1, 11))
+    assert sorted(tickets[visitor_id] for visitor_id in shop.let_in) == list(range(1, 11))
     for context in contexts:
         await context.close()
 
@@ -137,8 +137,8 @@ async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_w
     await expect(page.locator("#wait")).to_contain_text("Your turn comes within")
     await page.get_by_role("link", name="Deutsch").click()
 
-    shown = await page.locator("#position").inner_text()
-    await expect(page.locator("#position")).not_to_have_text(shown, timeout=30_000)
+    position = await page.locator("#position").inner_text()
+    await expect(page.locator("#position")).not_to_have_text(position, timeout=30_000)
 
     await expect(page.locator("#wait")).to_contain_text("an der Reihe.")
     await expect(page.locator("time[data-clock]")).to_have_text(re.compile(r"^\d{1,2}:\d\d:\d\d \S+$"))
@@ -178,7 +178,9 @@ async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: failures.append(str(error)))
-    page.on("console", lambda said: failures.append(said.text) if "Content Security Policy" in said.text else None)
+    page.on(
+        "console", lambda message: failures.append(message.text) if "Content Security Policy" in message.text else None
+    )
     line = shop.line
     later = {"release_rate": 1, "starts_at": "2099-01-01T00:00:00Z", "title": "W" * 60, "description": "x" * 200}
     await line.change(**later)

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, Request, expect
 from starlette.applications import Starlette
-from starlette.requests import Request as Asked
+from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -38,9 +38,17 @@ FORM = """<form action="/cart/add">
 
 def block(lines: str = "", **data: str) -> str:
     """The HTML of a block. `data` are its attributes, besides those that it has by default."""
-    given = {"proxy": "/apps/holdfast", "product": "7", "first": ONE, "low-at": "5", "most": "0", "always": "", **TEXTS}
+    defaults = {
+        "proxy": "/apps/holdfast",
+        "product": "7",
+        "first": ONE,
+        "low-at": "5",
+        "most": "0",
+        "always": "",
+        **TEXTS,
+    }
     attributes = " ".join(
-        f'data-{name.replace("_", "-")}="{escape(value)}"' for name, value in {**given, **data}.items()
+        f'data-{name.replace("_", "-")}="{escape(value)}"' for name, value in {**defaults, **data}.items()
     )
     lines = lines or f'<p data-variant="{ONE}" data-follows data-state=""></p>'
     return f'<live-stock {attributes}>{lines}<p role="status"></p></live-stock>'
@@ -73,7 +81,7 @@ class Service:
         self.numbers: dict[str, int] = {ONE: 50, SIX: 8}
         self.answer: tuple[int, str] | None = None
         self.streams = "open"
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.html = ""
         self._open: list[asyncio.Queue[bytes | None]] = []
         self.app = Starlette(
@@ -87,7 +95,7 @@ class Service:
 
     def times(self, path: str) -> int:
         """How often a path was asked for."""
-        return sum(each.partition("?")[0] == path for each in self.asked)
+        return sum(url.partition("?")[0] == path for url in self.requests)
 
     @property
     def open(self) -> int:
@@ -97,35 +105,35 @@ class Service:
     def tell(self, removed: tuple[str, ...] = (), **changed: int) -> None:
         """Change numbers, and tell all streams: `tell(one=44)`."""
         variants = {{"one": ONE, "six": SIX}[name]: number for name, number in changed.items()}
-        self.numbers = {gid: each for gid, each in {**self.numbers, **variants}.items() if gid not in removed}
+        self.numbers = {gid: number for gid, number in {**self.numbers, **variants}.items() if gid not in removed}
         self._say("change", {"version": 2, "variants": variants, "removed": [*removed]})
 
     def end(self) -> None:
         """End all streams."""
-        for each in self._open:
-            each.put_nowait(None)
+        for stream in self._open:
+            stream.put_nowait(None)
 
     def _say(self, name: str, body: Any) -> None:
-        for each in self._open:
-            each.put_nowait(_event(name, body))
+        for stream in self._open:
+            stream.put_nowait(_event(name, body))
 
-    async def _page(self, _: Asked) -> Response:
+    async def _page(self, _: HttpRequest) -> Response:
         return HTMLResponse(f'<!doctype html><html lang="de"><title>x</title><body>{self.html}')
 
-    async def _script(self, _: Asked) -> Response:
+    async def _script(self, _: HttpRequest) -> Response:
         return Response((ASSETS / "live-stock.js").read_bytes(), media_type="text/javascript")
 
-    async def _availability(self, request: Asked) -> Response:
-        self.asked.append(request.url.path)
+    async def _availability(self, request: HttpRequest) -> Response:
+        self.requests.append(request.url.path)
         if self.answer:
             return Response(self.answer[1], self.answer[0], media_type="application/json")
-        token = len(self.asked)
+        token = len(self.requests)
         return JSONResponse(
             {"shared_inventory_id": 1, "variants": self.numbers, "stream_url": f"/stream?token={token}"}
         )
 
-    async def _stream(self, request: Asked) -> Response:
-        self.asked.append(f"{request.url.path}?{request.url.query}")
+    async def _stream(self, request: HttpRequest) -> Response:
+        self.requests.append(f"{request.url.path}?{request.url.query}")
         if self.streams == "refused":
             return JSONResponse({"error": "rate_limited"}, 429)
         return StreamingResponse(self._events(self.streams), media_type="text/event-stream")
@@ -137,8 +145,8 @@ class Service:
             yield b"retry: 3000\n\n"
             if kind == "open":
                 yield _event("snapshot", {"version": 1, "variants": self.numbers})
-            while (told := await queue.get()) is not None:
-                yield told
+            while (message := await queue.get()) is not None:
+                yield message
         finally:
             self._open.remove(queue)
 

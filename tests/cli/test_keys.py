@@ -18,7 +18,9 @@ async def test_organizers_are_listed_oldest_first(service: Service) -> None:
 
     listed = (await on(service, "organizer", "list")).stdout.splitlines()
 
-    assert [line.split("\t")[:2] for line in listed] == [[str(each.id), each.slug] for each in (ada, ben)]
+    assert [line.split("\t")[:2] for line in listed] == [
+        [str(organizer.id), organizer.slug] for organizer in (ada, ben)
+    ]
     assert listed[1].endswith("\tBen Events")
 
 
@@ -30,7 +32,7 @@ async def test_an_organizer_who_lost_the_key_gets_another_one_by_slug(service: S
     key = made.stdout.splitlines()[-1]
     assert re.fullmatch(r"hf_[\w-]{43}", key)
     listed = await service.http.get("/api/keys", headers={"X-API-Key": key})
-    assert {each["user_id"] for each in listed.json()["data"]} == {ada.id}
+    assert {key["user_id"] for key in listed.json()["data"]} == {ada.id}
 
 
 async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.test_cli import holdfast, holdfast_in
 
 LOOKING = [
@@ -38,12 +38,12 @@ def test_without_a_database_a_command_that_looks_makes_none_and_says_where_it_lo
 
 
 def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_as_it_was() -> None:
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     here = {"HOLDFAST_DATA_DIR": str(directory)}
     key = holdfast("inventory", "shop", "add", "ada.myshopify.com", **here).stdout.splitlines()[-1]
 
     listed = holdfast("inventory", "shop", "list", **here)
-    shown = holdfast("inventory", "shop", "key", "ada.myshopify.com", **here)
+    result = holdfast("inventory", "shop", "key", "ada.myshopify.com", **here)
     unknown = holdfast("inventory", "shop", "key", "ben.myshopify.com", **here)
     of_events = [holdfast("events", "organizer", "list", **here) for _ in range(2)]
 
@@ -51,15 +51,15 @@ def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_a
         "1\tada.myshopify.com\t1\tnot connected\n",
         f"Looked in the data directory {directory}.\n",
     )
-    assert shown.stdout == f"{key}\n"
+    assert result.stdout == f"{key}\n"
     assert unknown.stderr == (
         f"No shop has the domain ben.myshopify.com. This was looked for in the data directory {directory}.\n"
     )
-    assert [each.stderr.partition(" in ")[0] for each in of_events] == ["There is no events database"] * 2
+    assert [result.stderr.partition(" in ")[0] for result in of_events] == ["There is no events database"] * 2
 
 
 @pytest.mark.parametrize(
-    ("command", "found"),
+    ("command", "output"),
     [
         ("organizer list", ""),
         ("key list", ""),
@@ -68,8 +68,10 @@ def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_a
         ("migrate --dry-run", "The schema is up to date.\n"),
     ],
 )
-def test_a_command_that_looks_says_that_it_found_nothing_and_where(database_url: str, command: str, found: str) -> None:
+def test_a_command_that_looks_says_that_it_found_nothing_and_where(
+    database_url: str, command: str, output: str
+) -> None:
     done = holdfast("events", *command.split(), EVENTS_DATABASE_URL=database_url)
 
-    assert (done.returncode, done.stdout) == (0, found)
+    assert (done.returncode, done.stdout) == (0, output)
     assert done.stderr == "Looked in the database that EVENTS_DATABASE_URL names.\n"

@@ -19,13 +19,13 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
     retried = await on(service, "mail", "retry", str(failed))
     after = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
 
-    assert [each[:5] for each in before] == [
+    assert [row[:5] for row in before] == [
         [str(failed), "failed", "seat", "bob@example.com", "2"],
         [str(waiting), "waiting", "seat", "ann@example.com", "0"],
     ]
-    assert [each[-1] for each in before] == ["550 no such person", "-"]
+    assert [row[-1] for row in before] == ["550 no such person", "-"]
     assert retried.stdout == f"Mail {failed} is tried again.\n"
-    assert [each[:2] for each in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
+    assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
 async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -> None:

@@ -12,13 +12,13 @@ async def test_a_person_is_exported_as_json(service: Service) -> None:
     event = await ada.create_event(title="Zeichnen\x9b2J \u202e für alle")
     await sign_up(service, event, "ann")
 
-    said = await on(service, "person", "export", " Ann@Example.com ")
+    result = await on(service, "person", "export", " Ann@Example.com ")
 
-    exported = json.loads(said.stdout)
+    exported = json.loads(result.stdout)
     assert exported["account"]["email"] == "ann@example.com"
     assert exported["registrations"][0]["event"] == "Zeichnen\x9b2J \u202e für alle"
-    assert [each for each in said.stdout if not each.isprintable() and each != "\n"] == []
-    assert said.stderr.startswith("Looked in ")
+    assert [character for character in result.stdout if not character.isprintable() and character != "\n"] == []
+    assert result.stderr.startswith("Looked in ")
 
 
 async def test_erasing_says_first_what_would_happen(service: Service) -> None:
@@ -29,13 +29,13 @@ async def test_erasing_says_first_what_would_happen(service: Service) -> None:
     await over(service, past)
     before = await stored(service)
 
-    said = await on(service, "person", "erase", "ann@example.com")
+    result = await on(service, "person", "erase", "ann@example.com")
 
-    account, cancelled, event, kept, mails, nothing = said.stdout.splitlines()
+    account, cancelled, event, registrations, mails, nothing = result.stdout.splitlines()
     assert account.startswith("Account: ")
     assert cancelled == "Registrations for events to come that would be cancelled: 1"
     assert event.split("\t")[:2] == [f"  {coming['id']}", r"Life drawing \x1b[2J"]
-    assert kept == "Other registrations that would be kept without address and name: 1"
+    assert registrations == "Other registrations that would be kept without address and name: 1"
     assert mails == "Mails that would be deleted: 2"
     assert nothing == "Nothing was changed. Say --yes to do it."
     assert await stored(service) == before
@@ -48,12 +48,12 @@ async def test_a_person_is_erased_when_the_operator_says_yes(service: Service) -
         await sign_up(service, event, "ann", "bob")
     await over(service, past)
 
-    said = await on(service, "person", "erase", "ann@example.com", "--yes")
+    result = await on(service, "person", "erase", "ann@example.com", "--yes")
 
-    assert "were cancelled: 1\n" in said.stdout
-    assert "Erased." in said.stdout
+    assert "were cancelled: 1\n" in result.stdout
+    assert "Erased." in result.stdout
     assert "ann@" not in await stored(service)
-    assert [(each["email"], each["status"]) for each in await listed(ada, coming)] == [
+    assert [(registration["email"], registration["status"]) for registration in await listed(ada, coming)] == [
         ("bob@example.com", "registered")
     ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
@@ -43,17 +43,17 @@ def test_a_data_directory_that_cannot_be_looked_at_is_refused_in_one_line(
 
 
 def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"
-    kept = secret.rename(directory / "kept")
+    copy = secret.rename(directory / "kept")
 
     for command in (("inventory", "serve", "--port", "0"), ("inventory", "shop", "key", "lost.myshopify.com")):
         line = refused(*command, cwd=directory)
         assert line.startswith(f"The file {secret} is missing, and only the secret in it opens some contents")
         assert not secret.exists()
 
-    kept.rename(secret)
+    copy.rename(secret)
     key = holdfast_in(directory, "inventory", "shop", "key", "lost.myshopify.com")
     assert key.stdout.splitlines()[-1] == added.stdout.splitlines()[-1]
 
@@ -75,7 +75,7 @@ def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url:
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ({"EVENTS_SECRET_KEY": PASSWORD}, "EVENTS_SECRET_KEY must have 32 or more characters, and has 14."),
         ({"RATE_LIMIT_STORAGE_URL": f"redsi://:{PASSWORD}@host:1"}, "must be memory:// or look like redis://host:6379"),
@@ -93,9 +93,9 @@ def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url:
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
-    environment: dict[str, str], said: str, tmp_path: Path
+    environment: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    assert said in refused(*SERVE, cwd=tmp_path, **environment)
+    assert message in refused(*SERVE, cwd=tmp_path, **environment)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,10 +124,10 @@ def test_a_secret_that_is_kept_in_a_file_is_measured_too(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("port", ["-1", "65536", "700000"])
 def test_a_port_that_does_not_exist_is_refused(port: str, tmp_path: Path) -> None:
-    said = f"Cannot listen on port {port}: a port is a number from 1 to 65535, or 0 for any free one."
+    message = f"Cannot listen on port {port}: a port is a number from 1 to 65535, or 0 for any free one."
 
-    assert refused("events", "serve", f"--port={port}", cwd=tmp_path) == said
-    assert said in refused("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
+    assert refused("events", "serve", f"--port={port}", cwd=tmp_path) == message
+    assert message in refused("up", f"--inventory-port={port}", "--events-port=0", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70])
@@ -160,10 +160,10 @@ def test_a_setting_that_never_was_one_is_named_if_it_says_that_it_is_ours(tmp_pa
 
 
 def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_programs(tmp_path: Path) -> None:
-    both = {str(each.validation_alias) for of in (EVENTS, INVENTORY) for each in of.settings.model_fields.values()}
+    both = {str(field.validation_alias) for of in (EVENTS, INVENTORY) for field in of.settings.model_fields.values()}
     others = ["AWS_SECRET_ACCESS_KEY", "POSTGRES_PASSWORD", "DATABASE_URL", "SECRET_KEY", "PORT", "REDIS_URL"]
     lines = [f"{name}=" for name in both if name.endswith("_URL") and not name.startswith("RATE")]
-    (tmp_path / ".env").write_text("\n".join([*lines, "MCP_RATE_LIMIT=1", *(f"{each}=x" for each in others)]))
+    (tmp_path / ".env").write_text("\n".join([*lines, "MCP_RATE_LIMIT=1", *(f"{name}=x" for name in others)]))
 
     for service in ("events", "inventory"):
         assert "There is no" in refused(service, "jobs", cwd=tmp_path)

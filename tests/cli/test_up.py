@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,18 +13,20 @@ import pytest
 import stripe
 
 from holdfast import __version__
-from holdfast.kit import embedded
+from holdfast.doubles.stripe.in_process import FILE
+from holdfast.doubles.stripe.keys import load_or_create
+from holdfast.kit.postgres import bundled
 from tests.docs.test_first_requests import free_port
-from tests.events.payments.demo.conftest import ACCOUNT_V2
+from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
-from tests.serving import said, stop
+from tests.serving import startup_output, stop
 from tests.test_cli import holdfast
 
 
 @pytest.fixture(scope="module")
 def data_dir() -> Path:
     """A data directory of these tests' own."""
-    return embedded.scratch_directory()
+    return bundled.scratch_directory()
 
 
 @contextlib.contextmanager
@@ -33,7 +36,7 @@ def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
     up = subprocess.Popen([HOLDFAST, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True)
     assert up.stdout
     try:
-        yield said(up.stdout)
+        yield startup_output(up.stdout)
     finally:
         stop(up)
 
@@ -53,7 +56,7 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
 
 
 def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
         [demo] = re.findall(r"^  event page +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
         assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo).text
@@ -63,23 +66,23 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
         pass
 
     assert (first.count("hf_"), second.count("hf_")) == (3, 0)
-    for each in (first, second):
-        assert "holdfast events key create --admin --name NAME" in each
-        assert "holdfast events key create --organizer SLUG --name NAME" in each
+    for output in (first, second):
+        assert "holdfast events key create --admin --name NAME" in output
+        assert "holdfast events key create --organizer SLUG --name NAME" in output
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 
 def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_processor() -> None:
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     ports = ("--inventory-port=0", "--events-port=0")
     with running(directory, *ports) as first:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
         assert "Nothing was paid yet." in httpx2.get(address).text
-        client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
+        client = stripe.StripeClient(key(directory), base_addresses={"api": address})
         made = client.v2.core.accounts.create(ACCOUNT_V2)
     with running(directory, *ports) as second:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
-        client = stripe.StripeClient("sk_test_demo", base_addresses={"api": address})
+        client = stripe.StripeClient(key(directory), base_addresses={"api": address})
         assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
@@ -87,12 +90,40 @@ def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_pr
         assert "Demo payments" not in third
 
 
+def key(data_dir: Path) -> str:
+    """What requests to the demo payments of a data directory have to name."""
+    return load_or_create(data_dir / FILE).api
+
+
+def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone() -> None:
+    known: list[tuple[str, ...]] = []
+    for directory in (bundled.scratch_directory(), bundled.scratch_directory()):
+        for _ in range(2):
+            with running(directory, "--inventory-port=0", "--events-port=0") as output:
+                known.append(load_or_create(directory / FILE))
+            modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
+            assert modes, "there are files of the demonstrations"
+            assert {*modes.values()} == {0}, modes
+            assert not [secret for secret in known[-1] if secret in output]
+
+    assert known[0] == known[1] != known[2] == known[3]
+
+
+def test_pages_of_other_sites_cannot_use_the_demonstrations(data_dir: Path) -> None:
+    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+        for name in ("payments", "shops"):
+            [address] = re.findall(rf"^Demo {name} +(http://\S+)$", output, re.MULTILINE)
+            rebound = httpx2.get(address, headers={"Host": "evil.example"})
+            posted = httpx2.post(address, headers={"Origin": "https://evil.example"})
+            assert (rebound.status_code, posted.status_code, httpx2.get(address).status_code) == (421, 403, 200)
+
+
 def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(data_dir: Path) -> None:
     links: list[str] = []
     for _ in range(2):
-        with running(data_dir, "--inventory-port=0", "--events-port=0") as said:
-            links += re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", said, re.MULTILINE)
-            [address] = re.findall(r"^Events +(http://\S+)$", said, re.MULTILINE)
+        with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+            links += re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
+            [address] = re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)
             with httpx2.Client(base_url=address, follow_redirects=True) as browser:
                 [token] = re.findall(r'name="token" value="(.+?)"', browser.get(links[-1]).text)
                 assert browser.post(links[-1], data={"token": token}).url.path == "/console"
@@ -108,9 +139,9 @@ def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_rea
         assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
         assert f"  merchant       {shop}/admin/apps/holdfast\n" in first
         with httpx2.Client(follow_redirects=False) as browser:
-            asked = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
-            assert asked.startswith(f"{shop}/admin/oauth/authorize?")
-            assert browser.get(browser.post(asked).headers["location"]).status_code == 200
+            authorize_url = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
+            assert authorize_url.startswith(f"{shop}/admin/oauth/authorize?")
+            assert browser.get(browser.post(authorize_url).headers["location"]).status_code == 200
         assert httpx2.post(f"{shop}/sell", data={"variant": "1006"}).status_code == 303
         storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
         assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
@@ -119,6 +150,57 @@ def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_rea
         assert "#1001" in httpx2.get(shop).text
     with running(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
         assert "Demo shops" not in third
+
+
+WITHOUT_EXTRA = "import sys; sys.modules['graphql'] = None; from holdfast.cli import main; main()"
+"""Runs the command line as if the extra `demo` were not installed."""
+
+
+def test_without_the_extra_demo_both_services_start_and_say_why_there_are_no_demo_shops() -> None:
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(bundled.scratch_directory())}
+    ports = ("--inventory-port=0", "--events-port=0")
+    up = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_EXTRA, "up", *ports], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert up.stdout
+    try:
+        output = startup_output(up.stdout)
+    finally:
+        stop(up)
+
+    assert "Demo shops  are left out. Demo shops need holdfast-server with the extra demo; docs/deploy.md" in output
+    assert re.findall(r"^(\w+)  http://", output, re.MULTILINE) == ["Inventory", "Events"]
+
+
+@pytest.mark.parametrize("words", [("up", "--shops-port=0"), ("inventory", "platform-double", "--port=0")])
+def test_demo_shops_that_are_wanted_need_the_extra_demo(words: tuple[str, ...], data_dir: Path) -> None:
+    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRA, *words], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "Demo shops need holdfast-server with the extra demo; docs/deploy.md says how to install it.\n"
+    )
+
+
+def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(data_dir: Path) -> None:
+    with running(data_dir, "--inventory-port=0", "--events-port=0"):
+        files = [data_dir / "postgres.log", *data_dir.glob("demo-*.sqlite*")]
+        modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
+    assert {"postgres.log", "demo-payments.sqlite", "demo-shops.sqlite", "demo-shops.sqlite-wal"} <= modes.keys()
+    assert set(modes.values()) == {"0o600"}, modes
+
+
+def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(data_dir: Path) -> None:
+    ports = ("--inventory-port=0", "--events-port=0")
+    with running(data_dir, *ports, EVENTS_BASE_URL="https://events.example") as public:
+        assert "Demo payments" not in public
+        assert "Demo shops" not in public
+    with running(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
+        assert "Demo payments" in named
+        assert "Demo shops" not in named
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import httpx2
 
 from holdfast.events.product import EVENTS
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.accounts.oauth.scene import Person, registered, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
@@ -45,8 +45,8 @@ class Desk:
         printed = ""
         async for line in process.stdout:
             printed += line.decode()
-            if asked := _ASKED.search(line.decode()):
-                answer = await self.person.decide(dict(parse_qsl(asked[1])))
+            if match := _ASKED.search(line.decode()):
+                answer = await self.person.decide(dict(parse_qsl(match[1])))
                 async with httpx2.AsyncClient() as browser:
                     await browser.get(answer.headers["location"])
         return await process.wait(), printed
@@ -54,8 +54,8 @@ class Desk:
 
 @contextlib.asynccontextmanager
 async def desk() -> AsyncGenerator[Desk]:
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "events")
+    directory = bundled.scratch_directory()
+    url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     at = listener()
     base_url = f"http://localhost:{at.getsockname()[1]}"
@@ -88,6 +88,6 @@ async def inspector(desk: Desk, program: Path) -> tuple[int, str]:
 
 def free_port() -> str:
     """A port at which a program of others can listen."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return str(found.getsockname()[1])
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        return str(free_socket.getsockname()[1])

@@ -71,8 +71,8 @@ async def held(target: str, revisions: Sequence[str], scenario: str | None) -> b
     # The suite tries out origins of localhost, and calls by that name.
     url = f"http://localhost:{port.getsockname()[1]}"
     async with TARGETS[target](url) as (app, key), serving(Authorized(app, key), port):
-        outcomes = [await suite(f"{url}/mcp", target, each, scenario) for each in revisions]
-        outcomes += [await inspector(f"{url}/mcp", key, each) for each in revisions if not scenario]
+        outcomes = [await suite(f"{url}/mcp", target, revision, scenario) for revision in revisions]
+        outcomes += [await inspector(f"{url}/mcp", key, revision) for revision in revisions if not scenario]
     return all(outcomes)
 
 

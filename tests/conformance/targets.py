@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests import support as events_support
 from tests.conformance import fixtures
 from tests.inventory import support as inventory_support
@@ -22,7 +22,7 @@ Target = Callable[[str], AbstractAsyncContextManager[tuple[ASGIApp, str]]]
 @contextlib.asynccontextmanager
 async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The agent endpoint of the kit, over the pantry of its tests and what the suite expects by name."""
-    url = embedded.database_url(embedded.scratch_directory(), "pantry")
+    url = bundled.database_url(bundled.scratch_directory(), "pantry")
     pantry.furnish(url)
     service = Pantry(
         url,
@@ -39,8 +39,8 @@ async def kit(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 @contextlib.asynccontextmanager
 async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The inventory service, with a shop that has a pool."""
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "inventory")
+    directory = bundled.scratch_directory()
+    url = bundled.database_url(directory, "inventory")
     INVENTORY.migrate(url)
     settings = inventory_support.unlimited(url, directory, base_url=base_url)
     async with inventory_support.running(settings) as service:
@@ -52,8 +52,8 @@ async def inventory(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
 @contextlib.asynccontextmanager
 async def events(base_url: str) -> AsyncGenerator[tuple[ASGIApp, str]]:
     """The events service, with an organizer that has an event, and a person registered for it."""
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "events")
+    directory = bundled.scratch_directory()
+    url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     settings = events_support.unlimited(url, directory).model_copy(update={"base_url": base_url})
     async with events_support.running(settings) as service:

@@ -86,7 +86,7 @@ async def test_the_docs_and_the_catalog_are_resources(service: Service, uri: str
     listed = (await call(ada, "resources/list", {}, **key)).json()["result"]["resources"]
     (read,) = (await call(ada, "resources/read", {"uri": uri}, **key)).json()["result"]["contents"]
 
-    assert uri in [each["uri"] for each in listed]
+    assert uri in [resource["uri"] for resource in listed]
     assert read["text"] == (await service.anonymous.get(path)).text
 
 
@@ -116,7 +116,7 @@ async def test_without_an_authorization_server_a_note_explains_that_keys_are_the
     assert metadata["resource"] == "http://events.test/mcp"
     assert "authorization_servers" not in metadata
     assert "API keys" in metadata["x-auth-note"]
-    assert {each["type"] for each in metadata["x-auth-methods"]} == {"http", "apiKey"}
+    assert {method["type"] for method in metadata["x-auth-methods"]} == {"http", "apiKey"}
 
 
 @requirement("discovery.resource")

@@ -32,7 +32,7 @@ async def test_the_header_authenticates(service: Service) -> None:
 
     response = await service.http.get("/api/organizers", headers={"X-API-Key": str(ada.key)})
 
-    assert [each.id for each in listed(response, User)] == [ada.id]
+    assert [user.id for user in listed(response, User)] == [ada.id]
 
 
 @requirement("auth.bearer")
@@ -42,7 +42,7 @@ async def test_a_bearer_token_authenticates_as_the_header_does(service: Service,
 
     response = await service.http.get("/api/organizers", headers={"Authorization": f"{scheme} {ada.key}"})
 
-    assert [each.id for each in listed(response, User)] == [ada.id]
+    assert [user.id for user in listed(response, User)] == [ada.id]
 
 
 @requirement("auth.missing")

@@ -39,7 +39,7 @@ async def test_the_catalog_needs_no_key_and_names_its_version(service: Service) 
 async def test_the_catalog_names_every_operation(service: Service) -> None:
     endpoints = (await service.anonymous.get("/api")).json()["endpoints"]
 
-    listed = {(each["method"], each["path"]) for each in endpoints}
+    listed = {(endpoint["method"], endpoint["path"]) for endpoint in endpoints}
 
     assert set(PROMISED) <= listed
 
@@ -50,7 +50,11 @@ async def test_registering_an_organizer_is_the_only_write_without_a_key(
 ) -> None:
     endpoints = (await service.anonymous.get("/api")).json()["endpoints"]
 
-    public = [each["path"] for each in endpoints if each["authentication"] == "none" and each["method"] != "GET"]
+    public = [
+        endpoint["path"]
+        for endpoint in endpoints
+        if endpoint["authentication"] == "none" and endpoint["method"] != "GET"
+    ]
 
     assert public == ["/api/organizers/register"]
 
@@ -62,7 +66,7 @@ async def test_the_catalog_does_not_mind_a_wrong_key(service: Service, key: str)
 
 
 @requirement("catalog")
-async def test_the_catalog_needs_no_database(service: Service) -> None:
-    await service.database.pool.close()
+async def test_the_catalog_needs_no_database(own_service: Service) -> None:
+    await own_service.database.pool.close()
 
-    assert (await service.anonymous.get("/api")).status_code == 200
+    assert (await own_service.anonymous.get("/api")).status_code == 200

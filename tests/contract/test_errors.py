@@ -217,10 +217,10 @@ async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) 
     ],
 )
 async def test_without_its_database_the_service_is_unavailable(
-    service: Service, method: str, path: str, body: Any
+    own_service: Service, method: str, path: str, body: Any
 ) -> None:
-    ada = await service.organizer()
-    await service.database.pool.close()
+    ada = await own_service.organizer()
+    await own_service.database.pool.close()
 
     response = await ada.request(method, path, body)
 

@@ -24,10 +24,10 @@ async def test_objects_and_unpaged_lists_are_wrapped_in_data(service: Service) -
 
 
 @requirement("format.data")
-async def test_what_is_created_is_wrapped_in_data(service: Service) -> None:
+async def test_what_is_created_is_wrapped_in_data(own_service: Service) -> None:
     organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
-    registered = await service.anonymous.post("/api/organizers/register", {"organizer": organizer})
-    ada = await service.organizer()
+    registered = await own_service.anonymous.post("/api/organizers/register", {"organizer": organizer})
+    ada = await own_service.organizer()
     key = await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
 
     assert [list(answer.json()) for answer in (registered, key)] == [["data"], ["data"]]
@@ -44,7 +44,7 @@ async def test_every_timestamp_is_iso_8601_in_utc(service: Service) -> None:
     registration = (await ada.get(poll)).json()["data"]
     [key] = (await ada.get("/api/keys")).json()["data"]
 
-    told = [
+    moments = [
         cancelled["datetime"],
         cancelled["cancelled_at"],
         history[0]["timestamp"],
@@ -52,8 +52,8 @@ async def test_every_timestamp_is_iso_8601_in_utc(service: Service) -> None:
         key["inserted_at"],
     ]
 
-    assert [moment for moment in told if not moment.endswith("Z")] == []
-    assert {datetime.fromisoformat(moment).utcoffset() for moment in told} == {UTC.utcoffset(None)}
+    assert [moment for moment in moments if not moment.endswith("Z")] == []
+    assert {datetime.fromisoformat(moment).utcoffset() for moment in moments} == {UTC.utcoffset(None)}
 
 
 @requirement("format.timestamps")
@@ -64,18 +64,18 @@ async def test_what_happens_now_is_told_as_now(service: Service) -> None:
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()
 
-    told = [
+    moments = [
         one(await ada.delete(f"/api/events/{event['id']}"), Event).cancelled_at,
         one(await ada.get(poll), Registration).received_at,
         many(await ada.get("/api/keys"), ApiKey)[0].inserted_at,
     ]
 
-    assert [moment for moment in told if not (moment and before <= moment <= datetime.now(UTC))] == []
+    assert [moment for moment in moments if not (moment and before <= moment <= datetime.now(UTC))] == []
 
 
 @requirement("format.timestamps")
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "moment"),
     [
         ("2031-05-01T18:30:00Z", "2031-05-01T18:30:00Z"),
         ("2031-05-01T18:30:00+02:00", "2031-05-01T16:30:00Z"),
@@ -84,23 +84,23 @@ async def test_what_happens_now_is_told_as_now(service: Service) -> None:
         ("2031-05-01T18:30:00", "2031-05-01T18:30:00Z"),
     ],
 )
-async def test_a_moment_comes_back_in_utc(service: Service, sent: str, told: str) -> None:
+async def test_a_moment_comes_back_in_utc(service: Service, sent: str, moment: str) -> None:
     event = await (await service.organizer()).create_event(datetime=sent)
 
-    assert datetime.fromisoformat(event["datetime"]) == datetime.fromisoformat(told)
+    assert datetime.fromisoformat(event["datetime"]) == datetime.fromisoformat(moment)
     assert event["datetime"].endswith("Z")
 
 
 @requirement("format.timestamps")
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "moment"),
     [("2031-05-01T18:30:00+02:00", "2031-05-01T16:30:00Z"), ("2031-05-01T18:30:00", "2031-05-01T18:30:00Z")],
 )
-async def test_a_moment_that_is_changed_comes_back_in_utc(service: Service, sent: str, told: str) -> None:
+async def test_a_moment_that_is_changed_comes_back_in_utc(service: Service, sent: str, moment: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
     changed = await ada.patch(f"/api/events/{event['id']}", {"event": {"datetime": sent}})
 
-    assert one(changed, Event).datetime == datetime.fromisoformat(told)
+    assert one(changed, Event).datetime == datetime.fromisoformat(moment)
     assert changed.json()["data"]["datetime"].endswith("Z")

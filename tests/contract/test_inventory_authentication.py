@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from holdfast.inventory.installs.access import access
+from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
@@ -124,9 +124,9 @@ async def test_auth_sends_the_merchant_to_the_platform_and_names_where_to_come_b
     begun = await scene.begin()
 
     assert begun.status_code == 302
-    asked = parse_qs(urlsplit(begun.headers["location"]).query)
-    assert asked["redirect_uri"] == [f"{BASE_URL}/auth/install"]
-    assert set(asked["scope"][0].split(",")) == REQUIRED
+    query = parse_qs(urlsplit(begun.headers["location"]).query)
+    assert query["redirect_uri"] == [f"{BASE_URL}/auth/install"]
+    assert set(query["scope"][0].split(",")) == REQUIRED
     assert urlsplit(begun.headers["location"]).path == f"/{DOMAIN}/admin/oauth/authorize"
 
 
@@ -154,7 +154,7 @@ async def test_a_merchant_who_agrees_has_the_app_and_a_key_that_works(scene: Sce
     assert key in page.text
     shop = await scene.shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
-    assert (await access(scene.steps, shop.id)).domain == DOMAIN
+    assert (await shop_access(scene.steps, shop.id)).domain == DOMAIN
 
 
 @requirement("inventory.auth.5.session-token")
@@ -169,7 +169,7 @@ async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(sce
 
     assert (answer.status_code, answer.json()["shop"]) == (200, domain)
     shop_id = (await scene.inventory.database.read(lambda reader: shops.find(reader, domain))).id
-    assert (await access(scene.steps, shop_id)).token
+    assert (await shop_access(scene.steps, shop_id)).token
     assert is_refused(refused)
     assert refused.headers["x-shopify-retry-invalid-session-request"] == "1"
 

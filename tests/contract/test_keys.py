@@ -22,7 +22,7 @@ async def test_a_new_key_is_shown_whole_and_works(service: Service) -> None:
 
     assert (key.name, key.active) == ("Box office", True)
     events = listed(await Client(service.http, key.key).get("/api/events"), Event)
-    assert [each.id for each in events] == [event["id"]]
+    assert [event.id for event in events] == [event["id"]]
 
 
 @requirement("keys.create", "keys.list")
@@ -32,9 +32,9 @@ async def test_a_listed_key_shows_its_first_8_characters_and_no_more(service: Se
 
     response = await ada.get("/api/keys")
 
-    shown = many(response, ApiKey)[-1].key
-    assert shown[:8] == made.key[:8]
-    assert set(shown[8:]) == {"*"}
+    listed_key = many(response, ApiKey)[-1].key
+    assert listed_key[:8] == made.key[:8]
+    assert set(listed_key[8:]) == {"*"}
     assert made.key[8:] not in response.text
 
 
@@ -78,9 +78,9 @@ async def test_an_organizer_lists_its_own_keys(service: Service) -> None:
 
 
 @requirement("keys.list.scope", "auth.admin")
-async def test_an_admin_lists_the_keys_of_all_and_those_of_admins_without_a_user(service: Service) -> None:
-    ada, ben = await service.organizer(), await service.organizer()
-    admin = await service.admin()
+async def test_an_admin_lists_the_keys_of_all_and_those_of_admins_without_a_user(own_service: Service) -> None:
+    ada, ben = await own_service.organizer(), await own_service.organizer()
+    admin = await own_service.admin()
 
     assert [key.user_id for key in many(await admin.get("/api/keys"), ApiKey)] == [ada.id, ben.id, None]
 
@@ -144,8 +144,8 @@ async def test_the_key_of_another_organizer_cannot_be_revoked(service: Service) 
 
 
 @requirement("keys.revoke.scope")
-async def test_the_key_of_an_admin_cannot_be_revoked_by_an_organizer(service: Service) -> None:
-    admin, eve = await service.admin(), await service.organizer()
+async def test_the_key_of_an_admin_cannot_be_revoked_by_an_organizer(own_service: Service) -> None:
+    admin, eve = await own_service.admin(), await own_service.organizer()
     [id] = [key.id for key in many(await admin.get("/api/keys"), ApiKey) if key.user_id is None]
 
     assert refusal(await eve.delete(f"/api/keys/{id}")) == (403, "forbidden")

@@ -13,6 +13,12 @@ from tests.support import Client, Service, running
 REGISTER = "/api/organizers/register"
 
 
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """Names and addresses that tests register stay taken."""
+    return own_service
+
+
 def organizer_fields(**changes: Any) -> dict[str, Any]:
     return {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events", **changes}
 
@@ -214,7 +220,7 @@ async def test_a_throttled_organizer_does_not_exist(settings: Settings) -> None:
 
         everyone = listed(await (await service.admin()).get("/api/organizers"), User)
 
-        assert [each.slug for each in everyone] == ["ada-events"]
+        assert [organizer.slug for organizer in everyone] == ["ada-events"]
 
 
 async def two_organizers_and_a_student(service: Service) -> tuple[Client, Client]:
@@ -231,15 +237,15 @@ async def test_an_admin_lists_the_organizers_and_nobody_else(service: Service) -
 
     everyone = listed(await (await service.admin()).get("/api/organizers"), User)
 
-    assert [(each.id, each.name, each.slug) for each in everyone] == [
+    assert [(organizer.id, organizer.name, organizer.slug) for organizer in everyone] == [
         (ada.id, "Ada Events", ada.slug),
         (ben.id, "Ben Events", ben.slug),
     ]
-    assert {each.role for each in everyone} == {"organizer"}
+    assert {organizer.role for organizer in everyone} == {"organizer"}
 
 
 @requirement("organizers.list", "auth.organizer-scope")
 async def test_an_organizer_lists_itself(service: Service) -> None:
     ada, _ = await two_organizers_and_a_student(service)
 
-    assert [each.id for each in listed(await ada.get("/api/organizers"), User)] == [ada.id]
+    assert [organizer.id for organizer in listed(await ada.get("/api/organizers"), User)] == [ada.id]

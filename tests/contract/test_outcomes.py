@@ -53,8 +53,8 @@ async def test_who_came_later_was_received_later(service: Service) -> None:
 
     registrations = listed(await ada.get("/api/registrations"), Registration)
 
-    assert [each.user_id for each in registrations] == [handle_in(poll) for poll in polls]
-    received = [each.received_at for each in registrations]
+    assert [registration.user_id for registration in registrations] == [handle_in(poll) for poll in polls]
+    received = [registration.received_at for registration in registrations]
     assert received == sorted(set(received))
 
 
@@ -66,20 +66,20 @@ async def test_the_list_shows_registrations_as_they_are_read_one_by_one(service:
 
     response = await ada.get("/api/registrations")
 
-    assert [each.status for each in listed(response, Registration)] == ["registered", "waitlisted"]
+    assert [registration.status for registration in listed(response, Registration)] == ["registered", "waitlisted"]
     assert response.json()["data"] == [(await ada.get(poll)).json()["data"] for poll in polls]
 
 
 @requirement("registrations.list", "auth.organizer-scope", "auth.admin")
-async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_admin_all(service: Service) -> None:
-    ada, ben = await service.organizer(), await service.organizer()
+async def test_an_organizer_lists_the_registrations_of_its_own_events_and_an_admin_all(own_service: Service) -> None:
+    ada, ben = await own_service.organizer(), await own_service.organizer()
     first, second = await ada.create_event(), await ben.create_event()
-    await register(service, ada, first, "ann")
-    await register(service, ben, second, "ann")
+    await register(own_service, ada, first, "ann")
+    await register(own_service, ben, second, "ann")
 
     seen = [
-        [each.event_id for each in listed(await client.get("/api/registrations"), Registration)]
-        for client in (ada, ben, await service.admin())
+        [registration.event_id for registration in listed(await client.get("/api/registrations"), Registration)]
+        for client in (ada, ben, await own_service.admin())
     ]
 
     assert seen == [[first["id"]], [second["id"]], [first["id"], second["id"]]]

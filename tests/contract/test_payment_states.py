@@ -100,7 +100,7 @@ async def create_all(service: Service, ada: Client) -> Places:
 
 async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
     """Read all events, and compare each with the table. Returns their payment objects."""
-    events = {each.id: each for each in listed(await ada.get("/api/events?limit=100"), Event)}
+    events = {event.id: event for event in listed(await ada.get("/api/events?limit=100"), Event)}
     assert events.keys() == set(ids.values())
     for (price, standing), id in ids.items():
         event, expected = events[id], EXPECTED[price, is_ready]
@@ -110,7 +110,7 @@ async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
         can_register = standing in OPEN and expected.status != "unavailable"
         assert event.agent.hosted_registration_ready is can_register, (price, standing)
         assert one(await ada.get(f"/api/events/{id}"), Event) == event
-    return [each.payment for each in events.values()]
+    return [event.payment for event in events.values()]
 
 
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready", "events.agent", "events.agent.ready")
@@ -137,12 +137,12 @@ async def test_four_payment_objects_occur_in_all_states_and_no_others(settings: 
             await look(is_ready=is_ready)
 
     occurred: defaultdict[str, set[Any]] = defaultdict(set)
-    for each in seen:
-        for member, value in msgspec.structs.asdict(each).items():
+    for payment in seen:
+        for member, value in msgspec.structs.asdict(payment).items():
             occurred[member].add(value)
     assert occurred == VALUES
-    assert {msgspec.json.encode(each) for each in seen} == {
-        msgspec.json.encode(each) for each in (FREE, REQUIRED, NOT_SET_UP, NOT_PAYABLE)
+    assert {msgspec.json.encode(payment) for payment in seen} == {
+        msgspec.json.encode(payment) for payment in (FREE, REQUIRED, NOT_SET_UP, NOT_PAYABLE)
     }
 
 
@@ -156,20 +156,20 @@ async def test_every_answer_with_an_event_has_the_same_payment_object(settings: 
         dearer = (await ada.patch(path, {"event": {"price": 60}})).json()["data"]
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         arguments = {"name": "get_event", "arguments": {"event_id": created["id"]}}
-        told = (await ada.post("/mcp", {**call, "params": arguments})).json()["result"]["structuredContent"]
+        tool_answer = (await ada.post("/mcp", {**call, "params": arguments})).json()["result"]["structuredContent"]
         cancelled = (await ada.delete(path)).json()["data"]
 
     expected = [REQUIRED, NOT_PAYABLE, REQUIRED, REQUIRED, REQUIRED]
-    answers = [created, cheaper, dearer, told, cancelled]
-    assert [msgspec.convert(each["payment"], Payment) for each in answers] == expected
-    assert [msgspec.convert(each["agent"]["payment"], Payment) for each in answers] == expected
+    answers = [created, cheaper, dearer, tool_answer, cancelled]
+    assert [msgspec.convert(answer["payment"], Payment) for answer in answers] == expected
+    assert [msgspec.convert(answer["agent"]["payment"], Payment) for answer in answers] == expected
 
 
 @requirement("events.payment.ready")
 async def test_the_percentage_is_that_of_the_platform(settings: Settings) -> None:
     async with running(settings.model_copy(update={"platform_fee_percent": 12})) as service:
         ada = await service.organizer()
-        percents = [(await ada.create_event(**PRICES[each]))["payment"]["platform_fee_percent"] for each in PRICES]
+        percents = [(await ada.create_event(**PRICES[name]))["payment"]["platform_fee_percent"] for name in PRICES]
 
     assert percents == [0, 12, 12, 12, 12]
 
@@ -184,5 +184,5 @@ def test_the_table_has_each_value_that_the_contract_names() -> None:
 
 def allowed(kind: Any) -> set[Any]:
     """The values of a type that names them, with or without None."""
-    parts = [value for each in get_args(kind) for value in get_args(each) or [each]]
-    return {None if each is NoneType else each for each in parts}
+    parts = [value for member in get_args(kind) for value in get_args(member) or [member]]
+    return {None if part is NoneType else part for part in parts}

@@ -184,7 +184,7 @@ async def test_what_does_not_change_the_price_is_not_history(service: Service, c
 
     await ada.patch(f"/api/events/{event['id']}", {"event": change})
 
-    assert [each.reason for each in await history(ada, event)] == ["init"]
+    assert [change.reason for change in await history(ada, event)] == ["init"]
 
 
 @requirement("events.price-history")

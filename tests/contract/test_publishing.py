@@ -15,12 +15,12 @@ class Tags(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
 
 @requirement("events.public-url", "events.create")
@@ -37,7 +37,7 @@ async def test_the_public_page_lies_under_the_slug_of_the_organizer(service: Ser
 async def test_the_embed_code_is_one_iframe_of_the_form(service: Service, title: str) -> None:
     event = await (await service.organizer()).create_event(title=title)
 
-    [(tag, attributes)] = Tags(event["embed_code"]).found
+    [(tag, attributes)] = Tags(event["embed_code"]).tags
     assert (tag, attributes["src"]) == ("iframe", event["embed_url"])
     assert event["embed_code"].endswith("</iframe>")
     assert event["embed_url"] == f"http://events.test/events/{event['id']}/embed"
@@ -51,9 +51,9 @@ async def test_a_visitor_registers_on_the_form_without_a_key(service: Service, n
 
     page = await service.http.get(event["embed_url"])
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    tags = Tags(page.text).found
+    tags = Tags(page.text).tags
     [form] = [attributes for tag, attributes in tags if tag == "form"]
-    fields = {str(each["name"]): each for tag, each in tags if tag == "input"}
+    fields = {str(attributes["name"]): attributes for tag, attributes in tags if tag == "input"}
     assert "required" in fields["email"]
     assert "required" not in fields["name"]
     sent = {"token": str(fields["token"]["value"]), "email": "ann@example.com", **name}

@@ -49,7 +49,7 @@ async def test_who_joins_is_told_where_to_poll_and_waits_there(service: Service)
 
     assert polls == [f"/api/queues/{queue['id']}/status/{visitor}" for visitor in ("ann", "ben")]
     standing = [msgspec.convert((await ada.get(poll)).json(), Waiting) for poll in polls]
-    assert [(each.position, each.estimated_wait_seconds) for each in standing] == [(1, 9), (2, 18)]
+    assert [(visitor.position, visitor.estimated_wait_seconds) for visitor in standing] == [(1, 9), (2, 18)]
 
 
 @requirement("queues.status")

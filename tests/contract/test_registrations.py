@@ -67,11 +67,11 @@ async def test_a_registration_by_user_id_and_email_together_is_refused(service: 
 
 
 @requirement("registrations.create.email")
-async def test_registering_by_email_creates_a_student_account(service: Service) -> None:
-    ada = await service.organizer()
-    await register(service, ada, await ada.create_event(), "ann")
+async def test_registering_by_email_creates_a_student_account(own_service: Service) -> None:
+    ada = await own_service.organizer()
+    await register(own_service, ada, await ada.create_event(), "ann")
 
-    [_, ann] = listed(await (await service.admin()).get("/api/users"), User)
+    [_, ann] = listed(await (await own_service.admin()).get("/api/users"), User)
 
     assert (ann.email, ann.role, ann.name, ann.slug) == ("ann@example.com", "user", None, None)
 
@@ -88,14 +88,14 @@ async def test_an_address_belongs_to_one_account_with_every_organizer(service: S
 
 
 @requirement("registrations.create.email")
-async def test_an_organizer_can_be_registered_by_its_address(service: Service) -> None:
-    ada = await service.organizer(email="ada@example.com")
+async def test_an_organizer_can_be_registered_by_its_address(own_service: Service) -> None:
+    ada = await own_service.organizer(email="ada@example.com")
     event = await ada.create_event()
 
-    [poll] = await register(service, ada, event, "ada")
+    [poll] = await register(own_service, ada, event, "ada")
 
     assert await statuses(ada, [poll]) == ["registered"]
-    assert len(listed(await (await service.admin()).get("/api/users"), User)) == 1
+    assert len(listed(await (await own_service.admin()).get("/api/users"), User)) == 1
 
 
 @requirement("registrations.create.email", "errors.validation")
@@ -155,7 +155,7 @@ async def test_an_event_that_takes_nobody_any_more_says_why(service: Service) ->
 
     refused = [await post(ada, event_id=event["id"], email="bob@example.com") for event in (cancelled, past, full)]
 
-    assert [refusal(each) for each in refused] == [
+    assert [refusal(response) for response in refused] == [
         (422, "event_cancelled"),
         (422, "event_expired"),
         (422, "event_full"),
@@ -216,10 +216,10 @@ async def test_a_key_that_registers_too_often_is_told_to_wait(settings: Settings
         ada = await service.organizer()
         event = await ada.create_event()
 
-        taken = [await post(ada, event_id=event["id"], email=f"{name}@example.com") for name in FOUR[:3]]
+        accepted = [await post(ada, event_id=event["id"], email=f"{name}@example.com") for name in FOUR[:3]]
         refused = await post(ada, event_id=event["id"], email="dee@example.com")
 
-        assert [response.status_code for response in taken] == [202, 202, 202]
+        assert [response.status_code for response in accepted] == [202, 202, 202]
         assert refusal(refused) == (429, "rate_limited")
         assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
         assert 1 <= refused.json()["retry_after"] <= 60

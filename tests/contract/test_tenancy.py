@@ -38,6 +38,12 @@ class Scene:
 
 
 @pytest.fixture
+def service(own_service: Service) -> Service:
+    """Administrators see everything there is."""
+    return own_service
+
+
+@pytest.fixture
 async def scene(service: Service) -> Scene:
     ada, eve = await service.organizer("Ada Events"), await service.organizer("Eve Events")
     event = await ada.create_event(pricing_mode="fixed", price=2500)
@@ -182,7 +188,7 @@ async def test_an_admin_names_the_organizer_of_a_new_event(service: Service) -> 
     event = await (await service.admin()).create_event(organizer_id=ada.id)
 
     assert event["organizer_id"] == ada.id
-    assert [each.id for each in listed(await ada.get("/api/events"), Event)] == [event["id"]]
+    assert [event.id for event in listed(await ada.get("/api/events"), Event)] == [event["id"]]
 
 
 @requirement("auth.admin-organizer-id")
@@ -214,7 +220,9 @@ async def test_an_admin_names_the_organizer_of_a_new_key(service: Service) -> No
 
     key = one(made, ApiKey, status=201)
     assert key.user_id == ada.id
-    assert [each.id for each in listed(await Client(service.http, key.key).get("/api/organizers"), User)] == [ada.id]
+    assert [organizer.id for organizer in listed(await Client(service.http, key.key).get("/api/organizers"), User)] == [
+        ada.id
+    ]
 
 
 @requirement("auth.admin-user-id")

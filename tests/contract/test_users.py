@@ -1,8 +1,16 @@
 """Users are listed to those who may see them."""
 
+import pytest
+
 from tests.contract.requirements import requirement
 from tests.contract.shapes import User, listed
 from tests.support import Service
+
+
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """Administrators see everyone there is, and addresses that tests register stay taken."""
+    return own_service
 
 
 @requirement("users.list", "auth.admin")

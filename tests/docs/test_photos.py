@@ -47,15 +47,15 @@ async def test_a_photo_comes_both_ways_by_the_pages_own_lines(settings: Settings
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        said, complained = await ran.communicate()
+        output, complained = await ran.communicate()
 
         assert complained == b""
         assert ran.returncode == 0
-        patched, added, primary, removed = [line for line in said.decode().split('{"data":') if line]
+        patched, added, primary, removed = [line for line in output.decode().split('{"data":') if line]
         assert f'"primary_image_url":"http://{served}/media/photos/' in patched
         assert f'"image_urls":["http://{served}/media/photos/' in added
         keys = [re.search(r'"image_keys":(\[.*?\])', answer) for answer in (added, primary, removed)]
-        both, turned, left = [str(each and each[1]).strip("[]").split(",") for each in keys]
+        both, turned, left = [str(key and key[1]).strip("[]").split(",") for key in keys]
         assert turned == both[::-1]
         assert left == turned[:1]
         assert await service.run_sql("select state::text, idle_since is null from photos order by idle_since") == [

@@ -14,10 +14,10 @@ from holdfast.events.product import EVENTS
 from holdfast.inventory.api import OPERATIONS as INVENTORY_OPERATIONS
 from holdfast.inventory.problems import ALL as OF_INVENTORY
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit.operation import Operations
-from holdfast.kit.problems import EVERYWHERE, ProblemType
-from holdfast.kit.process import Product
-from holdfast.kit.settings import Settings
+from holdfast.kit.contract.problems import COMMON_PROBLEMS, ProblemType
+from holdfast.kit.environment.settings import Settings
+from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.running.operation import Operations
 
 DOCS = Path(__file__).parents[2] / "docs"
 OWN_NAMES = {"database_url", "base_url", "secret_key", "old_secret_key"}
@@ -29,7 +29,7 @@ def table(page: str, heading: str) -> list[str]:
     return [line for line in section.splitlines() if line.startswith("| `")]
 
 
-def shown(field: FieldInfo) -> str:
+def row(field: FieldInfo) -> str:
     default = str(field.default).lower() if isinstance(field.default, bool) else field.default
     default = "empty" if default == "" else f"`{default}`"
     return f"| `{field.validation_alias}` | {default} | {field.description} |"
@@ -38,7 +38,7 @@ def shown(field: FieldInfo) -> str:
 @pytest.mark.parametrize(
     ("heading", "kinds"),
     [
-        ("Both services", EVERYWHERE),
+        ("Both services", COMMON_PROBLEMS),
         ("Inventory", OF_INVENTORY),
         ("Events", OF_EVENTS),
         ("Connecting apps", OF_CONNECTING),
@@ -53,16 +53,16 @@ def test_problems_lists_every_code_with_its_status_meaning_and_hint(heading: str
 
 def test_settings_lists_the_variables_of_both_services() -> None:
     shared = {name: field for name, field in Settings.model_fields.items() if name not in OWN_NAMES}
-    assert table("settings.md", "Both services") == [shown(field) for field in shared.values()]
+    assert table("settings.md", "Both services") == [row(field) for field in shared.values()]
 
 
 @pytest.mark.parametrize(("heading", "product"), [("Inventory", INVENTORY), ("Events", EVENTS)])
 def test_settings_lists_every_variable_with_its_default_and_description(
-    heading: str, product: Product[Any, Any]
+    heading: str, product: ServiceProcess[Any, Any]
 ) -> None:
     fields = product.settings.model_fields
-    own = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
-    assert table("settings.md", heading) == [shown(fields[name]) for name in own]
+    own_names = [name for name in fields if name in OWN_NAMES or name not in Settings.model_fields]
+    assert table("settings.md", heading) == [row(fields[name]) for name in own_names]
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,18 @@ def test_the_page_for_agents_lists_every_tool_with_its_scope_and_summary(page: s
     start = lines.index("| tool | scope | what it does |") + 2
     rows = lines[start : lines.index("", start)]
 
-    assert rows == [f"| `{each.name}` | `{each.scope}` | {each.summary} |" for each in operations if each.tool]
+    assert rows == [
+        f"| `{operation.name}` | `{operation.scope}` | {operation.summary} |"
+        for operation in operations
+        if operation.tool
+    ]
+
+
+@pytest.mark.parametrize("product", [EVENTS, INVENTORY], ids=["events", "inventory"])
+def test_settings_says_between_which_numbers_a_setting_is(product: ServiceProcess[Any, Any]) -> None:
+    for field in product.settings.model_fields.values():
+        bounds = {
+            name: getattr(bound, name) for bound in field.metadata for name in ("ge", "le") if hasattr(bound, name)
+        }
+        if len(bounds) == 2:
+            assert f"from {bounds['ge']} to {bounds['le']}" in str(field.description).lower(), field.validation_alias

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the events service."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -9,18 +10,43 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events.settings import Settings
-from tests.databases import scratch_database
-from tests.events.scene import Scene
-from tests.support import running, unlimited
+from tests.databases import can_empty, clone, empty, scratch_database
+from tests.events.scene import PROCESSOR_KEY, Scene
+from tests.support import Service, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
     from tests.events.payments.scene import Scene as Shop
 
 
+@pytest.fixture(scope="module")
+async def module_service(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """The events service of the tests of a module."""
+    with clone(template_url) as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
+            yield service
+
+
+@pytest.fixture
+async def emptied_service(module_service: Service, template_url: str) -> Service:
+    """The service of a module, with a database as if it were new."""
+    empty(module_service.database.url, template_url)
+    shutil.rmtree(module_service.database.resources.settings.data_dir / "media", ignore_errors=True)
+    await module_service.forget()
+    return module_service
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest, template_url: str) -> Service:
+    """The service of a test: one of its own if it names that or its settings, else one that the module shares."""
+    names = {"own_service", "settings", "database_url"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue("emptied_service" if is_shared else "own_service")
+
+
 @pytest.fixture(scope="session")
 def processor_url() -> Iterator[str]:
     """The address of a payment processor, for tests of something else; `tests/events/payments` has its own."""
-    program = [sys.executable, "-m", "holdfast.events.payments.demo", "--port", "0"]
+    program = [sys.executable, "-m", "holdfast.doubles.stripe", "--port", "0", "--key", PROCESSOR_KEY]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1]

@@ -10,14 +10,17 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.problems import ALL
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import EVERYWHERE
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.running.operation import Operation
 from tests.support import Client, Service, event_fields, queue_fields
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 """For tests that share the service of this module."""
 
-KINDS = {kind.code: kind for kind in (*EVERYWHERE, *ALL)}
+PROCESSOR_KEY = "sk_test_of_the_tests"
+"""What requests to the payment processor of all tests have to name."""
+
+KINDS = {kind.code: kind for kind in (*COMMON_PROBLEMS, *ALL)}
 
 LEAKS = re.compile(
     r"""Traceback|psycopg|msgspec|File "|\.py\b|<class|insert into|\bselect .* from\b|unnest|jsonb|returning
@@ -56,7 +59,7 @@ class Scene:
             "verify_queue_token": {"token": "x"},
         }
         inside = {**acceptable.get(operation.name, {}), **fields}
-        return {operation.body: inside} if operation.body else inside
+        return {operation.body_member: inside} if operation.body_member else inside
 
     async def send(self, operation: Operation, content: bytes | None = None, **options: Any) -> httpx2.Response:
         """Send the operation with a body and a query as they are."""
@@ -87,25 +90,25 @@ class Scene:
         registrations = (await self.ada.get("/api/registrations")).json()["data"]
         queues = (await self.ada.get("/api/queues")).json()["data"]
 
-        assert [(each["title"], each["status"], each["registration_count"]) for each in events] == [
+        assert [(event["title"], event["status"], event["registration_count"]) for event in events] == [
             ("Life drawing", "active", 1)
         ]
-        assert [each["name"] for each in keys] == ["First key", "One more"]
-        assert [each["status"] for each in registrations] == ["registered"]
-        assert [(each["title"], each["queue_length"]) for each in queues] == [("Spring sale", 1)]
+        assert [key["name"] for key in keys] == ["First key", "One more"]
+        assert [registration["status"] for registration in registrations] == ["registered"]
+        assert [(queue["title"], queue["queue_length"]) for queue in queues] == [("Spring sale", 1)]
         assert await self.service.run_sql("select count(*) from users") == [(2,)]
         assert await self.service.run_sql("select count(*) from photos") == [(0,)]
 
 
 def named(operations: list[Operation]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("operation", operations, ids=[each.name for each in operations])
+    return pytest.mark.parametrize("operation", operations, ids=[operation.name for operation in operations])
 
 
 every_operation = named(list(OPERATIONS))
-with_a_body = named([each for each in OPERATIONS if each.takes_body])
-with_a_query = named([each for each in OPERATIONS if not each.takes_body])
-with_a_path = named([each for each in OPERATIONS if each.path_fields])
-with_a_key = named([each for each in OPERATIONS if not each.public])
+with_a_body = named([operation for operation in OPERATIONS if operation.has_body_fields])
+with_a_query = named([operation for operation in OPERATIONS if not operation.has_body_fields])
+with_a_path = named([operation for operation in OPERATIONS if operation.path_fields])
+with_a_key = named([operation for operation in OPERATIONS if not operation.public])
 
 HUGE = b"9" * 5000
 DEEP = 100_000

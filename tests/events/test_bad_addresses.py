@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from holdfast.kit.operation import Operation
+from holdfast.kit.running.operation import Operation
 from tests.events.scene import (
     DEEP,
     Scene,
@@ -52,7 +52,7 @@ WRONG_SEGMENTS = (
 async def test_a_path_that_makes_no_sense_is_not_found(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
-    content = json.dumps(scene.body(operation)).encode() if operation.takes_body else None
+    content = json.dumps(scene.body(operation)).encode() if operation.has_body_fields else None
     # Any text may be a visitor's name; see queues/test_visitor_ids.py.
     for name in set(operation.path_fields) - {"visitor_id"}:
         for segment in WRONG_SEGMENTS:
@@ -87,7 +87,7 @@ async def test_without_a_valid_key_nobody_learns_more_than_that(
 async def test_a_method_the_path_does_not_know_is_refused(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
-    known = {each.method for each in OPERATIONS if each.path == operation.path}
+    known = {other.method for other in OPERATIONS if other.path == operation.path}
     known |= {"HEAD"} if "GET" in known else set()
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X"} - known:
         with subtests.test(method=method):

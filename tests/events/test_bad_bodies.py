@@ -11,8 +11,8 @@ from msgspec import UNSET
 from psycopg.conninfo import make_conninfo
 
 from holdfast.events.product import EVENTS
-from holdfast.kit.command import fields
-from holdfast.kit.operation import Operation
+from holdfast.kit.contract.command import fields
+from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
 from tests.events.scene import (
     DEEP,
@@ -95,7 +95,7 @@ def wrong_wrappers(begin: bytes) -> dict[str, bytes]:
 async def test_a_body_that_makes_no_sense_is_refused(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
-    for name, content in wrong_documents(operation.body).items():
+    for name, content in wrong_documents(operation.body_member).items():
         with subtests.test(body=name):
             scene.refused(await scene.send(operation, content), operation)
 
@@ -168,7 +168,7 @@ async def test_a_field_that_makes_no_sense_is_refused(
     placeholder = "the value under test"
     tried = 0
     # On create null means absent.
-    optional = {each.name for each in fields(operation.command) if not each.required and each.default is not UNSET}
+    optional = {field.name for field in fields(operation.command) if not field.required and field.default is not UNSET}
     for field in operation.command.__struct_fields__:
         if field in operation.path_fields:
             continue
@@ -190,11 +190,11 @@ async def test_a_field_documented_as_required_may_not_be_missing(
 ) -> None:
     schemas = scene.spec["components"]["schemas"]
     request = schemas[scene.documented(operation)["requestBody"]["content"]["application/json"]["schema"]["$ref"][21:]]
-    content = schemas[request["properties"][operation.body]["$ref"][21:]] if operation.body else request
+    content = schemas[request["properties"][operation.body_member]["$ref"][21:]] if operation.body_member else request
     for field in content.get("required", []):
         with subtests.test(field=field):
             body = scene.body(operation)
-            del (body[operation.body] if operation.body else body)[field]
+            del (body[operation.body_member] if operation.body_member else body)[field]
             response = await scene.send(operation, json.dumps(body).encode())
 
             assert scene.refused(response, operation) == "validation_failed"

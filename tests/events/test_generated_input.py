@@ -20,7 +20,7 @@ from schemathesis import GenerationMode, checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
 from holdfast.events.api import OPERATIONS
-from holdfast.kit.operation import Operation
+from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
 from tests.support import event_fields, queue_fields
 
@@ -86,8 +86,8 @@ def furnish(address: str, key: str) -> Mapping[str, Known]:
         organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
         ada = http.post("/api/organizers/register", json={"organizer": organizer}).json()["data"]["organizer"]["id"]
         fields = event_fields(organizer_id=ada, capacity=1000)
-        kept, lost = (http.post("/api/events", json={"event": fields}).json()["data"]["id"] for _ in range(2))
-        person = {"event_id": kept, "email": "ann@example.com"}
+        event_id, lost = (http.post("/api/events", json={"event": fields}).json()["data"]["id"] for _ in range(2))
+        person = {"event_id": event_id, "email": "ann@example.com"}
         poll = http.post("/api/registrations", json={"registration": person}).json()["next"]["url"]
         body = {"queue_event": queue_fields(organizer_id=ada)}
         queue, closed = (http.post("/api/queues", json=body).json()["data"]["id"] for _ in range(2))
@@ -95,10 +95,10 @@ def furnish(address: str, key: str) -> Mapping[str, Known]:
     bodies: dict[str, dict[str, Any]] = {
         "create_api_key": {"user_id": ada},
         "create_event": {"organizer_id": ada, "pricing_mode": "free", "price": 0, "image_keys": []},
-        "create_registration": {"event_id": kept, "user_id": None},
+        "create_registration": {"event_id": event_id, "user_id": None},
         "create_queue": {"organizer_id": ada, "target_url": "https://shop.example", "ends_at": None},
     }
-    ids = {"event_id": kept, "user_id": poll.rpartition("/")[2], "queue_id": queue, "visitor_id": "ann"}
+    ids = {"event_id": event_id, "user_id": poll.rpartition("/")[2], "queue_id": queue, "visitor_id": "ann"}
     known = defaultdict(lambda: Known(ids, {}), {name: Known(ids, body) for name, body in bodies.items()})
     known["cancel_event"] = known["delete_registration"] = Known({**ids, "event_id": lost}, {})
     known["delete_queue"] = Known({"queue_id": closed}, {})

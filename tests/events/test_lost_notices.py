@@ -5,22 +5,28 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 import psycopg
+import pytest
 
 from holdfast.events.images import sizes
 from holdfast.events.mails import announcements
-from holdfast.events.payments import due, work
+from holdfast.events.payments import background
 from holdfast.events.resources import Steps
 from holdfast.events.settings import Settings
-from holdfast.kit import jobs, lookups, sender
+from holdfast.kit.background import due_work, jobs
+from holdfast.kit.mail import sender
+from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
 from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
 from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted
+from tests.kit.background.test_enqueue import POST, Letter, working
 from tests.kit.mail.posting import all_ended, sending
-from tests.kit.test_enqueue import POST, Letter, working
 from tests.smtp import Server, mail_server
 from tests.support import Client, Service, eventually, running
+
+# Each test adds a schema to its database, and cuts off the sessions of a service.
+pytestmark = pytest.mark.usefixtures("own_service")
 
 ANN = "ann@example.com"
 
@@ -67,7 +73,7 @@ async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings
         asking = Browser(other)
         sent = await asking.send("/sign-in", email=ANN, return_to="")
         assert sent.status_code == 303, sent.text
-        await all_ended(service, sender.PATROL_SECONDS + SLACK_SECONDS)
+        await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
     assert server.recipients() == ["first@example.com", ANN]
 
@@ -75,7 +81,7 @@ async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings
 async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) -> None:
     async with mailing(settings) as (service, server), sending(service), deaf(service.database.url):
         await Browser(service).ask(ANN)
-        await all_ended(service, sender.PATROL_SECONDS + SLACK_SECONDS)
+        await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
     assert server.recipients() == [ANN]
 
@@ -83,18 +89,18 @@ async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) 
 async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(service: Service) -> None:
     ada = await service.organizer()
     first, second = [(await ada.create_event())["id"] for _ in range(2)]
-    for each in (first, second):
-        await ada.register(each, email=ANN)
+    for event_id in (first, second):
+        await ada.register(event_id, email=ANN)
     await service.settle()
 
-    async def told(count: int) -> bool:
+    async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
     async with unheard(service) as other, at_work(announcements.run(service.database)):
         await ada.delete(f"/api/events/{first}")
-        await eventually(lambda: told(1))
+        await eventually(lambda: is_mailed(1))
         await through(other, ada).delete(f"/api/events/{second}")
-        await eventually(lambda: told(2), announcements.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: is_mailed(2), announcements.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_announcements_become_mails_while_what_listens_is_cut_off(service: Service) -> None:
@@ -107,7 +113,7 @@ async def test_announcements_become_mails_while_what_listens_is_cut_off(service:
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
-            announcements.PATROL_SECONDS + SLACK_SECONDS,
+            announcements.POLL_SECONDS + SLACK_SECONDS,
         )
 
 
@@ -120,7 +126,7 @@ async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings
     async with paying(settings) as scene, unheard(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
-        async with at_work(work.run(scene.service.database)):
+        async with at_work(background.run(scene.service.database)):
             await first.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1))
@@ -129,17 +135,17 @@ async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings
             await second.pay()
             await scene.hear()
             scene.service.http = usual
-            await eventually(lambda: paid(scene, event_id, 2), due.PATROL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: paid(scene, event_id, 2), due_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: Settings) -> None:
     async with paying(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(work.run(scene.service.database)), deaf(scene.service.database.url):
+        async with at_work(background.run(scene.service.database)), deaf(scene.service.database.url):
             await ann.pay()
             await scene.hear()
-            await eventually(lambda: paid(scene, event_id, 1), due.PATROL_SECONDS + SLACK_SECONDS)
+            await eventually(lambda: paid(scene, event_id, 1), due_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: Service) -> None:
@@ -150,7 +156,7 @@ async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: S
         _, heard_of = await with_photo(ada, service)
         await eventually(lambda: kept_sizes(service, heard_of))
         await through(other, ada).create_event(image_keys=[key])
-        await eventually(lambda: kept_sizes(service, key), sizes.PATROL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: kept_sizes(service, key), due_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Service) -> None:
@@ -158,7 +164,7 @@ async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Ser
 
     async with at_work(sizes.run(service.database)), deaf(service.database.url):
         _, key = await with_photo(ada, service)
-        await eventually(lambda: kept_sizes(service, key), sizes.PATROL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: kept_sizes(service, key), due_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service: Service) -> None:
@@ -172,7 +178,7 @@ async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service
     async with unheard(service) as other:
         assert not await refused()
         assert (await through(other, ada).delete(f"/api/keys/{made['id']}")).status_code == 204
-        await eventually(refused, lookups.TTL + SLACK_SECONDS)
+        await eventually(refused, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_session_whose_end_nobody_heard_of_is_over_a_second_later(service: Service) -> None:
@@ -183,39 +189,39 @@ async def test_a_session_whose_end_nobody_heard_of_is_over_a_second_later(servic
         return not await here.is_signed_in()
 
     async with unheard(service) as other:
-        there = Browser(other)
-        there.http.cookies.update(here.http.cookies)
+        other_browser = Browser(other)
+        other_browser.http.cookies.update(here.http.cookies)
         assert not await signed_out()
-        await there.send("/account", session="all")
-        await eventually(signed_out, lookups.TTL + SLACK_SECONDS)
+        await other_browser.send("/account", session="all")
+        await eventually(signed_out, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_sessions_end_while_what_listens_is_cut_off(settings: Settings, service: Service) -> None:
     async with running(settings) as other:
-        here, there = Browser(service), Browser(other)
+        here, other_browser = Browser(service), Browser(other)
         await here.sign_in(ANN)
-        there.http.cookies.update(here.http.cookies)
+        other_browser.http.cookies.update(here.http.cookies)
 
         async def signed_out() -> bool:
             return not await here.is_signed_in()
 
         assert not await signed_out()
         async with deaf(service.database.url):
-            await there.send("/account", session="all")
-            await eventually(signed_out, lookups.TTL + SLACK_SECONDS)
+            await other_browser.send("/account", session="all")
+            await eventually(signed_out, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_page_shows_a_change_of_which_nobody_heard_a_second_later(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async def shown() -> bool:
+    async def is_shown() -> bool:
         return "Watercolours" in (await service.http.get(event["public_url"])).text
 
     async with unheard(service) as other:
-        assert not await shown()
+        assert not await is_shown()
         await through(other, ada).patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
-        await eventually(shown, lookups.TTL + SLACK_SECONDS)
+        await eventually(is_shown, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_stored(service: Service) -> None:
@@ -234,7 +240,7 @@ async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_
         for to in ("ben", "cal"):
             await connection.execute(CUT_OFF_JOBS)
             await connection.execute(DEFER, [LETTER % to])
-            async with asyncio.timeout(jobs.PATROL_SECONDS + SLACK_SECONDS):
+            async with asyncio.timeout(jobs.POLL_SECONDS + SLACK_SECONDS):
                 assert await posted.get() == to
 
 
@@ -252,5 +258,5 @@ async def test_a_job_of_which_nobody_heard_that_it_was_put_off_is_done_on_patrol
             await enqueue(service, "ann", 0)
             assert await posted.get() == "ann"
         await enqueue(other, "ben", 0.5)
-        async with asyncio.timeout(0.5 + jobs.PATROL_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(0.5 + jobs.POLL_SECONDS + SLACK_SECONDS):
             assert await posted.get() == "ben"

@@ -12,7 +12,7 @@ from tests.events.agents.samples import agent
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
 from tests.events.photos.steps import add, key_of
-from tests.kit.mcp.wire import told
+from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields, queue_fields, running
 
 UPLOAD: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}
@@ -66,7 +66,7 @@ async def test_the_tool_is_told_the_same(service: Service) -> None:
     for _ in range(2):
         assert not (await tool.call("create_event", **event_fields()))["isError"]
 
-    refusal = told(await tool.call("create_event", **event_fields()))
+    refusal = problem_of(await tool.call("create_event", **event_fields()))
 
     assert (refusal["code"], refusal["limit"], refusal["retryable"]) == ("quota_exceeded", 2, False)
 
@@ -86,7 +86,7 @@ async def test_requests_at_once_do_not_exceed_a_quota_together(service: Service)
     queues = await asyncio.gather(*(new_queue(ada) for _ in range(8)))
 
     for made in (events, queues):
-        assert sorted(each.status_code for each in made) == [201] * 2 + [422] * 6
+        assert sorted(response.status_code for response in made) == [201] * 2 + [422] * 6
 
 
 async def test_the_texts_of_all_events_have_so_many_bytes(service: Service) -> None:

@@ -9,14 +9,15 @@ from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.keys import retention as keys
 from holdfast.events.registrations import intake, retention
 from holdfast.events.resources import Tx
-from holdfast.kit import idempotency, outbox
-from holdfast.kit.jobs import in_portions
-from holdfast.kit.steps import Steps
+from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.mail import outbox
+from holdfast.kit.running import idempotency
+from holdfast.kit.running.steps import Steps
 from tests.support import Service, eventually
 
 
 async def run(service: Service, job: Callable[[Tx], Awaitable[int]]) -> int:
-    return await in_portions(job)(Steps(service.database))
+    return await in_batches(job)(Steps(service.database))
 
 
 async def forget_registrants(service: Service) -> int:
@@ -48,9 +49,9 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
 
 
 async def test_a_portion_at_a_time_everything_is_deleted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "PORTION", 3)
-    monkeypatch.setattr(idempotency, "PORTION", 3)
-    monkeypatch.setattr(retention, "PORTION", 3)
+    monkeypatch.setattr(keys, "BATCH_SIZE", 3)
+    monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
+    monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, datetime="2031-01-01T00:00:00Z")
     for number in range(8):
@@ -120,8 +121,8 @@ async def test_an_account_of_today_and_one_with_a_password_stay(service: Service
 async def test_accounts_are_looked_at_and_deleted_a_portion_at_a_time(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "WINDOW", 3)
-    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(retention, "ACCOUNT_SCAN_SIZE", 3)
+    monkeypatch.setattr(retention, "ACCOUNT_BATCH_SIZE", 2)
     ada = await service.organizer()
     event = await ada.create_event()
     for number in range(10):
@@ -142,7 +143,7 @@ async def test_whoever_is_registered_at_that_moment_keeps_the_account(service: S
     await age(service)
 
     async with service.database.transaction() as tx:
-        ann = intake.Request(ada.id, event["id"], email="ann@example.com")
+        ann = intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")
         [accepted] = await intake.accept(tx, [ann])
         forgetting = asyncio.create_task(forget_registrants(service))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
@@ -172,7 +173,7 @@ async def test_whoever_was_forgotten_may_come_again(service: Service) -> None:
 
 
 async def test_mails_are_deleted_a_month_after_they_ended(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "PORTION", 3)
+    monkeypatch.setattr(outbox, "DELETE_BATCH_SIZE", 3)
     await service.run_sql(
         """
         insert into mails (kind, thread, recipient, arguments, inserted_at, ended_at, outcome, error)

@@ -134,8 +134,8 @@ async def test_typing_errors_do_not_use_up_what_an_address_may_register(service:
     refused = [await sign_up(service, 0, slug="Not a slug") for _ in range(4)]
     made = [await sign_up(service, number) for number in range(4)]
 
-    assert [each.status_code for each in refused] == [422] * 4
-    assert [each.status_code for each in made] == [201] * 3 + [429]
+    assert [response.status_code for response in refused] == [422] * 4
+    assert [response.status_code for response in made] == [201] * 3 + [429]
 
 
 async def test_refusals_have_a_limit_of_their_own(service: Service) -> None:
@@ -151,4 +151,17 @@ async def test_refusals_have_a_limit_of_their_own(service: Service) -> None:
 async def test_requests_at_once_make_no_more_organizers_than_are_allowed(service: Service) -> None:
     made = await asyncio.gather(*(sign_up(service, number) for number in range(20)))
 
-    assert [each.status_code for each in made].count(201) == 3
+    assert [response.status_code for response in made].count(201) == 3
+
+
+async def test_few_may_ask_in_an_hour_whether_an_address_is_an_organizers(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
+        tries = [await sign_up(service, 1, slug=f"ada-{number}") for number in range(3)]
+        tries.append(await sign_up(service, 1, email="Ada1@Example.com", slug="another"))
+        other = await sign_up(service, 2)
+
+    assert [response.status_code for response in tries] == [201, 422, 422, 429]
+    refused = tries[-1].json()
+    assert refused["code"] == "rate_limited"
+    assert 3500 < int(tries[-1].headers["retry-after"]) <= 3600
+    assert other.status_code == 201

@@ -21,6 +21,9 @@ class Holder:
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self._connection = connection
 
+    async def commit(self) -> None:
+        await self._connection.commit()
+
     async def let_go(self) -> None:
         await self._connection.rollback()
 
@@ -31,10 +34,10 @@ class Holder:
             cursor = await self._connection.execute(
                 "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
             )
-            [(found,)] = await cursor.fetchall()
+            [(count,)] = await cursor.fetchall()
             # Statistics of activity are read once in a transaction, unless told otherwise.
             await self._connection.execute("select pg_stat_clear_snapshot()")
-            return found >= number
+            return count >= number
 
         await eventually(waiting)
 

@@ -35,9 +35,9 @@ class Platform:
         self.address = address
         self._http = http
 
-    async def ask(self, deed: str, /, **asked: Any) -> Any:
+    async def ask(self, deed: str, /, **arguments: Any) -> Any:
         """Let something happen there. Raises `Impossible`."""
-        answer = await self._http.post(f"/_test/{deed}", json=asked)
+        answer = await self._http.post(f"/_test/{deed}", json=arguments)
         if answer.status_code == 409:
             raise Impossible(answer.json()["error"])
         assert answer.status_code == 200, answer.text
@@ -88,8 +88,8 @@ class Trade:
         await self._ask("open", points=2_000)
         for number in range(1, locations):
             await self._ask("add-location", name=f"Shop {number}")
-        self._places = [each["id"] for each in await self._ask("locations")]
-        stock = {str(each): 0 for each in self._places}
+        self._places = [location["id"] for location in await self._ask("locations")]
+        stock = {str(place): 0 for place in self._places}
         for title, variants in (("Honey jars", HONEY), ("Green tea", TEA), ("Kit", KIT)):
             new = [[name, f"SKU-{id}", "6.00", "DENY", True, False, stock, id] for name, id in variants.items()]
             await self._ask("add-product", title=title, variants=new)
@@ -107,13 +107,13 @@ class Trade:
                 self.done[deed.__name__.strip("_")] += 1
                 count -= 1
 
-    async def _ask(self, deed: str, /, **asked: Any) -> Any:
-        return await self._platform.ask(deed, shop=self.domain, **asked)
+    async def _ask(self, deed: str, /, **arguments: Any) -> Any:
+        return await self._platform.ask(deed, shop=self.domain, **arguments)
 
-    def _some(self, most: int = 3) -> list[list[int]]:
+    def _random_lines(self, most: int = 3) -> list[list[int]]:
         """Lines of a new order."""
         chosen = self._random.choices(VARIANTS, k=self._random.randint(1, most))
-        return [[each, self._random.randint(1, 3)] for each in chosen]
+        return [[variant, self._random.randint(1, 3)] for variant in chosen]
 
     def _order(self) -> dict[str, Any]:
         if not self._recent:
@@ -128,19 +128,19 @@ class Trade:
 
     def _keep(self, order: dict[str, Any]) -> None:
         """Remember what an order is like now."""
-        others: Sequence[dict[str, Any]] = [each for each in self._recent if each["id"] != order["id"]]
+        others: Sequence[dict[str, Any]] = [recent for recent in self._recent if recent["id"] != order["id"]]
         self._recent = [*others, order][-RECENT:]
 
     async def _sell(self) -> None:
         till = self._random.choice(self._places) if self._random.random() < 0.2 else None
         anyway = self._random.random() < 0.3
-        self._keep(await self._ask("sell", lines=self._some(), even_if_sold_out=anyway, till=till))
+        self._keep(await self._ask("sell", lines=self._random_lines(), even_if_sold_out=anyway, till=till))
 
     async def _edit(self) -> None:
         order = self._order()
         line = self._line(order)
         quantity = self._random.randint(line["fulfilled"], line["current"] + 2)
-        added = self._some(1) if self._random.random() < 0.4 else []
+        added = self._random_lines(1) if self._random.random() < 0.4 else []
         change = [line["id"], quantity, self._is_so()]
         self._keep(await self._ask("edit", order=order["id"], lines=[change], added=added))
 
@@ -163,6 +163,6 @@ class Trade:
         variant = self._random.choice(VARIANTS)
         place = self._random.choice(self._places)
         seen = (await self._ask("levels"))[str(variant)][str(place)]
-        found = max(0, seen + self._random.choice([-2, -1, 1, 2, 3]))
-        _, _, _, available, _, before, *_ = await self._ask("count", variant=variant, location=place, available=found)
+        counted = max(0, seen + self._random.choice([-2, -1, 1, 2, 3]))
+        _, _, _, available, _, before, *_ = await self._ask("count", variant=variant, location=place, available=counted)
         self.changed[variant] += available - before

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
-from holdfast.kit.cluster import PORT, PROGRAMS, SUPERUSER, Cluster
+from holdfast.kit.postgres.bundled_server import PORT, PROGRAMS, SUPERUSER, Cluster
 from tests.kit.data_directories import ask, data_directory, until
 
 
@@ -20,7 +20,9 @@ class Pair:
 
     def __init__(self, directory: Path) -> None:
         self._directories = [directory / "one", directory / "two"]
-        self.primary, self.standby = (Cluster(each, each.with_suffix(".log")) for each in self._directories)
+        self.primary, self.standby = (
+            Cluster(directory, directory.with_suffix(".log")) for directory in self._directories
+        )
         self.primary.make()
         self.primary.start()
         self._copy()
@@ -48,13 +50,13 @@ class Pair:
         ]
         subprocess.run(command, check=True, capture_output=True)
         owner = one.stat()
-        for each in (two, *two.rglob("*")):
-            os.chown(each, owner.st_uid, owner.st_gid)
+        for path in (two, *two.rglob("*")):
+            os.chown(path, owner.st_uid, owner.st_gid)
 
     @property
     def url(self) -> str:
         """The address of whichever of them takes changes."""
-        hosts = ",".join(quote(str(each)) for each in self._directories)
+        hosts = ",".join(quote(str(directory)) for directory in self._directories)
         return f"postgresql://{SUPERUSER}@/postgres?host={hosts}&port={PORT}&target_session_attrs=read-write"
 
     @property
@@ -94,16 +96,16 @@ class Pair:
     def _signal(directory: Path, number: signal.Signals) -> None:
         postmaster = psutil.Process(int((directory / "postmaster.pid").read_text().split()[0]))
         processes = [postmaster, *postmaster.children(recursive=True)]
-        for each in processes:
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
-                each.send_signal(number)
+                process.send_signal(number)
         if number == signal.SIGKILL:
             psutil.wait_procs(processes, 10)
 
     def close(self) -> None:
-        for each, cluster in zip(self._directories, (self.primary, self.standby), strict=True):
+        for directory, cluster in zip(self._directories, (self.primary, self.standby), strict=True):
             with contextlib.suppress(OSError, psutil.NoSuchProcess):
-                self._signal(each, signal.SIGKILL)
+                self._signal(directory, signal.SIGKILL)
             cluster.stop()  # waits for what is left
 
 

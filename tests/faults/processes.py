@@ -18,7 +18,7 @@ import httpx2
 import psutil
 
 from holdfast.events.settings import Settings
-from holdfast.kit.secrets import secret
+from holdfast.kit.security.secrets import secret
 from tests.serving import PLAIN
 from tests.support import UNLIMITED
 
@@ -65,11 +65,11 @@ class Process:
         The socket of a process that was killed a moment ago may still be there, for less than a second.
         """
         for _ in range(5):
-            told = self.log.stat().st_size if self.log.exists() else 0
+            log_start = self.log.stat().st_size if self.log.exists() else 0
             if address := self._started():
                 self.url = f"http://127.0.0.1:{self._port}" if self._port else address
                 return
-            if "Address already in use" not in self.log.read_text()[told:]:
+            if "Address already in use" not in self.log.read_text()[log_start:]:
                 break
         raise AssertionError(self.log.read_text())
 

@@ -66,7 +66,7 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
                 crashed.set()
 
             await asyncio.gather(crash_in_between(), *(keep_registering() for _ in range(8)))
-        answers = await outcomes(process, key, [each.poll for each in accepted])
+        answers = await outcomes(process, key, [request.poll for request in accepted])
 
     assert len(accepted) >= 200 + 8 * 20
     assert {answer["data"]["status"] for answer in answers.values()} == {"registered"}

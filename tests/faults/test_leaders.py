@@ -7,14 +7,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.kit.leaders import TAKEN_OVER_SECONDS
+from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_selling_out import organizer_with_event
 
 
 @pytest.mark.parametrize(
     ("leave", "seconds"),
-    [(Process.stop, 2.0), (Process.kill, TAKEN_OVER_SECONDS), (Process.halt, TAKEN_OVER_SECONDS)],
+    [(Process.stop, 2.0), (Process.kill, MAX_TAKEOVER_SECONDS), (Process.halt, MAX_TAKEOVER_SECONDS)],
     ids=["stopped in order", "killed", "stalled"],
 )
 async def test_a_registration_has_its_outcome_soon_after_the_process_that_settles_is_gone(

@@ -20,9 +20,9 @@ async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(se
         await operator.is_waited_for()
         waiting += [asyncio.create_task(locked.ask_to_join(name)) for name in ("bob", "cal")]
         await unnoticed(free.join(*(f"n{number}" for number in range(20))))
-        assert not any(each.done() for each in waiting)
+        assert not any(task.done() for task in waiting)
 
-    assert [(await each).status_code for each in waiting] == [202] * 3
+    assert [(await task).status_code for task in waiting] == [202] * 3
     assert [await locked.position(name) for name in ("ann", "bob", "cal")] == [1, 2, 3]
 
 
@@ -44,10 +44,12 @@ async def test_many_processes_that_join_one_queue_at_once_lose_nobody(service: S
             async with holding(service.database.url, QUEUE, id=line.id):
                 await asyncio.sleep(0)
 
-    answers, _ = await asyncio.gather(asyncio.gather(*(line.ask_to_join(each) for each in visitors)), keep_locking())
+    answers, _ = await asyncio.gather(
+        asyncio.gather(*(line.ask_to_join(visitor) for visitor in visitors)), keep_locking()
+    )
 
     assert {answer.status_code for answer in answers} == {202}
-    assert {await line.position(each) for each in visitors} == {*range(1, 101)}
+    assert {await line.position(visitor) for visitor in visitors} == {*range(1, 101)}
 
 
 async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhile(service: Service) -> None:

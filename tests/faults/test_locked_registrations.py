@@ -68,10 +68,10 @@ async def test_a_locked_event_with_more_registrations_than_a_batch_holds_up_nobo
     poll = await ada.register(free["id"], email="ann@example.com")
 
     async with holding(service.database.url, EVENT, id=locked["id"]):
-        assert await unnoticed(settlement.settle(service.database, batch=2)) == 1
+        assert await unnoticed(settlement.settle(service.database, batch_size=2)) == 1
         assert await outcome(ada, poll) == "registered"
 
-    assert await settlement.settle(service.database, batch=2) == 5
+    assert await settlement.settle(service.database, batch_size=2) == 5
 
 
 @pytest.mark.usefixtures("settling")
@@ -122,9 +122,9 @@ async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_tak
 
         assert [answer.status_code for answer in others] == [202] * 20
         assert await outcome(ben, others[0].json()["next"]["url"]) == "registered"
-        assert not any(each.done() for each in waiting)
+        assert not any(task.done() for task in waiting)
 
-    polls = [(await each).json()["next"]["url"] for each in waiting]
+    polls = [(await task).json()["next"]["url"] for task in waiting]
     assert [await outcome(ada, poll) for poll in polls] == ["registered", "registered", "registration_rejected"]
 
 
@@ -181,7 +181,9 @@ async def test_a_stalled_intake_holds_up_the_settlement_but_not_the_intake(servi
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async with holding(service.database.url, "select pg_advisory_xact_lock_shared(%(lock)s)", lock=intake.LOCK):
+    async with holding(
+        service.database.url, "select pg_advisory_xact_lock_shared(%(lock)s)", lock=intake.ADVISORY_LOCK_ID
+    ):
         polls = [await unnoticed(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)]
         assert (await ada.get(polls[0])).json()["code"] == "registration_pending"
 

@@ -4,7 +4,7 @@ import asyncio
 
 from holdfast.events.events import recurrence
 from holdfast.events.queues.retention import forget_visitors
-from holdfast.kit.idempotency import Idempotency
+from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.scene import open_line
 from tests.faults.holder import holding, unnoticed
 from tests.support import Service

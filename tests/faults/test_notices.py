@@ -11,7 +11,7 @@ import httpx2
 from holdfast.events.product import EVENTS
 from holdfast.events.queues import release
 from holdfast.events.registrations import settlement
-from holdfast.kit import lookups
+from holdfast.kit.postgres import lookup_cache
 from tests.faults.pair import pair
 from tests.faults.processes import Process, outcomes, serving
 from tests.faults.test_leaders import register
@@ -67,7 +67,7 @@ async def test_a_registration_whose_process_was_killed_before_it_told_is_settled
         await asyncio.to_thread(killed_before_it_told, database_url, dies)
         took = await settled_after(works, key, poll)
 
-    assert took < settlement.PATROL_SECONDS + SLACK_SECONDS
+    assert took < settlement.POLL_SECONDS + SLACK_SECONDS
 
 
 async def test_a_visitor_whose_process_was_killed_before_it_told_is_released_on_patrol(
@@ -80,7 +80,7 @@ async def test_a_visitor_whose_process_was_killed_before_it_told_is_released_on_
             await asyncio.to_thread(killed_before_it_told, database_url, dies)
             took = await queue.released_after(works, "ann")
 
-    assert took < release.PATROL_SECONDS + SLACK_SECONDS
+    assert took < release.POLL_SECONDS + SLACK_SECONDS
 
 
 async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(databa
             await queue.join(two, "ann")
             released = await queue.released_after(one, "ann")
 
-    assert settled < settlement.PATROL_SECONDS + SLACK_SECONDS
-    assert released < release.PATROL_SECONDS + SLACK_SECONDS
+    assert settled < settlement.POLL_SECONDS + SLACK_SECONDS
+    assert released < release.POLL_SECONDS + SLACK_SECONDS
 
 
 async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url:
                 began = time.monotonic()
                 assert revoked.status_code == 204
                 while await status() != 401:
-                    assert time.monotonic() - began < lookups.TTL + SLACK_SECONDS
+                    assert time.monotonic() - began < lookup_cache.TTL_SECONDS + SLACK_SECONDS
 
 
 async def test_a_commit_that_waits_for_the_standby_holds_up_nobodys_notices(tmp_path: Path) -> None:

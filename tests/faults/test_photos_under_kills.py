@@ -14,7 +14,7 @@ import httpx2
 from holdfast.events.images.model import size_name
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.images.sizes import make_sizes
-from holdfast.kit.steps import Steps
+from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, states
 from tests.faults.processes import Process, serving
@@ -71,12 +71,12 @@ class Organizer:
 async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 1) as (process,):
         organizers = [Organizer(process, number) for number in range(6)]
-        for each in organizers:
-            await each.begin()
+        for organizer in organizers:
+            await organizer.begin()
         over = asyncio.Event()
 
         def added() -> int:
-            return sum(len(each.added) for each in organizers)
+            return sum(len(organizer.added) for organizer in organizers)
 
         async def keep_on(organizer: Organizer) -> None:
             while not over.is_set() and len(organizer.added - organizer.removed) < 40:
@@ -85,8 +85,8 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
 
         async def kill_now_and_then() -> None:
             for _ in range(KILLS):
-                wanted = added() + random.randint(1, 2 * BETWEEN)
-                await eventually(lambda wanted=wanted: asyncio.sleep(0, added() >= wanted), seconds=60)
+                target = added() + random.randint(1, 2 * BETWEEN)
+                await eventually(lambda target=target: asyncio.sleep(0, added() >= target), seconds=60)
                 process.kill()
                 process.start()
             over.set()
@@ -98,15 +98,15 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         await clear_photos(Steps(service.database))
         await make_sizes(Steps(service.database))
 
-        shown = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
-        unsure = {key for each in organizers for key in each.unsure}
-        answered_for = {key for each in organizers for key in each.added - each.removed}
-        assert answered_for - unsure <= shown <= answered_for | unsure
+        shown_keys = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
+        unsure = {key for organizer in organizers for key in organizer.unsure}
+        answered_for = {key for organizer in organizers for key in organizer.added - organizer.removed}
+        assert answered_for - unsure <= shown_keys <= answered_for | unsure
         widths = await service.run_sql("select key, widths from photos")
-        sizes = {size_name(key, width) for key, each in widths for width in each}
-        assert len(sizes) == len(shown)
-        assert files(service) == shown | sizes
+        sizes = {size_name(key, width) for key, file_widths in widths for width in file_widths}
+        assert len(sizes) == len(shown_keys)
+        assert files(service) == shown_keys | sizes
         assert files(service, "uploads") == set()
-        assert await states(service) == dict.fromkeys(shown, "accepted")
-        for name in shown | sizes:
+        assert await states(service) == dict.fromkeys(shown_keys, "accepted")
+        for name in shown_keys | sizes:
             assert (await service.http.get(f"/media/{name}")).status_code == 200

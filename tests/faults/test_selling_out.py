@@ -36,31 +36,31 @@ def rows(database_url: str, event_id: int) -> list[tuple[str, int]]:
         ).fetchall()
 
 
-def assert_places_went_in_order(found: list[tuple[str, int]], capacity: int, waiting: int) -> None:
+def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, waiting: int) -> None:
     """Seats to the first, waiting places to the next, nothing to the rest; nobody twice."""
     expected = ["registered"] * capacity + ["waitlisted"] * waiting
-    statuses = [status for status, _ in found]
-    assert statuses == expected[: len(found)] + ["rejected"] * (len(found) - len(expected))
-    assert len({person for _, person in found}) == len(found)
+    statuses = [status for status, _ in outcomes]
+    assert statuses == expected[: len(outcomes)] + ["rejected"] * (len(outcomes) - len(expected))
+    assert len({person for _, person in outcomes}) == len(outcomes)
 
 
 def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers: dict[str, dict[str, Any]]) -> None:
     """Whoever had an answer before somebody else asked came earlier, and so got no worse a place."""
     first: dict[str, Accepted] = {}
-    for each in sorted(accepted, key=lambda each: each.answered):
-        first.setdefault(each.poll, each)
+    for request in sorted(accepted, key=lambda request: request.answered):
+        first.setdefault(request.poll, request)
     rank = {"registered": 0, "waitlisted": 1, "registration_rejected": 2}
     places = {
         poll: rank[answer["data"]["status"] if "data" in answer else answer["code"]] for poll, answer in answers.items()
     }
     worst_answered = -1
-    by_answer = iter(sorted(first.values(), key=lambda each: each.answered))
+    by_answer = iter(sorted(first.values(), key=lambda request: request.answered))
     following = next(by_answer, None)
-    for asked in sorted(first.values(), key=lambda each: each.sent):
-        while following and following.answered < asked.sent:
+    for later in sorted(first.values(), key=lambda request: request.sent):
+        while following and following.answered < later.sent:
             worst_answered = max(worst_answered, places[following.poll])
             following = next(by_answer, None)
-        assert places[asked.poll] >= worst_answered
+        assert places[later.poll] >= worst_answered
 
 
 async def known_people(process: Process, key: str, count: int) -> list[str]:
@@ -70,7 +70,7 @@ async def known_people(process: Process, key: str, count: int) -> list[str]:
     event_id = event.json()["data"]["id"]
     people = ({"event_id": event_id, "email": f"known{number}@example.com"} for number in range(count))
     accepted = await register_all([process], key, people)
-    return [each.poll.rpartition("/")[2] for each in accepted]
+    return [request.poll.rpartition("/")[2] for request in accepted]
 
 
 async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_askers(
@@ -83,13 +83,13 @@ async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_as
         people += random.choices(people, k=ASKERS // 5)
         random.shuffle(people)
         accepted = await register_all(processes, key, iter(people))
-        answers = await outcomes(processes[1], key, sorted({each.poll for each in accepted}))
+        answers = await outcomes(processes[1], key, sorted({request.poll for request in accepted}))
 
-    found = rows(database_url, event_id)
-    assert_places_went_in_order(found, SEATS, WAITING)
-    assert [status for status, _ in found].count("registered") == SEATS
-    assert [status for status, _ in found].count("waitlisted") == WAITING
-    assert len(found) == len(answers)
+    final_rows = rows(database_url, event_id)
+    assert_places_went_in_order(final_rows, SEATS, WAITING)
+    assert [status for status, _ in final_rows].count("registered") == SEATS
+    assert [status for status, _ in final_rows].count("waitlisted") == WAITING
+    assert len(final_rows) == len(answers)
     assert_answered_before_sent_means_earlier(accepted, answers)
 
 
@@ -119,11 +119,11 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
             )
             accepted += registered
         assert people == []
-        answers = await outcomes(processes[0], key, sorted({each.poll for each in accepted}))
+        answers = await outcomes(processes[0], key, sorted({request.poll for request in accepted}))
 
-    found = rows(database_url, event_id)
-    assert_places_went_in_order(found, SEATS, WAITING)
-    assert [status for status, _ in found].count("registered") == SEATS
-    assert [status for status, _ in found].count("waitlisted") == WAITING
-    assert len(found) >= len(answers)
+    final_rows = rows(database_url, event_id)
+    assert_places_went_in_order(final_rows, SEATS, WAITING)
+    assert [status for status, _ in final_rows].count("registered") == SEATS
+    assert [status for status, _ in final_rows].count("waitlisted") == WAITING
+    assert len(final_rows) >= len(answers)
     assert_answered_before_sent_means_earlier(accepted, answers)

@@ -3,14 +3,14 @@
 import asyncio
 import time
 
-from holdfast.events.payments import due, work
-from holdfast.events.payments.demo.faults import Fault
+from holdfast.doubles.stripe.faults import Fault
+from holdfast.events.payments import background, due
 from holdfast.events.settings import Settings
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import paying
 from tests.support import eventually
 
-SECONDS = 12
+DELAY_SECONDS = 12
 """How long the processor takes."""
 
 
@@ -19,7 +19,7 @@ async def test_while_the_processor_does_not_answer_everything_else_goes_on(setti
         ada = await scene.organizer()
         paid = await scene.event(ada, capacity=50)
         free = (await ada.create_event(capacity=50))["id"]
-        scene.processor.plan(Fault("slow", "/checkout/sessions", times=50, seconds=SECONDS))
+        scene.processor.plan(Fault("slow", "/checkout/sessions", times=50, seconds=DELAY_SECONDS))
         database = scene.service.database
         await Visitor(scene.service).register(paid, "ann@example.com")
         await scene.service.settle()
@@ -28,7 +28,7 @@ async def test_while_the_processor_does_not_answer_everything_else_goes_on(setti
             return bool(scene.processor.things("checkout.session"))
 
         began = time.monotonic()
-        calling = asyncio.create_task(due.attend_all(database, work.LINES[0]))
+        calling = asyncio.create_task(due.handle_all(database, background.DUE_TABLES[0]))
         try:
             # The call is on its way: the session exists, and its answer does not come.
             await eventually(is_called)
@@ -46,12 +46,12 @@ async def test_while_the_processor_does_not_answer_everything_else_goes_on(setti
                 )
             ]
 
-            assert [each.status_code for each in polls] == [200, 200]
+            assert [poll.status_code for poll in polls] == [200, 200]
             assert len(polls[1].json()["data"]) == 10
             assert await scene.counts(paid) == {"held": 11}
             assert held == []
             assert not calling.done()
-            assert time.monotonic() - began < SECONDS
+            assert time.monotonic() - began < DELAY_SECONDS
         finally:
             calling.cancel()
             await asyncio.gather(calling, return_exceptions=True)

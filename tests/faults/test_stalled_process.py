@@ -23,7 +23,7 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.audit import audit
 from tests.faults.processes import Accepted, Process, outcomes, serving
 from tests.faults.test_leaders import register
-from tests.faults.test_mail_under_kills import use
+from tests.faults.test_mail_under_kills import establish_organizers, use
 from tests.faults.test_selling_out import (
     assert_answered_before_sent_means_earlier,
     assert_places_went_in_order,
@@ -49,9 +49,6 @@ PAUSE = 0.1
 LOCKED = 13.0
 """The most seconds for which what the stopped process has locked may keep the others from it."""
 
-GOING_ON = 30.0
-"""The most seconds until the others have gone on, on a machine with much else to do. It stays stopped until then."""
-
 CLIENTS = 8
 """How many connections each process has for registering, and as many for joining the queue."""
 
@@ -66,7 +63,7 @@ class Crowd:
     def __init__(self, processes: list[Process], key: str, event_id: int, queue: str) -> None:
         self.accepted: list[list[Accepted]] = [[] for _ in processes]
         self.joined: list[str] = []
-        self.told = 0
+        self.mails_expected = 0
         self.ended = False
         self._processes = processes
         self._key = key
@@ -75,21 +72,21 @@ class Crowd:
         self._numbers = itertools.count()
 
     async def come(self) -> None:
-        each = range(len(self._processes))
-        clients = [work(number) for number in each for work in (self._register, self._join) for _ in range(CLIENTS)]
+        numbers = range(len(self._processes))
+        clients = [work(number) for number in numbers for work in (self._register, self._join) for _ in range(CLIENTS)]
         await asyncio.gather(*clients)
 
     async def _register(self, process: int) -> None:
         async with self._client(process) as http:
             while not self.ended:
                 number = next(self._numbers)
-                told = number % 20 == 0
-                person = {"event_id": self._event_id, "email": f"new{number}@example.com", "notify": told}
+                notify = number % 20 == 0
+                person = {"event_id": self._event_id, "email": f"new{number}@example.com", "notify": notify}
                 sent = time.time()
                 answer = await insist(http, "/api/registrations", {"registration": person})
                 assert answer.status_code == 202, answer.text
                 self.accepted[process].append(Accepted(sent, time.time(), answer.json()["next"]["url"]))
-                self.told += told
+                self.mails_expected += notify
                 await asyncio.sleep(PAUSE)
 
     async def _join(self, process: int) -> None:
@@ -142,6 +139,7 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
         monkeypatch.setenv("API_REGISTRATION_NOTIFY", "false")
         with serving(database_url, tmp_path, 3) as processes:
             key, event_id = await organizer_with_event(processes[1], capacity=SEATS, waitinglist_capacity=WAITING)
+            establish_organizers(database_url)
             queue = await open_queue(processes[1], key)
             crowd = Crowd(processes, key, event_id, queue)
             coming = asyncio.create_task(crowd.come())
@@ -160,15 +158,15 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
             crowd.ended = True
             async with asyncio.timeout(STALL + 60):
                 await coming
-            accepted = [each for some in crowd.accepted for each in some]
-            answers = await outcomes(processes[1], key, [each.poll for each in accepted], seconds=300)
-            await eventually(lambda: has(len(server.copies) >= crowd.told), 120)
+            accepted = [request for requests in crowd.accepted for request in requests]
+            answers = await outcomes(processes[1], key, [request.poll for request in accepted], seconds=300)
+            await eventually(lambda: has(len(server.copies) >= crowd.mails_expected), 120)
 
-    found = rows(database_url, event_id)
-    assert_places_went_in_order(found, SEATS, WAITING)
+    final_rows = rows(database_url, event_id)
+    assert_places_went_in_order(final_rows, SEATS, WAITING)
     assert_answered_before_sent_means_earlier(accepted, answers)
-    assert len(server.copies) == crowd.told
-    assert not any(each.is_wrong for each in server.received)
+    assert len(server.copies) == crowd.mails_expected
+    assert not any(received.is_wrong for received in server.received)
     assert_the_queue_is_right(database_url, crowd)
     print(f"{len(accepted)} registrations, {len(crowd.joined)} visitors, {len(server.received)} mails, {ROUNDS} stops")
 
@@ -179,16 +177,16 @@ async def has(condition: object) -> bool:
 
 async def answered(accepted: list[Accepted], since: float) -> bool:
     """Whether somebody was answered who asked after that moment."""
-    return any(each.sent > since for each in accepted)
+    return any(request.sent > since for request in accepted)
 
 
 async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
     """Return when the other processes have answered somebody who asked since."""
-    others = [each for other, each in enumerate(crowd.accepted) if other != number]
+    others = [requests for other, requests in enumerate(crowd.accepted) if other != number]
     visitors = len(crowd.joined)
-    for each in others:
-        await eventually(lambda each=each: answered(each, began), GOING_ON)
-    await eventually(lambda: has(len(crowd.joined) > visitors), GOING_ON)
+    for requests in others:
+        await eventually(lambda requests=requests: answered(requests, began))
+    await eventually(lambda: has(len(crowd.joined) > visitors))
 
 
 def assert_the_queue_is_right(database_url: str, crowd: Crowd) -> None:
@@ -219,7 +217,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
     shared = turns()
     with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
         stalls, goes_on = (
-            [Agent([process], key, number * CLIENTS + each) for each in range(CLIENTS)]
+            [Agent([process], key, number * CLIENTS + client) for client in range(CLIENTS)]
             for number, process in enumerate(processes)
         )
         agents = [*stalls, *goes_on]
@@ -244,19 +242,19 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
         lambda tx: tx.tuples("select idempotency_key, id from ledger where idempotency_key is not null order by id")
     )
     await database.close()
-    kept: dict[str, list[int]] = {}
+    stored: dict[str, list[int]] = {}
     for idempotency_key, id in entries:
-        kept.setdefault(idempotency_key, []).append(id)
+        stored.setdefault(idempotency_key, []).append(id)
     assert differences == []
     assert below_zero == []
-    assert kept == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
+    assert stored == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
 
 
 async def more_changes(agents: list[Agent]) -> None:
     """Return when they know of so many more changes that they are stored."""
 
     def known() -> int:
-        return sum(len(each.acknowledged) for each in agents)
+        return sum(len(agent.acknowledged) for agent in agents)
 
     before = known()
-    await eventually(lambda: has(known() > before + 100), GOING_ON)
+    await eventually(lambda: has(known() > before + 100))

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.inventory.shopify.platform import Unreachable
+from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.sync import levels
+from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import sql as webhooks
-from holdfast.kit.steps import Steps
+from holdfast.kit.running.steps import Steps
 from tests.faults.marketplace import CLIENT, HONEY, KIT, SECRET, TEA, Platform, Trade, platform
 from tests.faults.processes import Process, port_that_stays_free, serving
 from tests.inventory.support import Inventory, Shop, running, unlimited
@@ -28,7 +29,7 @@ from tests.support import eventually
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 100 if SOAK else 6
 DEEDS = 10_000 if SOAK else 150
-SECONDS = 3_000 if SOAK else 500
+TIMEOUT_SECONDS = 3_000 if SOAK else 500
 LONG_SECONDS = 35.0 if SOAK else 2.0
 """How long slow answers may take: longer than the service waits for them, where there is time for it."""
 
@@ -45,7 +46,7 @@ POLICIES = (("adopt", "adopt"), ("enforce", "adopt"), ("adopt", "flag"))
 LOCATIONS = (2, 1, 3)
 """How many locations each shop has. Each of them shows the whole quantity."""
 
-FAULTS = ("throttle", "before", "after", "down", "slow", "half", "stale", "shifted", "busy")
+FAULTS = ("throttle", "before", "after", "down", "slow", "half", "stale", "shifted", "busy", "away", "failing")
 
 
 class Dealer:
@@ -61,8 +62,8 @@ class Dealer:
         """Make the pools."""
         for name, units, policy in zip(("Honey", "Tea"), UNITS, self.policies, strict=True):
             members = [
-                {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": each}
-                for id, each in units.items()
+                {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": count}
+                for id, count in units.items()
             ]
             pool = await self.shop.pool(STOCK, name=name, members=members)
             await self.shop.call("update_pool", pool_id=pool["id"], policy=policy)
@@ -73,8 +74,8 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base_url = f"http://127.0.0.1:{port_that_stays_free()}"
-    async with platform(tmp_path, base_url) as there, asyncio.timeout(SECONDS):
-        known = {"client_id": CLIENT, "client_secret": SECRET, "platform_address": f"{there.address}/{{shop}}"}
+    async with platform(tmp_path, base_url) as shop_platform, asyncio.timeout(TIMEOUT_SECONDS):
+        known = {"client_id": CLIENT, "client_secret": SECRET, "platform_address": f"{shop_platform.address}/{{shop}}"}
         for name, value in known.items():
             prefix = "" if name == "platform_address" else "INVENTORY_"
             monkeypatch.setenv(f"{prefix}{name.upper()}", value)
@@ -85,42 +86,50 @@ async def test_orders_pools_and_levels_agree_whatever_is_killed_and_however_the_
             serving(inventory_url, tmp_path, 1, service="inventory") as second,
         ):
             async with running(settings) as inventory:
-                dealers = [await install(there, inventory, number) for number in range(3)]
+                dealers = [await install(shop_platform, inventory, number) for number in range(3)]
                 await eventually(lambda: imported(inventory), seconds=30)
                 for dealer in dealers:
+                    await everywhere(inventory, dealer.shop)
                     await dealer.begin()
                 for number in range(KILLS):
-                    await misbehave(there, number)
+                    await misbehave(shop_platform, number)
                     await asyncio.gather(
                         kill([*first, *second], inventory, number),
-                        *(each.trade.go_on(DEEDS // KILLS // 3 + 1) for each in dealers),
+                        *(dealer.trade.go_on(DEEDS // KILLS // 3 + 1) for dealer in dealers),
                     )
                     if random.random() < 0.2:
-                        with contextlib.suppress(Unreachable):
-                            await catch_up(Steps(inventory.database), OfShop(random.choice(dealers).shop.id))
-                await come_to_rest(there, inventory, dealers)
+                        with contextlib.suppress(PlatformUnreachable):
+                            await catch_up(Steps(inventory.database), ShopTask(random.choice(dealers).shop.id))
+                await come_to_rest(shop_platform, inventory, dealers)
 
                 for dealer in dealers:
-                    await compare(there, inventory, dealer)
+                    await compare(shop_platform, inventory, dealer)
                 assert await inventory.differences() == []
                 [(deadlocks,)] = await inventory.sql(
                     "select deadlocks from pg_stat_database where datname = current_database()"
                 )
-                print(f"{KILLS} kills, {deadlocks} deadlocks", *(dict(each.trade.done) for each in dealers), sep="\n")
+                print(
+                    f"{KILLS} kills, {deadlocks} deadlocks", *(dict(dealer.trade.done) for dealer in dealers), sep="\n"
+                )
 
 
-async def install(there: Platform, inventory: Inventory, number: int) -> Dealer:
+async def install(shop_platform: Platform, inventory: Inventory, number: int) -> Dealer:
     """Open a shop, and install the app there as the platform can by itself."""
     domain = f"shop-{number}.myshopify.com"
-    trade = Trade(there, domain, number)
+    trade = Trade(shop_platform, domain, number)
     await trade.open(LOCATIONS[number])
-    await there.ask("install", shop=domain)
-    token = await there.ask("session-token", shop=domain)
+    await shop_platform.ask("install", shop=domain)
+    token = await shop_platform.ask("session-token", shop=domain)
     answer = await inventory.http.post("/auth/session", headers={"authorization": f"Bearer {token}"})
     assert answer.status_code == 200, answer.text
     [(id,)] = await inventory.sql("select id from shops where domain = %(domain)s", domain=domain)
     shop = Shop(inventory.http, inventory.settings, id, domain, answer.json()["api_key"])
     return Dealer(trade, shop, POLICIES[number])
+
+
+async def everywhere(inventory: Inventory, shop: Shop) -> None:
+    """Let each location of a shop have the whole quantity: so all levels are set, and edits of all are seen."""
+    await inventory.database.transact(lambda tx: sync.spread(tx, shop.id, ()), shop.id)
 
 
 async def imported(inventory: Inventory) -> bool:
@@ -132,14 +141,14 @@ async def imported(inventory: Inventory) -> bool:
     return left == 0
 
 
-async def misbehave(there: Platform, number: int) -> None:
+async def misbehave(shop_platform: Platform, number: int) -> None:
     """Let webhooks be lost, doubled, late and in another order, and requests go wrong."""
-    await there.ask("fate", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
-    await there.ask("webhooks", haste=20.0, newest_first=random.random() < 0.3)
+    await shop_platform.ask("fate", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
+    await shop_platform.ask("webhooks", haste=20.0, newest_first=random.random() < 0.3)
     for kind in random.choices(FAULTS, k=5):
-        operation = random.choice(["", "SetLevels", "ReadLevels", "Order"])
+        operation = random.choice(["", "SetLevels", "AdjustLevels", "ReadLevels", "Order"])
         seconds = LONG_SECONDS if random.random() < 0.1 else 1.0
-        await there.ask("plan", kind=kind, operation=operation, times=random.randint(1, 2), seconds=seconds)
+        await shop_platform.ask("plan", kind=kind, operation=operation, times=random.randint(1, 2), seconds=seconds)
 
 
 async def kill(processes: list[Process], inventory: Inventory, number: int) -> None:
@@ -163,19 +172,19 @@ async def hasten(inventory: Inventory, *, graces: bool) -> None:
     await transact(lambda tx: tx.notify(levels.CHANNEL))
 
 
-async def come_to_rest(there: Platform, inventory: Inventory, dealers: Sequence[Dealer]) -> None:
+async def come_to_rest(shop_platform: Platform, inventory: Inventory, dealers: Sequence[Dealer]) -> None:
     """Let everything arrive, catch up with what never does, and have every level read once more."""
-    await there.ask("heal")
-    await there.ask("fate")
-    await there.ask("webhooks", haste=100.0, newest_first=False)
+    await shop_platform.ask("heal")
+    await shop_platform.ask("fate")
+    await shop_platform.ask("webhooks", haste=100.0, newest_first=False)
 
     async def all_is_handled() -> bool:
         [(left,)] = await inventory.sql("select count(*) from webhooks where handled_at is null")
-        return left == 0 and await there.ask("waiting") == 0
+        return left == 0 and await shop_platform.ask("waiting") == 0
 
-    await eventually(all_is_handled, seconds=SECONDS)
+    await eventually(all_is_handled, seconds=TIMEOUT_SECONDS)
     for dealer in dealers:
-        await catch_up(Steps(inventory.database), OfShop(dealer.shop.id))
+        await catch_up(Steps(inventory.database), ShopTask(dealer.shop.id))
 
     async def nothing_is_different() -> bool:
         different = 0
@@ -187,13 +196,13 @@ async def come_to_rest(there: Platform, inventory: Inventory, dealers: Sequence[
                     await dealer.shop.call("resync", pool_id=pool_id)
         return different == 0
 
-    await eventually(nothing_is_different, seconds=SECONDS)
+    await eventually(nothing_is_different, seconds=TIMEOUT_SECONDS)
 
 
-async def compare(there: Platform, inventory: Inventory, dealer: Dealer) -> None:
+async def compare(shop_platform: Platform, inventory: Inventory, dealer: Dealer) -> None:
     """Compare the books of a shop with what the platform has."""
     shop = dealer.shop
-    orders = await there.ask("orders", shop=shop.domain)
+    orders = await shop_platform.ask("orders", shop=shop.domain)
     rows = await inventory.sql(
         "select pool_id, kind::text, source_ref, sum(delta)::bigint, min(length(reason)) from ledger"
         " where shop_id = %(shop_id)s group by 1, 2, 3",
@@ -201,7 +210,7 @@ async def compare(there: Platform, inventory: Inventory, dealer: Dealer) -> None
     )
     present: list[int] = []
     for pool_id, units, policy in zip(dealer.pools, UNITS, dealer.policies, strict=True):
-        taken = {f"gid://shopify/Order/{order['id']}": units_of(order, units) for order in orders}
+        units_taken = {f"gid://shopify/Order/{order['id']}": units_of(order, units) for order in orders}
         counted: Counter[str] = Counter()
         adopted = 0
         for pool, kind, source, delta, _ in rows:
@@ -210,33 +219,35 @@ async def compare(there: Platform, inventory: Inventory, dealer: Dealer) -> None
             elif pool == pool_id and kind == "external_edit":
                 adopted += delta
         assert {gid: count for gid, count in counted.items() if count} == {
-            gid: count for gid, count in taken.items() if count
+            gid: count for gid, count in units_taken.items() if count
         }
         edited = sum(count * units[id] for id, count in dealer.trade.changed.items() if id in units and id != KIT_ID)
         assert adopted == (edited if policy == "adopt" else 0)
         on_hand = await shop.on_hand(pool_id)
-        assert on_hand == STOCK - sum(taken.values()) + adopted
+        assert on_hand == STOCK - sum(units_taken.values()) + adopted
         present.append(on_hand)
-    told = [(source, reason) for _, kind, source, _, reason in rows if kind in {"sale", "cancel", "external_edit"}]
-    assert len(rows) - len(told) == len(dealer.pools)  # what was there at first
-    assert all(source and reason for source, reason in told)
-    await compare_levels(there, shop, present)
+    sources = [(source, reason) for _, kind, source, _, reason in rows if kind in {"sale", "cancel", "external_edit"}]
+    assert len(rows) - len(sources) == len(dealer.pools)  # what was there at first
+    assert all(source and reason for source, reason in sources)
+    await compare_levels(shop_platform, shop, present)
 
 
-async def compare_levels(there: Platform, shop: Shop, present: Sequence[int]) -> None:
+async def compare_levels(shop_platform: Platform, shop: Shop, present: Sequence[int]) -> None:
     """Each level is what the pools have for it, and none was set more than twice in any second."""
-    found = {int(id): [*places.values()] for id, places in (await there.ask("levels", shop=shop.domain)).items()}
-    wanted = {
-        id: [max(0, min(pool // units[id] for pool, units in zip(present, UNITS, strict=True) if id in units))]
-        * len(each)
-        for id, each in found.items()
+    levels = {
+        int(id): [*places.values()] for id, places in (await shop_platform.ask("levels", shop=shop.domain)).items()
     }
-    assert found == wanted
+    expected = {
+        id: [max(0, min(pool // units[id] for pool, units in zip(present, UNITS, strict=True) if id in units))]
+        * len(at_places)
+        for id, at_places in levels.items()
+    }
+    assert levels == expected
     moments: dict[tuple[int, int], list[float]] = {}
-    for each in await there.ask("sets", shop=shop.domain):
-        for item, place, name, _, _ in each["changes"]:
+    for set_call in await shop_platform.ask("sets", shop=shop.domain):
+        for item, place, name, _, _ in set_call["changes"]:
             if name == "available":
-                moments.setdefault((item, place), []).append(each["created"])
+                moments.setdefault((item, place), []).append(set_call["created"])
     assert moments
     for times in moments.values():
         assert all(third - first > 1 for first, third in zip(times, times[2:], strict=False))
@@ -246,7 +257,7 @@ def units_of(order: Mapping[str, Any], units: Mapping[int, int]) -> int:
     """What an order has taken of a pool: what was ordered and is not back in stock."""
     back: Counter[int] = Counter()
     for refund in order["refunds"]:
-        for each in refund["lines"]:
-            if each["restock"] != "NO_RESTOCK":
-                back[each["line"]] += each["quantity"]
+        for line in refund["lines"]:
+            if line["restock"] != "NO_RESTOCK":
+                back[line["line"]] += line["quantity"]
     return sum((line["quantity"] - back[line["id"]]) * units.get(line["variant"], 0) for line in order["lines"])

@@ -23,21 +23,22 @@ import pytest
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.stock.audit import audit
-from holdfast.kit.process import Product
-from holdfast.kit.secrets import secret
+from holdfast.kit.process.service_process import ServiceProcess
+from holdfast.kit.security.secrets import secret
 from tests.databases import scratch_database
 from tests.faults.processes import HOLDFAST, Process, outcomes
 from tests.faults.test_selling_out import assert_places_went_in_order, organizer_with_event, rows
 from tests.faults.test_waiting_room import stored
 from tests.inventory.support import unlimited
 from tests.inventory.test_ledger_under_kills import POOLS, Agent
+from tests.schema import schema_of
 from tests.serving import PLAIN
 from tests.support import eventually, queue_fields
 
-OLD = {"events": "e351f98", "inventory": "4f7b65d"}
-"""The commits whose code is the old one. Code of events before 0030 does not know the organizers of registrations."""
+OLD = "70cc5f1"
+"""The commit whose code is the old one: the last before the baseline, which older databases have to pass through."""
 
-SECONDS = 10.0 if "HOLDFAST_SOAK" in os.environ else 2.0
+PAUSE_SECONDS = 10.0 if "HOLDFAST_SOAK" in os.environ else 2.0
 """For how long each stage of the upgrade is under load."""
 
 SEATS, WAITING = 200, 100_000
@@ -63,7 +64,7 @@ class Upgrade:
     answers    how many there were, by stage and status
     """
 
-    def __init__(self, url: str, directory: Path, old_code: Path, product: Product[Any, Any]) -> None:
+    def __init__(self, url: str, directory: Path, old_code: Path, product: ServiceProcess[Any, Any]) -> None:
         self.url = url
         self.stage = "old code"
         self.answers: Counter[tuple[str, int]] = Counter()
@@ -72,7 +73,7 @@ class Upgrade:
         self._product = product
         self._started: list[Process] = []
         self._serving: list[Process] = []
-        self._asked: Counter[Process] = Counter()
+        self._open_requests: Counter[Process] = Counter()
         self._turns = itertools.count()
 
     def old_command(self, *words: str) -> str:
@@ -101,34 +102,34 @@ class Upgrade:
     async def run(self) -> None:
         """Do the upgrade, under the load that others make."""
         old = [*self._started]
-        await asyncio.sleep(SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         self.stage = "migration"
         assert await asyncio.to_thread(self._product.migrate, self.url) != []
         self.stage = "old code on the new schema"
         # Old code may be started again, too.
         old.append(await asyncio.to_thread(self.start_old))
-        await asyncio.sleep(SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         for _ in range(2):
             await asyncio.to_thread(self.start)
         self.stage = "old and new code"
-        await asyncio.sleep(2 * SECONDS)
-        for each in old:
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        for process in old:
             # As a load balancer does: nothing more is sent to it, and what was sent is answered.
-            self._serving.remove(each)
-            await eventually(partial(self._has_answered, each), 60)
-            await asyncio.to_thread(each.stop)
-            self._started.remove(each)
+            self._serving.remove(process)
+            await eventually(partial(self._has_answered, process), 60)
+            await asyncio.to_thread(process.stop)
+            self._started.remove(process)
         self.stage = "new code"
-        await asyncio.sleep(SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
         self.stage = ""
 
     async def ask(self, http: httpx2.AsyncClient, method: str, path: str, body: Any = None) -> httpx2.Response:
         """The answer of one process after the other. Only a migration may keep somebody waiting for too long."""
         while True:
             process, stage = self._serving[next(self._turns) % len(self._serving)], self.stage
-            self._asked[process] += 1
+            self._open_requests[process] += 1
             answer = await http.request(method, process.url + path, json=body)
-            self._asked[process] -= 1
+            self._open_requests[process] -= 1
             self.answers[stage, answer.status_code] += 1
             if answer.status_code < 500:
                 return answer
@@ -136,17 +137,17 @@ class Upgrade:
             assert "migration" in {stage, self.stage}, (stage, path, answer.text)
 
     async def _has_answered(self, process: Process) -> bool:
-        return not self._asked[process]
+        return not self._open_requests[process]
 
     def close(self) -> None:
-        for each in self._started:
-            each.kill()
+        for process in self._started:
+            process.kill()
 
 
 @contextmanager
-def upgrading(template_url: str, directory: Path, product: Product[Any, Any]) -> Generator[Upgrade]:
+def upgrading(template_url: str, directory: Path, product: ServiceProcess[Any, Any]) -> Generator[Upgrade]:
     """A service on a database that old code has made."""
-    old_code = code_of(OLD[product.name], directory)
+    old_code = code_of(OLD, directory)
     with scratch_database(template_url, "versions", "template template1") as url:
         upgrade = Upgrade(url, directory, old_code, product)
         try:
@@ -189,15 +190,17 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
 
             await asyncio.gather(upgrade.run(), *(work() for work in (register, join) for _ in range(CLIENTS)))
             answers = await outcomes(upgrade.start(), key, polls, seconds=300)
-        found = rows(upgrade.url, event_id)
+        final_rows = rows(upgrade.url, event_id)
         tickets, released = stored(upgrade.url)
+        upgraded = schema_of("events", upgrade.url)
 
     print(*sorted(upgrade.answers.items()), sep="\n")
-    assert all("data" in each for each in answers.values())
-    assert len(found) == len(polls)
-    assert_places_went_in_order(found, SEATS, WAITING)
+    assert all("data" in answer for answer in answers.values())
+    assert len(final_rows) == len(polls)
+    assert_places_went_in_order(final_rows, SEATS, WAITING)
     assert tickets.keys() == {*visitors}
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
+    assert upgraded == schema_of("events", template_url)
 
 
 class StrictAgent(Agent):
@@ -212,7 +215,9 @@ class StrictAgent(Agent):
         return (await self._upgrade.ask(http, "POST", "/mcp", call)).json()["result"]
 
 
-async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(template_url: str, tmp_path: Path) -> None:
+async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
+    template_url: str, inventory_template: str, tmp_path: Path
+) -> None:
     with upgrading(template_url, tmp_path, INVENTORY) as upgrade:
         key = upgrade.old_command("shop", "add", "busy.myshopify.com")
         upgrade.start_old()
@@ -223,7 +228,7 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(templa
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
         turns = itertools.takewhile(lambda _: upgrade.stage, itertools.count())
-        await asyncio.gather(upgrade.run(), *(each.work(turns) for each in agents))
+        await asyncio.gather(upgrade.run(), *(agent.work(turns) for agent in agents))
 
         database = INVENTORY.database(unlimited(upgrade.url, tmp_path))
         await database.open()
@@ -233,14 +238,18 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(templa
             lambda tx: tx.tuples("select idempotency_key, id from ledger where idempotency_key is not null order by id")
         )
         await database.close()
+        upgraded = schema_of("inventory", upgrade.url)
 
     print(*sorted(upgrade.answers.items()), sep="\n")
-    kept: dict[str, list[int]] = {}
+    stored: dict[str, list[int]] = {}
     for idempotency_key, id in entries:
-        kept.setdefault(idempotency_key, []).append(id)
+        stored.setdefault(idempotency_key, []).append(id)
     assert differences == []
-    assert kept == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
+    assert stored == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
+    assert upgraded == schema_of("inventory", inventory_template)
 
 
 def client(headers: dict[str, str]) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(verify=PLAIN, headers=headers, timeout=30)
+    """A client that lets idle connections go before the service does, after five seconds: none ends as it is used."""
+    limits = httpx2.Limits(keepalive_expiry=2)
+    return httpx2.AsyncClient(verify=PLAIN, headers=headers, timeout=30, limits=limits)

@@ -41,8 +41,8 @@ async def watching(database_url: str) -> AsyncGenerator[list[int]]:
     async def watch() -> None:
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
             while True:
-                found = await (await connection.execute(WRONG)).fetchall()
-                assert found == []
+                rows = await (await connection.execute(WRONG)).fetchall()
+                assert rows == []
                 counted = await (await connection.execute("select waitlisted_count from events")).fetchall()
                 waited.append(counted[0][0])
 

@@ -22,7 +22,7 @@ import pytest
 
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN
-from tests.support import queue_fields
+from tests.support import eventually, queue_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 VISITORS, RATE, KILLS = (100_000, 1_000, (3, 12)) if SOAK else (2_000, 200, (1, 3))
@@ -41,10 +41,10 @@ class Joined:
 
 
 @dataclass
-class Told:
+class VisitorStatus:
     """What a visitor was told, and when it was asked for and answered."""
 
-    asked: float
+    asked_at: float
     answered: float
     position: int
     wait: int
@@ -58,7 +58,7 @@ class Crowd:
     path: str
     joined: dict[str, Joined] = field(default_factory=dict[str, Joined])
     arrived: list[str] = field(default_factory=list[str])
-    told: dict[str, list[Told]] = field(default_factory=dict[str, list[Told]])
+    statuses: dict[str, list[VisitorStatus]] = field(default_factory=dict[str, list[VisitorStatus]])
     let_in: set[str] = field(default_factory=set[str])
 
 
@@ -68,9 +68,9 @@ async def ask(
     """The answer of whichever process gives one, and when that one was asked."""
     number = random.randrange(len(processes))
     while True:
-        asked = time.time()
+        asked_at = time.time()
         with contextlib.suppress(httpx2.TransportError):
-            return asked, await http.request(method, processes[number % len(processes)].url + path, **options)
+            return asked_at, await http.request(method, processes[number % len(processes)].url + path, **options)
         number += 1
 
 
@@ -97,11 +97,11 @@ async def watch(processes: list[Process], crowd: Crowd, last: str) -> None:
     async with httpx2.AsyncClient(verify=PLAIN, headers={"X-API-Key": crowd.key}, timeout=30) as http:
         while last not in crowd.let_in:
             visitor = random.choice([random.choice(crowd.arrived), random.choice(crowd.arrived[-3:])])
-            asked, answer = await ask(processes, http, "GET", f"{crowd.path}/status/{visitor}")
+            asked_at, answer = await ask(processes, http, "GET", f"{crowd.path}/status/{visitor}")
             status = answer.json()
             if status["status"] == "waiting":
-                told = Told(asked, time.time(), status["position"], status["estimated_wait_seconds"])
-                crowd.told.setdefault(visitor, []).append(told)
+                status_seen = VisitorStatus(asked_at, time.time(), status["position"], status["estimated_wait_seconds"])
+                crowd.statuses.setdefault(visitor, []).append(status_seen)
             else:
                 assert status["reason"] == "released", (visitor, status)
                 crowd.let_in.add(visitor)
@@ -149,6 +149,10 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     visitors = [f"visitor {number}" for number in range(VISITORS)]
+
+    async def all_are_released() -> bool:
+        return len(stored(database_url)[1]) == VISITORS
+
     with serving(database_url, tmp_path, 2) as processes:
         async with queue(processes[0]) as crowd:
             killing = asyncio.create_task(kill_again_and_again(processes))
@@ -157,6 +161,8 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
             began = await begin(processes, crowd)
             await line_up(processes, crowd, iter(visitors[-100:]))
             await asyncio.gather(*watching)
+            # Others may have come after the last one that is watched.
+            await eventually(all_are_released)
             killing.cancel()
             await asyncio.gather(killing, return_exceptions=True)
 
@@ -177,13 +183,13 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
             assert furthest[before - 1] < tickets[visitor]
 
     # No position ever rose: what was asked for after an answer is no greater.
-    for seen in crowd.told.values():
-        seen.sort(key=lambda told: told.answered)
-        answered = [told.answered for told in seen]
-        lowest = list(itertools.accumulate((told.position for told in seen), min))
-        for told in seen:
-            before = bisect_left(answered, told.asked)
-            assert not before or told.position <= lowest[before - 1]
+    for seen in crowd.statuses.values():
+        seen.sort(key=lambda status: status.answered)
+        answered = [status.answered for status in seen]
+        lowest = list(itertools.accumulate((status.position for status in seen), min))
+        for status in seen:
+            before = bisect_left(answered, status.asked_at)
+            assert not before or status.position <= lowest[before - 1]
 
     # In no interval were more released than the rate says.
     times = [moment for _, moment in released]
@@ -193,10 +199,10 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
 
     # Nobody waited longer than was told.
     waits = [
-        (at[tickets[visitor]] - told.asked, told.wait)
-        for visitor, seen in crowd.told.items()
-        for told in seen
-        if told.asked > began
+        (at[tickets[visitor]] - status.asked_at, status.wait)
+        for visitor, seen in crowd.statuses.items()
+        for status in seen
+        if status.asked_at > began
     ]
     assert len(waits) > 100
     assert [wait for wait in waits if wait[0] > wait[1] + LATE] == []

@@ -21,7 +21,7 @@ def test_workers_whose_parent_was_killed_end_and_free_the_port(database_url: str
     with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
         port = int(re.split("[:/]", process.url)[-1])
         parent = psutil.Process(process.id)
-        until(lambda: len([each for each in parent.children() if "spawn_main" in " ".join(each.cmdline())]) == 2, 30)
+        until(lambda: len([child for child in parent.children() if "spawn_main" in " ".join(child.cmdline())]) == 2, 30)
         children = parent.children(recursive=True)
 
         os.kill(process.id, signal.SIGKILL)

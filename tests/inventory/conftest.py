@@ -34,7 +34,24 @@ async def shared_inventory(
             yield inventory
 
 
+@pytest.fixture(scope="session")
+async def common_inventory(
+    inventory_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Inventory]:
+    """The inventory service of all tests of a worker that see it only through a shop of their own."""
+    with scratch_database(inventory_template, "common") as url:
+        async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as inventory:
+            yield inventory
+
+
 @pytest.fixture
-async def shop(inventory: Inventory) -> Shop:
-    """A shop whose key has all scopes."""
-    return await inventory.shop()
+def inventory_of_shop(request: pytest.FixtureRequest) -> Inventory:
+    """Where the shop of a test is: in a service of this test's own if it names that, else in the common one."""
+    names = {"inventory", "settings", "inventory_url"}
+    return request.getfixturevalue("common_inventory" if names.isdisjoint(request.fixturenames) else "inventory")
+
+
+@pytest.fixture
+async def shop(inventory_of_shop: Inventory) -> Shop:
+    """A shop whose key has all scopes. Its pools have ids of their own; with `inventory` they begin at 1."""
+    return await inventory_of_shop.shop()

@@ -18,8 +18,8 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock import audit
-from holdfast.kit.rest import Table
-from tests.connections import Kept
+from holdfast.kit.http.rest import OperationTable
+from tests.connections import ReusedConnection
 
 SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
 PACKS = [
@@ -45,7 +45,7 @@ UNLIMITED: dict[str, Any] = {
 _numbers = itertools.count(1)
 
 
-class Refused(Exception):
+class ToolRefusal(Exception):
     """A tool answered with an error; `body` is what it said."""
 
     def __init__(self, body: dict[str, Any]) -> None:
@@ -75,21 +75,21 @@ class Shop:
         return await self.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """What a tool answers. Raises `Refused` when it answers with an error."""
+        """What a tool answers. Raises `ToolRefusal` when it answers with an error."""
         response = await self.ask(tool, arguments)
         assert response.status_code == 200, response.text
         answer = response.json()
         assert "result" in answer, answer
         result = answer["result"]
         if result.get("isError"):
-            raise Refused(json.loads(result["content"][0]["text"]))
+            raise ToolRefusal(json.loads(result["content"][0]["text"]))
         return result["structuredContent"]
 
     async def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """What a tool is refused with, which must be an answer an agent can act on."""
         try:
             answer = await self.call(tool, **arguments)
-        except Refused as refused:
+        except ToolRefusal as refused:
             body = refused.body
         else:
             raise AssertionError(f"{tool} was not refused: {answer}")
@@ -129,7 +129,7 @@ class Shop:
 class Inventory:
     """The inventory service in this process, over its real HTTP interface."""
 
-    def __init__(self, app: Table, http: httpx2.AsyncClient, database: Database) -> None:
+    def __init__(self, app: OperationTable, http: httpx2.AsyncClient, database: Database) -> None:
         self.app = app
         self.http = http
         self.database = database
@@ -155,11 +155,11 @@ class Inventory:
 
     async def differences(self) -> list[str]:
         """What is wrong in the books of any shop."""
-        found = [
+        audits = [
             await self.database.read(lambda tx, shop_id=shop_id: audit.audit(tx, shop_id))
             for shop_id in await self.database.read(audit.shops)
         ]
-        return [difference for differences in found for difference in differences]
+        return [difference for differences in audits for difference in differences]
 
     async def everything(self) -> dict[str, list[str]]:
         """Every row there is, to see whether anything changed."""
@@ -170,7 +170,7 @@ class Inventory:
 async def running(settings: Settings, *, background: bool = False) -> AsyncGenerator[Inventory]:
     """The service under these settings."""
     database = INVENTORY.database(settings)
-    database.pool.connection_class = Kept
+    database.pool.connection_class = ReusedConnection
     app = INVENTORY.build(database).app(background=background)
     async with (
         app.otherwise.router.lifespan_context(app.otherwise),

@@ -112,8 +112,8 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
     if required:
         assert errors(await shop.ask(tool, {})).items() >= {name: ["is required"] for name in required}.items()
     for name in required:
-        given = {other: value for other, value in ARGUMENTS[tool].items() if other != name}
-        assert errors(await shop.ask(tool, given)) == {name: ["is required"]}
+        arguments = {other: value for other, value in ARGUMENTS[tool].items() if other != name}
+        assert errors(await shop.ask(tool, arguments)) == {name: ["is required"]}
     assert await inventory.everything() == before
 
 
@@ -148,13 +148,13 @@ def _as_sku(text: str) -> list[dict[str, Any]]:
 
 def texts(tool: str) -> list[tuple[str, Callable[[str], Any]]]:
     """Every argument of a tool that is, or holds, a text: its name, and a way to put one there."""
-    found: list[tuple[str, Callable[[str], Any]]] = []
+    text_fields: list[tuple[str, Callable[[str], Any]]] = []
     for name, field in schema(tool)["properties"].items():
         if "string" in field.get("type", ()):
-            found.append((name, str))
+            text_fields.append((name, str))
         elif name == "members":
-            found.append((name, _as_sku))
-    return found
+            text_fields.append((name, _as_sku))
+    return text_fields
 
 
 @in_one_loop

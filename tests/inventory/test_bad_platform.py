@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.doubles.shopify.faults import Fault
+from holdfast.doubles.shopify.orders import LineReturn
 from holdfast.inventory.catalog import importing
-from holdfast.inventory.catalog.model import OfImport
+from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double.faults import Fault
-from holdfast.inventory.shopify.double.orders import Back
 from holdfast.inventory.sync import levels
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.orders.scene import Scene as Ordering
@@ -35,7 +35,7 @@ async def pool(settings: Settings) -> AsyncGenerator[Syncing]:
 @pytest.mark.parametrize("kind", ["before", "after", "down", "half", "shifted", "throttle"])
 async def test_an_order_is_counted_once_whatever_happens_while_it_is_read(orders: Ordering, kind: Any) -> None:
     order = orders.sell(*[(0, 1)] * 60)
-    orders.platform.refund(DOMAIN, order.id, Back(order.lines[0].id, 1))
+    orders.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 1))
     orders.platform.plan(Fault(kind, "query Order"))
     orders.platform.plan(Fault(kind, "query Order"))
     await orders.deliver(orders.pick("refunds/create"))
@@ -101,7 +101,7 @@ async def test_an_uninstall_in_the_middle_of_a_push_ends_it_until_the_app_is_the
     assert pool.levels() == before
 
     await pool.installing.install()
-    await pool.transact(lambda tx: levels.call(tx, pool.shop.id))
+    await pool.transact(lambda tx: levels.request_sync(tx, pool.shop.id))
     for _ in range(3):
         await pool.attend()
         await pool.rested()
@@ -114,9 +114,9 @@ async def test_an_import_whose_access_is_withdrawn_in_the_middle_says_so_and_is_
     pool: Syncing,
 ) -> None:
     await pool.inventory.database.transact(lambda tx: importing.begin(tx, pool.shop.id))
-    await importing.bring_forward(pool.steps, OfImport(pool.shop.id, 2))
+    await importing.advance_import(pool.steps, ImportTask(pool.shop.id, 2))
     pool.platform.oauth.revoke(DOMAIN)
-    await importing.bring_forward(pool.steps, OfImport(pool.shop.id, 2))
+    await importing.advance_import(pool.steps, ImportTask(pool.shop.id, 2))
 
     imported = (await pool.shop.call("get_sync_status"))["imported"]
     assert imported["status"] == "running"

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from holdfast.kit.secrets import secret
+from holdfast.kit.security.secrets import secret
 from tests.faults.processes import Process, serving
 from tests.inventory.support import SINGLE
 from tests.test_cli import holdfast
@@ -70,12 +70,12 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Operator, inventory_url: str) -> None:
-    said = operator.run("shop", "add", DOMAIN).splitlines()
+    lines = operator.run("shop", "add", DOMAIN).splitlines()
 
-    assert re.fullmatch(r"Shop \d+, ada\.myshopify\.com, shared inventory \d+\.", said[0])
-    assert KEY.fullmatch(said[-1])
+    assert re.fullmatch(r"Shop \d+, ada\.myshopify\.com, shared inventory \d+\.", lines[0])
+    assert KEY.fullmatch(lines[-1])
     with serving(inventory_url, Path(operator.environment["HOLDFAST_DATA_DIR"]), 1, service="inventory") as (process,):
-        assert ask(process, said[-1]).status_code == 200
+        assert ask(process, lines[-1]).status_code == 200
 
 
 def test_the_key_can_be_shown_again(operator: Operator) -> None:
@@ -201,12 +201,13 @@ def test_locations_are_listed_and_quantities_spread_over_them(operator: Operator
         return [line.split("\t") for line in operator.run(shop, "locations", DOMAIN, *words).splitlines()]
 
     names = [[stall, "Market stall"], [warehouse, "Warehouse"]]
-    whole = [[*each, "all"] for each in names]
+    all_of_each = [[*name, "all"] for name in names]
+    nowhere = [[*name, "0"] for name in names]
     spread = [[*names[0], "30"], [*names[1], "70"]]
-    assert sorted(locations(), reverse=True) == whole
+    assert sorted(locations(), reverse=True) == nowhere
     shares = ["--share", f"{warehouse}=70", "--share", f"{stall}=30"]
     assert sorted(locations(*shares), reverse=True) == sorted(locations(), reverse=True) == spread
-    assert sorted(locations("--all"), reverse=True) == whole
+    assert sorted(locations("--all"), reverse=True) == all_of_each
 
 
 @pytest.mark.parametrize(
@@ -227,23 +228,26 @@ def test_shares_that_make_no_sense_are_refused(
     assert "No shop has the domain" in operator.run("shop", "locations", "ben.myshopify.com", status=1)
 
 
-def test_parked_webhooks_are_listed_and_tried_again(operator: Operator, inventory_url: str) -> None:
+def test_webhooks_that_could_not_be_handled_are_listed_and_tried_again(operator: Operator, inventory_url: str) -> None:
     operator.add()
-    assert operator.run("webhooks") == "No webhook is parked.\n"
+    assert operator.run("webhooks") == "No webhook is parked or waits.\n"
     with psycopg.connect(inventory_url) as connection:
         connection.execute(
             """insert into webhooks (shop_id, webhook_id, topic, payload, due_at, attempts, error)
-               select id, 'w1', 'orders/updated', '{}', null, 14, 'ValueError: no such line' from shops"""
+               select shops.id, webhook.* from shops cross join (values
+                   ('w1', 'orders/updated', '{}'::bytea, null::timestamptz, 14, 'ValueError: no such line'),
+                   ('w2', 'orders/updated', '{}', '2126-01-02 03:04:05Z', 3, 'It is away.')) as webhook"""
         )
 
-    listed = operator.run("webhooks").splitlines()
-    again = operator.run("webhooks", "--retry", listed[0].partition("\t")[0])
+    waiting, parked, summary = operator.run("webhooks").splitlines()
+    again = operator.run("webhooks", "--retry", parked.partition("\t")[0])
 
-    assert listed[0].endswith(f"\t{DOMAIN}\torders/updated\tafter 14 attempts\tValueError: no such line")
-    assert listed[1] == "Parked webhooks: 1."
+    assert parked.endswith(f"\t{DOMAIN}\torders/updated\tafter 14 attempts\tValueError: no such line")
+    assert waiting.endswith("\tafter 3 attempts, again at 2126-01-02T03:04:05+00:00\tIt is away.")
+    assert summary == "Parked webhooks: 1. Webhooks that wait for another attempt: 1."
     assert again == "Tried again: 1.\n"
-    assert operator.run("webhooks", "--retry-all") == "Tried again: 0.\n"
-    assert "No webhook with the id 999 is parked" in operator.run("webhooks", "--retry", "999", status=1)
+    assert operator.run("webhooks", "--retry-all") == "Tried again: 1.\n"
+    assert "No webhook with the id 999 is parked or waits" in operator.run("webhooks", "--retry", "999", status=1)
 
 
 def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str, tmp_path: Path) -> None:
@@ -257,9 +261,9 @@ def test_migrate_says_what_it_would_do_and_then_does_it(inventory_template: str,
     ]
     done = operator.run("migrate")
 
-    assert "would apply 0001_inventory.sql" in dry
+    assert "would apply 0001_baseline.sql" in dry
     assert all("holdfast inventory migrate" in complaint for complaint in refused)
-    assert "applied 0001_inventory.sql" in done
+    assert "applied 0001_baseline.sql" in done
     assert operator.run("migrate", "--dry-run") == "The schema is up to date.\n"
     assert KEY.fullmatch(operator.add())
 
@@ -270,10 +274,10 @@ def test_an_operator_names_owners_and_hands_a_link_to_the_console_over(operator:
 
     link = operator.run("console-link", DOMAIN, "--base-url", "https://stock.example.com/")
     without = operator.run("console-link", "ben.myshopify.com", status=1)
-    taken = operator.run("shop", "owner", "ben.myshopify.com", "ada@example.com", status=1)
+    refusal = operator.run("shop", "owner", "ben.myshopify.com", "ada@example.com", status=1)
     named = operator.run("shop", "owner", "ben.myshopify.com", "Ben@example.com")
 
     assert re.fullmatch(r"https://stock\.example\.com/sign-in/[0-9]+-[0-9a-f]{64}\n", link)
     assert "holdfast inventory shop owner" in without
-    assert "email" in taken
+    assert "email" in refusal
     assert named == "ben@example.com signs in to ben.myshopify.com at http://127.0.0.1:8001/console.\n"

@@ -82,12 +82,12 @@ def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_ref
 
         assert "result" in answer, answer
         result = answer["result"]
-        told = json.loads(result["content"][0]["text"])
+        parsed = json.loads(result["content"][0]["text"])
         if result.get("isError"):
-            assert told["code"] not in {"internal_error", "service_unavailable"}
-            assert told["message"]
+            assert parsed["code"] not in {"internal_error", "service_unavailable"}
+            assert parsed["message"]
         else:
-            assert fits(about["outputSchema"], told)
-            assert told == result["structuredContent"]
+            assert fits(about["outputSchema"], parsed)
+            assert parsed == result["structuredContent"]
 
     answered()

@@ -12,11 +12,11 @@ async def test_a_pool_of_50_one_6_pack_is_sold_44_are_left_singles_show_44_6_pac
     sold = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason="One 6-pack was sold.")
 
     assert sold["pools"][0]["on_hand"] == 44
-    told = await shop.call("get_availability", pool_id=pool["id"])
-    assert told["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
-    shown = await shop.storefront()
-    assert shown.status_code == 200
-    assert shown.json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    availability = await shop.call("get_availability", pool_id=pool["id"])
+    assert availability["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    storefront = await shop.storefront()
+    assert storefront.status_code == 200
+    assert storefront.json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
 async def test_what_a_sale_of_one_6_pack_would_leave_is_known_before_it_is_sold(shop: Shop) -> None:
@@ -25,7 +25,7 @@ async def test_what_a_sale_of_one_6_pack_would_leave_is_known_before_it_is_sold(
     simulated = await shop.call("simulate_sale", lines=[{"variant_gid": SIX_PACK, "quantity": 1}])
 
     assert simulated["possible"] is True
-    assert {each["variant_gid"]: each["after"] for each in simulated["affected"]} == {
+    assert {variant["variant_gid"]: variant["after"] for variant in simulated["affected"]} == {
         SINGLE: 44,
         SIX_PACK: 7,
         TWELVE_PACK: 3,

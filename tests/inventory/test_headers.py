@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.inventory.support import Inventory
+from holdfast.inventory.settings import Settings
+from tests.inventory.support import Inventory, running
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,12 @@ async def test_no_browser_guesses_at_the_type_of_an_answer(inventory: Inventory,
     answer = await inventory.http.request(method, path)
 
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+async def test_the_token_of_the_figures_is_asked_for(settings: Settings) -> None:
+    token = "figures-" * 4
+    async with running(settings.model_copy(update={"metrics_token": token})) as inventory:
+        figures = await inventory.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+        refused = await inventory.http.get("/metrics")
+
+    assert (figures.status_code, refused.status_code) == (200, 401)

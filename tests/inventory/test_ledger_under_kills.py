@@ -69,9 +69,7 @@ class Agent:
             case 3 if self.holds:
                 return "release_hold", {"hold_id": self.holds.pop()}
             case 4:
-                items = [
-                    {"pool_id": each, "delta": self.random.choice([-1, 1]) * amount} for each in (pool, other, pool)
-                ]
+                items = [{"pool_id": id, "delta": self.random.choice([-1, 1]) * amount} for id in (pool, other, pool)]
                 return "bulk_adjust", {"items": items}
             case _:
                 return "adjust_pool_quantity", {"pool_id": pool, "delta": self.random.choice([-1, 1]) * amount}

@@ -70,7 +70,7 @@ async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(invent
             asyncio.gather(*(free.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1) for _ in range(20)))
         )
         assert await unnoticed(locked.on_hand(mine["id"])) == 50
-        assert not any(each.done() for each in waiting)
+        assert not any(task.done() for task in waiting)
 
     await asyncio.gather(*waiting)
     assert [await locked.on_hand(mine["id"]), await free.on_hand(theirs["id"])] == [30, 30]

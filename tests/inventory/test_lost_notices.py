@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 import pytest
 from mcp.client.subscriptions import ResourceUpdated
 
-from holdfast.inventory.availability import view
-from holdfast.inventory.availability.live import STALE_SECONDS
-from holdfast.inventory.availability.view import STATUS
+from holdfast.inventory.availability import cached_shop
+from holdfast.inventory.availability.availability_cache import MAX_STALENESS_SECONDS
+from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.stock import expiry
-from holdfast.inventory.sync import loop as sync
-from holdfast.inventory.webhooks import inbox
+from holdfast.inventory.sync import sync_work as sync
+from holdfast.kit.background import due_work
 from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted, quiet
 from tests.inventory.catalog.test_watching import watching
 from tests.inventory.support import SINGLE, Inventory, Shop, running
@@ -49,7 +49,7 @@ async def test_a_hold_of_which_nobody_heard_ends_on_patrol(shop: Shop, inventory
         await eventually(given_back)
         await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         assert not await given_back()
-        await eventually(given_back, expiry.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
@@ -60,7 +60,7 @@ async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: In
 
     async with at_work(expiry.run(inventory.database)), deaf(inventory.database.url):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
-        await eventually(given_back, expiry.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of_a_change(
@@ -74,7 +74,7 @@ async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of
     async with unheard(inventory) as other:
         assert not await shows_49()
         await shop.through(other).call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
-        await eventually(shows_49, view.TTL + SLACK_SECONDS)
+        await eventually(shows_49, cached_shop.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) -> None:
@@ -85,11 +85,11 @@ async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) 
         agent.listen(resource_subscriptions=[STATUS, pool]) as changes,
     ):
         await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
-        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
         await other.database.transact(lambda tx: importing.begin(tx, synced.shop.id), synced.shop.id)
-        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
@@ -101,7 +101,7 @@ async def test_agents_hear_of_changes_while_what_listens_is_cut_off(synced: Scen
         deaf(synced.inventory.database.url),
     ):
         await synced.adjust(-1)
-        async with asyncio.timeout(STALE_SECONDS + SLACK_SECONDS):
+        async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
 
@@ -111,12 +111,12 @@ async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, 
     async def handled(count: int) -> bool:
         return len(scene.handled) == count
 
-    async with unheard(inventory) as other, at_work(scene.handling.run()):
+    async with unheard(inventory) as other, at_work(due_work.run(inventory.database, scene.handling)):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
         await quiet("webhook")
         await deliver(shop.through(other), "orders/updated", {"id": 2})
-        await eventually(lambda: handled(2), inbox.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: handled(2), due_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
@@ -125,18 +125,18 @@ async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, in
     async def handled() -> bool:
         return len(scene.handled) == 1
 
-    async with at_work(scene.handling.run()), deaf(inventory.database.url):
+    async with at_work(due_work.run(inventory.database, scene.handling)), deaf(inventory.database.url):
         await deliver(shop, "orders/updated", {"id": 1})
-        await eventually(handled, inbox.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(handled, due_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
     """Whether the platform shows so many of the single variant."""
 
-    async def shown() -> bool:
+    async def is_pushed() -> bool:
         return synced.levels()[0] == count
 
-    return shown
+    return is_pushed
 
 
 async def follow_unheard(synced: Scene, other: Inventory) -> None:
@@ -145,7 +145,7 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
     await eventually(level(synced, 49))
     await quiet("levels")
     await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
-    await eventually(level(synced, 48), sync.PATROL_SECONDS + SLACK_SECONDS)
+    await eventually(level(synced, 48), due_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
@@ -169,4 +169,4 @@ async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_
 async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
     async with at_work(sync.run(synced.inventory.database)), deaf(synced.inventory.database.url):
         await synced.adjust(-1)
-        await eventually(level(synced, 49), sync.PATROL_SECONDS + SLACK_SECONDS)
+        await eventually(level(synced, 49), due_work.POLL_SECONDS + SLACK_SECONDS)

@@ -34,12 +34,12 @@ def test_mails_to_merchants_that_failed_or_wait_are_listed_and_tried_again(
     retried = operator.run("mail", "retry", str(failed))
     after = [line.split("\t") for line in operator.run("mail", "list").splitlines()]
 
-    assert [(*each[:5], each[-1]) for each in before] == [
+    assert [(*row[:5], row[-1]) for row in before] == [
         (str(failed), "failed", "low_stock", "ben@example.com", "1", "550 no such person"),
         (str(waiting), "waiting", "low_stock", "ada@example.com", "0", "-"),
     ]
     assert retried == f"Mail {failed} is tried again.\n"
-    assert [each[:2] for each in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
+    assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
 def test_a_mail_that_is_not_there_is_refused_in_a_line(operator: Operator) -> None:

@@ -49,7 +49,7 @@ async def test_it_makes_a_pool_sells_a_6_pack_and_reads_what_is_left(
             return (await agent.call_tool(tool, arguments)).structured_content
 
         assert agent.protocol_version == version
-        assert [tool.name for tool in (await agent.list_tools()).tools] == [each.name for each in OPERATIONS]
+        assert [tool.name for tool in (await agent.list_tools()).tools] == [operation.name for operation in OPERATIONS]
         assert await call("list_pools") == {"pools": [], "next_cursor": None}
         made = await call("create_pool", name="Honey jars", quantity=50, members=PACKS)
         await call("adjust_pool_quantity", pool_id=made["pool"]["id"], delta=-6, reason="One 6-pack was sold.")

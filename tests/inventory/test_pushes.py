@@ -24,9 +24,9 @@ STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/
 class Far:
     """A shop's agent that calls through one process, and its streams at another."""
 
-    def __init__(self, here: Process, there: Process, key: str, domain: str, secret: bytes) -> None:
+    def __init__(self, here: Process, other: Process, key: str, domain: str, secret: bytes) -> None:
         self.here = here
-        self.there = there
+        self.other = other
         self.domain = domain
         self.secret = secret
         self.http = httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=30)
@@ -43,7 +43,7 @@ class Far:
             yield events(response)
 
     def get_stream(self, **headers: str) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
-        return self.listening("GET", f"{self.there.url}/mcp", headers={"accept": "text/event-stream", **headers})
+        return self.listening("GET", f"{self.other.url}/mcp", headers={"accept": "text/event-stream", **headers})
 
     def listen_stream(self, *uris: str) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Any]]:
         about: dict[str, Any] = {
@@ -55,13 +55,13 @@ class Far:
             "notifications": {"resourceSubscriptions": [*uris], "resourcesListChanged": True},
         }
         body: dict[str, Any] = {"jsonrpc": "2.0", "id": "ears", "method": "subscriptions/listen", "params": params}
-        return self.listening("POST", f"{self.there.url}/mcp", json=body, headers=STATELESS)
+        return self.listening("POST", f"{self.other.url}/mcp", json=body, headers=STATELESS)
 
     @contextlib.asynccontextmanager
     async def storefront_stream(self) -> AsyncGenerator[AsyncIterator[Any]]:
         query = proxy.sign(self.domain, self.secret, time.time())
-        told = await self.http.get(f"{self.there.url}/storefront/availability?{query}")
-        async with self.listening("GET", told.json()["stream_url"]) as heard:
+        availability = await self.http.get(f"{self.other.url}/storefront/availability?{query}")
+        async with self.listening("GET", availability.json()["stream_url"]) as heard:
             yield heard
 
 
@@ -76,8 +76,8 @@ async def far(inventory_url: str, settings: Settings, tmp_path: Path) -> AsyncIt
     database = INVENTORY.database(settings)
     async with database.pool:
         shop, key = await database.transact(lambda tx: shops.add(tx, "far.myshopify.com"))
-    with serving(inventory_url, tmp_path, 2, service="inventory") as (here, there):
-        far = Far(here, there, key, shop.domain, client_secret(settings))
+    with serving(inventory_url, tmp_path, 2, service="inventory") as (here, other):
+        far = Far(here, other, key, shop.domain, client_secret(settings))
         async with far.http:
             yield far
 
@@ -95,7 +95,7 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
         snapshot = await anext(told_to_storefront)
         await far.call("adjust_pool_quantity", pool_id=change["pool"]["id"], delta=-6)
 
-        by_get, by_listen, shown = (
+        by_get, by_listen, numbers = (
             await anext(told_by_get),
             await anext(told_by_listen),
             await anext(told_to_storefront),
@@ -106,24 +106,24 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
     assert by_get == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": pool}}
     assert (by_listen["method"], by_listen["params"]["uri"]) == ("notifications/resources/updated", pool)
     assert by_listen["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "ears"}
-    assert shown["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
+    assert numbers["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
 async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_between(far: Far) -> None:
     old, changed = [(await far.call("create_pool", name=name, quantity=50))["pool"] for name in ("Honey", "Jam")]
-    async with far.http.stream("GET", f"{far.there.url}/mcp", headers={"accept": "text/event-stream"}) as response:
+    async with far.http.stream("GET", f"{far.other.url}/mcp", headers={"accept": "text/event-stream"}) as response:
         first = await anext(line async for line in response.aiter_lines() if line.startswith("id: "))
     last = first.removeprefix("id: ")
-    far.there.kill()
+    far.other.kill()
     await far.call("adjust_pool_quantity", pool_id=changed["id"], delta=-6)
-    far.there.start()
+    far.other.start()
 
     async with asyncio.timeout(20), far.get_stream(**{"last-event-id": last}) as heard:
-        told = [await anext(heard) for _ in range(4)]
+        messages = [await anext(heard) for _ in range(4)]
 
-    uris = [each["params"]["uri"] for each in told[:3]]
+    uris = [message["params"]["uri"] for message in messages[:3]]
     assert uris == [f"pool://{changed['id']}", f"pool://{changed['id']}/history", "sync://status"]
-    assert told[3]["method"] == "notifications/resources/list_changed"
+    assert messages[3]["method"] == "notifications/resources/list_changed"
     assert f"pool://{old['id']}" not in uris
 
 
@@ -132,26 +132,26 @@ async def test_a_new_pool_is_told_as_a_change_of_the_list(far: Far) -> None:
         await anext(heard)
         await far.call("create_pool", name="Lids")
 
-        told = await anext(heard)
+        message = await anext(heard)
 
-    assert told["method"] == "notifications/resources/list_changed"
+    assert message["method"] == "notifications/resources/list_changed"
 
 
 async def test_streams_end_at_once_when_their_process_is_told_to_stop(far: Far) -> None:
     async with (
         asyncio.timeout(20),
         far.listen_stream() as heard,
-        far.get_stream() as told,
-        far.storefront_stream() as shown,
+        far.get_stream() as messages,
+        far.storefront_stream() as numbers,
     ):
         await anext(heard)
-        await anext(shown)
-        stopped = asyncio.create_task(asyncio.to_thread(far.there.stop))
-        last = [each async for each in heard]
+        await anext(numbers)
+        stopped = asyncio.create_task(asyncio.to_thread(far.other.stop))
+        last = [message async for message in heard]
 
-        assert [each async for each in told] == []
-        assert [each async for each in shown] == []
+        assert [message async for message in messages] == []
+        assert [message async for message in numbers] == []
         assert await stopped == 143
 
-    assert [each["id"] for each in last] == ["ears"]
+    assert [answer["id"] for answer in last] == ["ears"]
     assert last[0]["result"]["resultType"] == "complete"

@@ -7,7 +7,7 @@ import pytest
 from tests.inventory.samples import furnished
 from tests.inventory.support import SINGLE, Inventory, Shop
 
-MOST = 10**12
+MAX_QUANTITY = 10**12
 
 
 @pytest.fixture
@@ -39,16 +39,18 @@ async def test_more_than_a_pool_can_hold_is_refused(scene: Shop) -> None:
     """A pool can hold 10**15; a call may name a variant of which one sale takes 10**9, or a pool 250 times."""
     await scene.call("update_member", pool_id=1, variant_gid=SINGLE, units_per_sale=10**9)
     await scene.call("update_pool", pool_id=2, allow_negative=True)
-    taken = await scene.call("adjust_pool_quantity", pool_id=2, delta=-MOST)
+    change = await scene.call("adjust_pool_quantity", pool_id=2, delta=-MAX_QUANTITY)
     for _ in range(4):
-        await scene.call("bulk_adjust", items=[{"pool_id": 2, "delta": MOST}] * 250)
+        await scene.call("bulk_adjust", items=[{"pool_id": 2, "delta": MAX_QUANTITY}] * 250)
 
     refusals = [
-        await scene.refused("hold_quantity", variant_gid=SINGLE, quantity=MOST),
-        await scene.refused("bulk_adjust", items=[{"pool_id": 2, "delta": MOST}] * 2),
-        await scene.refused("adjust_pool_quantity", pool_id=2, delta=MOST),
+        await scene.refused("hold_quantity", variant_gid=SINGLE, quantity=MAX_QUANTITY),
+        await scene.refused("bulk_adjust", items=[{"pool_id": 2, "delta": MAX_QUANTITY}] * 2),
+        await scene.refused("adjust_pool_quantity", pool_id=2, delta=MAX_QUANTITY),
     ]
-    await scene.call("adjust_pool_quantity", pool_id=2, delta=MOST - 9)
-    refusals.append(await scene.refused("revert_entry", entry_id=taken["entries"][0]["id"]))
+    await scene.call("adjust_pool_quantity", pool_id=2, delta=MAX_QUANTITY - 9)
+    refusals.append(await scene.refused("revert_entry", entry_id=change["entries"][0]["id"]))
 
-    assert [(each["code"], list(each["errors"])) for each in refusals] == [("validation_failed", ["quantity"])] * 4
+    assert [(refusal["code"], list(refusal["errors"])) for refusal in refusals] == [
+        ("validation_failed", ["quantity"])
+    ] * 4

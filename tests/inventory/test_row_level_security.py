@@ -16,12 +16,12 @@ import pytest_asyncio
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.availability import sql as availability
 from holdfast.inventory.resources import Tx
-from holdfast.kit.caller import system
-from holdfast.kit.command import check
-from holdfast.kit.modes import Batch, Batched, Call, Stepwise
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.kit.contract.caller import system
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.steps import Steps
 from tests.inventory.samples import ARGUMENTS, furnished
 from tests.inventory.support import SINGLE, Inventory, Shop
 
@@ -69,7 +69,7 @@ async def test_no_row_of_another_shop_is_there(inventory: Inventory, ada: Shop, 
     assert seen == 0
 
 
-NO_SHOPS = ("signing_keys", "sessions", "sign_in_links", "mails", "oauth_grants", "trusted_auth_keys")
+NO_SHOPS = ("signing_keys", "sessions", "sign_in_links", "mails", "stopped_mails", "oauth_grants", "trusted_auth_keys")
 
 
 @pytest.mark.parametrize("table", NO_SHOPS)
@@ -88,10 +88,10 @@ async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing
     command = check(operation.command, ARGUMENTS[operation.name])
 
     async def work(tx: Tx) -> Any:
-        function = operation.run.function
-        if isinstance(operation.run, Stepwise):
+        function = operation.mode.function
+        if isinstance(operation.mode, Stepwise):
             return await function(Steps(inventory.database, ben.id), pretender, command)
-        if isinstance(operation.run, Batched):
+        if isinstance(operation.mode, Batched):
             return await function(tx, Batch(ada.id, [Call(pretender, command)]))
         return await function(tx, pretender, command)
 
@@ -140,9 +140,9 @@ async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, b
 
 
 async def test_what_live_readers_ask_of_another_shop_is_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
-    delta = await inventory.database.read(lambda tx: availability.everything(tx, ada.id), ben.id)
+    delta = await inventory.database.read(lambda tx: availability.read_all(tx, ada.id), ben.id)
 
-    assert (delta.version, delta.variants, delta.pools) == (None, {}, {})
+    assert delta is None
 
 
 WRITES: list[Callable[[Tx, int], Awaitable[object]]] = [

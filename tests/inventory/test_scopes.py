@@ -40,7 +40,7 @@ def test_every_tool_needs_one_of_the_four_scopes_of_the_contract() -> None:
 
 def test_reading_needs_a_scope_to_read_and_writing_one_to_write() -> None:
     for name, operation in TOOLS.items():
-        assert str(operation.scope).startswith("read_" if operation.run.reads else "write_"), name
+        assert str(operation.scope).startswith("read_" if operation.mode.reads else "write_"), name
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

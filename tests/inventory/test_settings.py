@@ -33,3 +33,11 @@ def test_the_address_of_the_platform_has_no_slash_at_the_end() -> None:
 def test_the_version_of_the_platforms_api_is_a_quarter(version: str) -> None:
     with pytest.raises(ValidationError, match="must be a quarter such as 2026-10, or unstable"):
         Settings(platform_api_version=version)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t "])
+def test_a_blank_client_secret_is_none(blank: str) -> None:
+    """It could be guessed, and whoever guesses it can forge every message of the platform."""
+    settings = Settings(client_secret="s" * 38 + blank, old_client_secret=blank)  # pyright: ignore[reportCallIssue]
+
+    assert (settings.client_secret, settings.old_client_secret) == ("s" * 38, "")

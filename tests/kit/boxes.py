@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.kit.database import Tx
+from holdfast.kit.postgres.database import Tx
 from tests.support import Service
 
 

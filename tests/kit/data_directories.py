@@ -14,13 +14,13 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from holdfast.kit.cluster import Cluster
-from holdfast.kit.embedded import scratch_directory
+from holdfast.kit.postgres.bundled import scratch_directory
+from holdfast.kit.postgres.bundled_server import Cluster
 
 USE = """
 import sys
 from pathlib import Path
-from holdfast.kit.embedded import database_url
+from holdfast.kit.postgres.bundled import database_url
 print("ready", flush=True)
 sys.stdin.readline()
 for name in sys.argv[2:]:
@@ -58,18 +58,18 @@ class User:
     @staticmethod
     def start(*users: "User") -> None:
         """Let them start the server, all at the same time."""
-        for each in users:
-            each.go()
-        for each in users:
-            each.urls = [each._line() for _ in each.names]
+        for user in users:
+            user.go()
+        for user in users:
+            user.urls = [user._line() for _ in user.names]
 
     @staticmethod
     def end(*users: "User") -> None:
         """Let them end by themselves, all at the same time."""
-        for each in users:
-            assert each.process.stdin
-            each.process.stdin.close()
-        assert [each.process.wait(timeout=30) for each in users] == [0] * len(users)
+        for user in users:
+            assert user.process.stdin
+            user.process.stdin.close()
+        assert [user.process.wait(timeout=30) for user in users] == [0] * len(users)
 
     def kill(self) -> None:
         """End it, and what it has started in its session, without a chance to do anything more."""

@@ -50,7 +50,7 @@ def written(kinds: list[str]) -> list[bytes]:
     """A mail of each kind; `deadly` ones end the process."""
     if "deadly" in kinds:
         os.kill(os.getpid(), signal.SIGKILL)
-    return [each.encode() for each in kinds]
+    return [kind.encode() for kind in kinds]
 
 
 def hanging(seconds: float) -> float:

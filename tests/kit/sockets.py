@@ -12,9 +12,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from holdfast.kit.bounds import Bounds
-from holdfast.kit.connection import Connection
-from holdfast.kit.sockets import listen
+from holdfast.kit.http.connection import Connection
+from holdfast.kit.http.connection_limits import ConnectionLimits
+from holdfast.kit.http.sockets import listen
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
@@ -107,7 +107,7 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, bounds: Bounds) -> AsyncGenerator[Site]:
+async def serving(app: ASGIApp, bounds: ConnectionLimits) -> AsyncGenerator[Site]:
     """Serve an application within bounds, from a thread of its own with the event loop that services have."""
     listener = listen("127.0.0.1", 0)
     protocol: Any = partial(Connection, bounds)

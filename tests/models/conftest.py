@@ -4,13 +4,13 @@ import pytest
 
 from holdfast.events.product import EVENTS
 from holdfast.inventory.product import INVENTORY
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 
 @pytest.fixture
 def crashing_url() -> str:
     """A database of the events service, on a server of its own that a test may crash, with its default durability."""
-    url = embedded.database_url(embedded.scratch_directory(), "events")
+    url = bundled.database_url(bundled.scratch_directory(), "events")
     EVENTS.migrate(url)
     return url
 
@@ -18,6 +18,6 @@ def crashing_url() -> str:
 @pytest.fixture
 def crashing_inventory_url() -> str:
     """The same for the inventory service."""
-    url = embedded.database_url(embedded.scratch_directory(), "inventory")
+    url = bundled.database_url(bundled.scratch_directory(), "inventory")
     INVENTORY.migrate(url)
     return url

@@ -24,7 +24,7 @@ from tests.serving import PLAIN
 from tests.support import eventually
 
 CLIENTS = 12
-PATIENCE = 0.5
+TIMEOUT_SECONDS = 0.5
 """Seconds after which an answer is no longer awaited."""
 STOPPED = 0.8
 """Seconds for which a process is stopped: what it was asked, it does after nobody awaits it."""
@@ -34,7 +34,7 @@ FAULTS = ("stop", "crash", "kill") * (60 if SOAK else 2)
 
 
 @dataclass
-class Asked:
+class Exchange:
     """A request, when it was sent first, and when and what was answered. What was not answered is unknown.
 
     lost    whether it was sent again because the first answer was lost
@@ -54,17 +54,17 @@ class History:
     processes: list[Process]
     database_url: str
     headers: Mapping[str, str]
-    asked: list[Asked] = field(default_factory=list[Asked])
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
     answers: int = 0
     over: bool = False
     chance: random.Random = field(default_factory=lambda: random.Random(SEED))
 
     async def ask(
         self, http: httpx2.AsyncClient, request: Any, method: str, path: str, *, once: bool = False, **options: Any
-    ) -> Asked:
+    ) -> Exchange:
         """Ask until there is an answer, or with `once` only once."""
-        asked = Asked(request, time.monotonic())
-        self.asked.append(asked)
+        exchange = Exchange(request, time.monotonic())
+        self.exchanges.append(exchange)
         for number in itertools.count(self.chance.randrange(2)):
             try:
                 response = await http.request(method, self.processes[number % 2].url + path, **options)
@@ -75,19 +75,19 @@ class History:
                 agree(
                     response.status_code < 500, f"{request} was answered with {response.status_code}: {response.text}"
                 )
-                asked.answered, asked.answer = time.monotonic(), response
+                exchange.answered, exchange.answer = time.monotonic(), response
                 self.answers += 1
                 break
             if once:
                 break
-            asked.lost = True
-        return asked
+            exchange.lost = True
+        return exchange
 
     async def run(self, client: Callable[[httpx2.AsyncClient, int], Awaitable[None]]) -> None:
         """Let clients work again and again while everything fails in turn, and then until all work."""
 
         async def keep_on(number: int) -> None:
-            async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.headers), timeout=PATIENCE) as http:
+            async with httpx2.AsyncClient(verify=PLAIN, headers=dict(self.headers), timeout=TIMEOUT_SECONDS) as http:
                 while not self.over:
                     await client(http, number)
 
@@ -112,10 +112,10 @@ class History:
             self.over = True
 
     async def _progress(self) -> None:
-        wanted = self.answers + BETWEEN
+        goal = self.answers + BETWEEN
 
         async def is_reached() -> bool:
-            return self.answers >= wanted
+            return self.answers >= goal
 
         await eventually(is_reached, seconds=120)
 
@@ -131,9 +131,12 @@ def agree(holds: object, message: str) -> None:
     assert holds, f"The history disagrees: {message}"
 
 
-def never_inverted(published: Iterable[Asked]) -> None:
+def never_inverted(published: Iterable[Exchange]) -> None:
     """Fail if something was answered before something else was sent that is published before it."""
-    first = Asked("nothing", -inf)
-    for each in reversed([*published]):
-        agree(first.answered >= each.sent, f"{first.request} was answered before {each.request} was sent, and is later")
-        first = min(first, each, key=lambda asked: asked.answered)
+    first = Exchange("nothing", -inf)
+    for exchange in reversed([*published]):
+        agree(
+            first.answered >= exchange.sent,
+            f"{first.request} was answered before {exchange.request} was sent, and is later",
+        )
+        first = min(first, exchange, key=lambda exchange: exchange.answered)

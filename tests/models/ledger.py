@@ -16,7 +16,7 @@ Amounts = Mapping[int, int]
 NONE: Amounts = {}
 
 
-class Refused(Exception):
+class LedgerRefusal(Exception):
     """A call changes nothing."""
 
 
@@ -48,16 +48,16 @@ class Ledger:
     ended: set[int] = field(default_factory=set[int])
     keys: Keys = field(default_factory=Keys)
 
-    def call(self, tool: str, *, dry_run: bool = False, idempotency_key: str | None = None, **given: Any) -> Any:
+    def call(self, tool: str, *, dry_run: bool = False, idempotency_key: str | None = None, **arguments: Any) -> Any:
         """The answer of a tool that changes stock."""
         if dry_run:
-            return deepcopy(self).call(tool, **given)
-        return self.keys.once(idempotency_key, (tool, repr(given)), lambda: self._try(tool, given))
+            return deepcopy(self).call(tool, **arguments)
+        return self.keys.once(idempotency_key, (tool, repr(arguments)), lambda: self._try(tool, arguments))
 
-    def _try(self, tool: str, given: Answer) -> Answer | str:
+    def _try(self, tool: str, arguments: Answer) -> Answer | str:
         try:
-            return getattr(self, tool)(**given)
-        except Refused as refused:
+            return getattr(self, tool)(**arguments)
+        except LedgerRefusal as refused:
             return str(refused)
 
     def set_pool_quantity(self, pool_id: int, quantity: int, **expected: int) -> Answer:
@@ -77,32 +77,32 @@ class Ledger:
         return self._apply("transfer", {from_pool_id: -quantity, to_pool_id: quantity})
 
     def hold_quantity(self, quantity: int, pool_id: int = 0, variant_gid: str = "", ttl_s: int = 900) -> Answer:
-        kept, id = self._drawn(quantity, pool_id, variant_gid), len(self.entries) + 1
-        answer = self._apply("hold", {}, kept, hold=id)
-        self.holds[id] = kept
+        held, id = self._drawn(quantity, pool_id, variant_gid), len(self.entries) + 1
+        answer = self._apply("hold", {}, held, hold=id)
+        self.holds[id] = held
         return {**answer, "hold": id}
 
     def release_hold(self, hold_id: int) -> Answer:
         return self._apply("release", {}, self._given_back(hold_id), hold=hold_id)
 
     def record_sale(self, quantity: int, pool_id: int = 0, variant_gid: str = "", hold_id: int | None = None) -> Answer:
-        sold = {id: -taken for id, taken in self._drawn(quantity, pool_id, variant_gid).items()}
+        sold = {id: -quantity_drawn for id, quantity_drawn in self._drawn(quantity, pool_id, variant_gid).items()}
         held = self._given_back(hold_id) if hold_id else NONE
         if held.keys() - sold.keys():
-            raise Refused("validation_failed")
+            raise LedgerRefusal("validation_failed")
         return self._apply("sale", sold, held, hold=hold_id)
 
     def revert_entry(self, entry_id: int) -> Answer:
         if entry_id > len(self.entries):
-            raise Refused("not_found")
+            raise LedgerRefusal("not_found")
         entry = self.entries[entry_id - 1]
         if entry["kind"] not in {"restock", "set", "adjust", "transfer"}:
-            raise Refused("not_revertible")
-        if any(each["reverts_id"] == entry_id for each in self.entries):
-            raise Refused("already_reverted")
-        change = {each["pool_id"]: each for each in self.entries if each["version"] == entry["version"]}
-        reverts = {id: each["id"] for id, each in change.items()}
-        return self._apply("revert", {id: -each["delta"] for id, each in change.items()}, reverts=reverts)
+            raise LedgerRefusal("not_revertible")
+        if any(entry["reverts_id"] == entry_id for entry in self.entries):
+            raise LedgerRefusal("already_reverted")
+        change = {other["pool_id"]: other for other in self.entries if other["version"] == entry["version"]}
+        reverts = {id: reverted["id"] for id, reverted in change.items()}
+        return self._apply("revert", {id: -reverted["delta"] for id, reverted in change.items()}, reverts=reverts)
 
     def configure(self, pool_id: int, *, archived: bool = False, **fields: Any) -> Any:
         """Change a pool's status, buffer or members. `archived` says that it must be archived, not active."""
@@ -113,7 +113,7 @@ class Ledger:
             return "pool_has_holds"
         self.version += 1
         self.pools[pool_id] = replace(pool, **fields, version=self.version)
-        return self._shown(pool_id)
+        return self._pool_answer(pool_id)
 
     def get_availability(self, gids: list[str]) -> dict[str, tuple[int, int]]:
         """How many of each variant can be sold, and the pool that allows no more."""
@@ -130,20 +130,20 @@ class Ledger:
         draws = {pool_id: 1} if pool_id else {id: pool.members.get(gid, 0) for id, pool in self.pools.items()}
         drawn = {id: quantity * units for id, units in draws.items() if units and self._pool(id)}
         if not drawn:
-            raise Refused("not_found")
+            raise LedgerRefusal("not_found")
         return drawn
 
     def _given_back(self, hold_id: int) -> Amounts:
         if hold_id not in self.holds or hold_id in self.ended:
-            raise Refused("hold_ended" if hold_id in self.ended else "not_found")
-        return {id: -kept for id, kept in self.holds[hold_id].items()}
+            raise LedgerRefusal("hold_ended" if hold_id in self.ended else "not_found")
+        return {id: -quantity for id, quantity in self.holds[hold_id].items()}
 
     def _pool(self, id: int, expected_version: int | None = None, expected_quantity: int | None = None) -> Pool:
         pool = self.pools.get(id)
         if pool is None or pool.status == "archived":
-            raise Refused("pool_not_active" if pool else "not_found")
+            raise LedgerRefusal("pool_not_active" if pool else "not_found")
         if expected_version not in {None, pool.version} or expected_quantity not in {None, pool.on_hand}:
-            raise Refused("stale")
+            raise LedgerRefusal("stale")
         return pool
 
     def _apply(
@@ -166,17 +166,17 @@ class Ledger:
         after = self.get_availability(gids)
         affected = [[gid, before[gid][0], after[gid][0]] for gid in before if before[gid][0] != after[gid][0]]
         answer = {"version": self.version, "affected": affected, "entries": self.entries[-len(touched) :]}
-        return {**answer, "pools": [self._shown(id) for id in touched], "hold": None}
+        return {**answer, "pools": [self._pool_answer(id) for id in touched], "hold": None}
 
     def _permit(self, kind: str, id: int, delta: int, held_delta: int) -> None:
         """Nothing takes what is not there, or is held for others. Only a correction takes from the buffer."""
         pool = self.pools[id]
         free = pool.on_hand - pool.held
         most = {"hold": free - pool.buffer, "sale": min(pool.on_hand, pool.available - held_delta)}.get(kind, free)
-        wanted = held_delta if kind == "hold" else -delta
-        if wanted > max(0, most) and (kind == "hold" or not pool.allow_negative):
-            raise Refused(f"not_enough_stock in {id}: {max(0, most)}, not {wanted}")
+        needed = held_delta if kind == "hold" else -delta
+        if needed > max(0, most) and (kind == "hold" or not pool.allow_negative):
+            raise LedgerRefusal(f"not_enough_stock in {id}: {max(0, most)}, not {needed}")
 
-    def _shown(self, id: int) -> Answer:
+    def _pool_answer(self, id: int) -> Answer:
         names = ("on_hand", "held", "buffer", "available", "version")
         return {"id": id, **{name: getattr(self.pools[id], name) for name in names}}

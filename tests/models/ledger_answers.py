@@ -7,9 +7,9 @@ def changed(answer: Answer) -> Answer:
     """What is compared of a change."""
     return {
         "version": answer["version"],
-        "entries": [entry(each) for each in answer["entries"]],
-        "pools": [pool_now(each) for each in answer["pools"]],
-        "affected": [[each["variant_gid"], each["before"], each["after"]] for each in answer["affected"]],
+        "entries": [entry(made) for made in answer["entries"]],
+        "pools": [pool_now(pool) for pool in answer["pools"]],
+        "affected": [[variant["variant_gid"], variant["before"], variant["after"]] for variant in answer["affected"]],
         "hold": answer["hold"] and answer["hold"]["id"],
     }
 
@@ -21,10 +21,10 @@ def refusal(body: Answer) -> str:
     return body["code"]
 
 
-def entry(told: Answer) -> Answer:
+def entry(data: Answer) -> Answer:
     """What is compared of an entry of the ledger."""
     names = "id version hold_id pool_id kind delta held_delta reverts_id balance_after held_after".split()
-    return {name: told[name] for name in names}
+    return {name: data[name] for name in names}
 
 
 def pool_now(pool: Answer) -> Answer:

@@ -1,6 +1,7 @@
 """Runs state machines against a service in this process. Every answer is compared with the one of a model.
 
-`make test` runs a few operations with a fixed seed; `make soak` (HOLDFAST_SOAK=1) runs a million over all the machines.
+`make test-long` runs a few operations with a fixed seed; `make soak` (HOLDFAST_SOAK=1) runs a million over all the
+machines.
 A failure names its seed: `HOLDFAST_SEED=<seed>` runs the same operations again. HOLDFAST_SHRINK=1 also looks, for up to
 five minutes, for the shortest operations that fail.
 """
@@ -76,10 +77,10 @@ class Machine(RuleBasedStateMachine):
 
     stage: Stage[Any]
 
-    def agree(self, request: object, told: object, expected: object) -> None:
+    def agree(self, request: object, answer: object, expected: object) -> None:
         """Fail unless the service told what the model says."""
-        self.stage.compared += len(cast("list[object]", told)) if isinstance(told, list) else 1
-        assert told == expected, f"The model disagrees about {request}: expected {expected}, was told {told}"
+        self.stage.compared += len(cast("list[object]", answer)) if isinstance(answer, list) else 1
+        assert answer == expected, f"The model disagrees about {request}: expected {expected}, was told {answer}"
 
 
 def explore(stage: Stage[Any], machine: Callable[[], Machine], operations: int) -> None:

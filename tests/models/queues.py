@@ -11,7 +11,7 @@ from typing import Any
 Answer = dict[str, Any]
 INTERVAL = 60
 """Seconds in which `rate` visitors are released."""
-CATCH_UP = 5
+CATCH_UP = 15
 """The most seconds for which late releases are made up for."""
 
 
@@ -102,7 +102,8 @@ class Queue:
     def verify(self, number: int, *, consume: bool) -> Answer | str:
         """Show a token: how often it was shown, or why it is not valid."""
         token = next(
-            (each.token for each in self.visitors.values() if each.token and each.token.number == number), None
+            (visitor.token for visitor in self.visitors.values() if visitor.token and visitor.token.number == number),
+            None,
         )
         if token is None:
             return "revoked"
@@ -124,9 +125,9 @@ class Queue:
             self.paced = self.now
         if after.rate != before.rate:
             self.rated = self.now
-        return self.shown()
+        return self.answer()
 
-    def shown(self) -> Answer:
+    def answer(self) -> Answer:
         return {"active": self.terms.active, "queue_length": 0 if self.has_ended else self.waiting}
 
     def tick(self, seconds: float) -> None:
@@ -136,7 +137,7 @@ class Queue:
             return
         step = INTERVAL / self.terms.rate
         base = max(self.paced, self.terms.starts or 0, self.now - step - CATCH_UP)
-        recent = sum(each > max(self.rated, self.now - INTERVAL) for each in self.released)
+        recent = sum(moment > max(self.rated, self.now - INTERVAL) for moment in self.released)
         visitors = min(self.waiting, self.terms.rate - recent, floor((self.now - base) / step))
         if visitors > 0:
             everybody = visitors == self.waiting
@@ -158,6 +159,6 @@ class Queue:
     def is_unsure_in(self, seconds: float) -> bool:
         """Whether a release or the end of a token may come just before or just after so many seconds from now."""
         at, step = self.now + seconds, INTERVAL / self.terms.rate
-        tokens = [each.token.expires for each in self.visitors.values() if each.token]
+        tokens = [visitor.token.expires for visitor in self.visitors.values() if visitor.token]
         # The service counts the time of tokens in whole seconds.
-        return any(each - 1 <= at < each for each in tokens) or (self.is_loose and (at - self.paced) % step < 1)
+        return any(ticket - 1 <= at < ticket for ticket in tokens) or (self.is_loose and (at - self.paced) % step < 1)

@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 @dataclass
 class Registration:
-    """One person at one event."""
+    """One person at one event. `by_hand`: an organizer has put the person on the waiting list."""
 
     event: int
     person: str
@@ -22,6 +22,7 @@ class Registration:
     arrival: int
     status: str = "pending"
     reason: str | None = None
+    by_hand: bool = False
 
 
 @dataclass
@@ -67,41 +68,43 @@ class Registrations:
 
     def settle(self) -> int:
         """Give everybody who waits for it an outcome, in order of arrival; how many got one."""
-        waiting = [each for each in self.line if each.status == "pending"]
-        for each in waiting:
-            at = self.events[each.event]
+        waiting = [entry for entry in self.line if entry.status == "pending"]
+        for entry in waiting:
+            at = self.events[entry.event]
             if at.cancelled:
-                each.status, each.reason = "rejected", "event_cancelled"
-            elif self._count(each.event, "registered") < at.seats:
-                each.status = "registered"
-            elif self._count(each.event, "waitlisted") < at.places:
-                each.status = "waitlisted"
+                entry.status, entry.reason = "rejected", "event_cancelled"
+            elif self._count(entry.event, "registered") < at.seats:
+                entry.status = "registered"
+            elif self._count(entry.event, "waitlisted") < at.places:
+                entry.status = "waitlisted"
             else:
-                each.status, each.reason = "rejected", "event_full"
+                entry.status, entry.reason = "rejected", "event_full"
         return len(waiting)
 
     def get(self, event: int, person: str) -> Answer | str:
-        found = self._settled(event, person)
-        return found if isinstance(found, str) else _shown(found)
+        entry = self._settled(event, person)
+        return entry if isinstance(entry, str) else _answer(entry)
 
     def change(self, event: int, person: str, status: str | None, amount: int | None) -> Answer | str:
         """Move somebody by hand, or set what was paid."""
-        found = self._settled(event, person)
-        if isinstance(found, str):
-            return found
-        moved = status is not None and status != found.status
+        entry = self._settled(event, person)
+        if isinstance(entry, str):
+            return entry
+        moved = status is not None and status != entry.status
         if moved and status == "registered" and self._count(event, "registered") >= self.events[event].seats:
             return "event_full"
-        found.status = status or found.status
-        found.amount = found.amount if amount is None else amount
-        if moved and status == "waitlisted":
-            self._promote(event, but=found)
-        return _shown(found)
+        entry.status = status or entry.status
+        entry.amount = entry.amount if amount is None else amount
+        if moved:
+            entry.by_hand = status == "waitlisted"
+        if moved and entry.by_hand:
+            self._promote(event)
+        return _answer(entry)
 
     def remove(self, event: int, person: str) -> str | None:
-        found = self._settled(event, person)
-        if isinstance(found, str) and found != "registration_pending":
-            return found
+        entry = self._settled(event, person)
+        if isinstance(entry, str) and entry != "registration_pending":
+            return entry
         gone = self._find(event, person)
         assert gone
         self.line.remove(gone)
@@ -128,39 +131,40 @@ class Registrations:
         return self.event(event)
 
     def event(self, event: int) -> Answer:
-        at, taken = self.events[event], self._count(event, "registered")
-        status = "cancelled" if at.cancelled else "expired" if at.past else "full" if taken >= at.seats else "active"
-        return {"status": status, "registration_count": taken, "capacity": at.seats, "price": at.price}
+        at, count = self.events[event], self._count(event, "registered")
+        status = "cancelled" if at.cancelled else "expired" if at.past else "full" if count >= at.seats else "active"
+        return {"status": status, "registration_count": count, "capacity": at.seats, "price": at.price}
 
     def list(self) -> list[Answer]:
-        return [_shown(each) for each in self.line if each.status in {"registered", "waitlisted"}]
+        return [_answer(entry) for entry in self.line if entry.status in {"registered", "waitlisted"}]
 
-    def _promote(self, event: int, but: Registration | None = None) -> None:
-        """Give free seats to the first on the waiting list."""
+    def _promote(self, event: int) -> None:
+        """Give free seats to the first who wait for one."""
         at = self.events[event]
-        waiting = self._waiting(event, but)
+        waiting = self._waiting(event)
         while not at.cancelled and not at.past and self._count(event, "registered") < at.seats:
             first = next(waiting, None)
             if first is None:
                 return
             first.status = "registered"
 
-    def _waiting(self, event: int, but: Registration | None) -> Iterator[Registration]:
-        return iter([each for each in self.line if each.event == event and each.status == "waitlisted" and each != but])
+    def _waiting(self, event: int) -> Iterator[Registration]:
+        line = [entry for entry in self.line if entry.event == event and entry.status == "waitlisted"]
+        return iter([entry for entry in line if not entry.by_hand])
 
     def _settled(self, event: int, person: str) -> Registration | str:
-        found = self._find(event, person)
-        if found is None:
+        entry = self._find(event, person)
+        if entry is None:
             return "not_found"
-        refusals = {"pending": "registration_pending", "rejected": f"registration_rejected {found.reason}"}
-        return refusals.get(found.status, found)
+        refusals = {"pending": "registration_pending", "rejected": f"registration_rejected {entry.reason}"}
+        return refusals.get(entry.status, entry)
 
     def _find(self, event: int, person: str) -> Registration | None:
-        return next((each for each in self.line if (each.event, each.person) == (event, person)), None)
+        return next((entry for entry in self.line if (entry.event, entry.person) == (event, person)), None)
 
     def _count(self, event: int, status: str) -> int:
-        return sum(each.event == event and each.status == status for each in self.line)
+        return sum(entry.event == event and entry.status == status for entry in self.line)
 
 
-def _shown(found: Registration) -> Answer:
-    return {"event": found.event, "person": found.person, "status": found.status, "amount_paid": found.amount}
+def _answer(entry: Registration) -> Answer:
+    return {"event": entry.event, "person": entry.person, "status": entry.status, "amount_paid": entry.amount}

@@ -1,4 +1,4 @@
-"""Every planted bug is found by its check. `make test` tries some of them, `make soak` all."""
+"""Every planted bug is found by its check. `make test-long` tries some of them, `make soak` all."""
 
 import re
 from pathlib import Path
@@ -8,16 +8,16 @@ import pytest
 from tests.models.machine import SOAK
 from tests.models.planted import BUGS, ROOT, copy_with, run_check
 
-CHECKS = sorted({each.parent.name for each in BUGS})
-TRIED = BUGS if SOAK else [each for each in BUGS if each.name[:2] in {"06", "17", "24"}]
+CHECKS = sorted({path.parent.name for path in BUGS})
+TRIED = BUGS if SOAK else [path for path in BUGS if path.name[:2] in {"06", "17", "24"}]
 
 
 def named(bugs: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("bug", bugs, ids=[each.stem for each in bugs])
+    return pytest.mark.parametrize("bug", bugs, ids=[path.stem for path in bugs])
 
 
 def test_there_are_ten_bugs_for_the_histories_and_fourteen_for_the_machines() -> None:
-    for_histories = [each for each in BUGS if each.parent.name.startswith("history")]
+    for_histories = [path for path in BUGS if path.parent.name.startswith("history")]
 
     assert (len(for_histories), len(BUGS)) == (10, 24)
 
@@ -27,7 +27,7 @@ def test_a_bug_fits_the_source(bug: Path, tmp_path: Path) -> None:
     source = ROOT / "src"
     broken = copy_with(bug, tmp_path)
 
-    assert [each for each in source.rglob("*.py") if each.read_bytes() != _same(each, source, broken)] != []
+    assert [path for path in source.rglob("*.py") if path.read_bytes() != _same(path, source, broken)] != []
 
 
 def _same(file: Path, of: Path, among: Path) -> bytes:
@@ -36,14 +36,14 @@ def _same(file: Path, of: Path, among: Path) -> bytes:
 
 @named(TRIED)
 def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: str) -> None:
-    found = run_check(f"test_{bug.parent.name}.py", copy_with(bug, tmp_path), template_url)
+    result = run_check(f"test_{bug.parent.name}.py", copy_with(bug, tmp_path), template_url)
 
-    assert found.returncode == 1, found.stdout + found.stderr
-    assert re.search("The (model|history) disagrees", found.stdout), found.stdout
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert re.search("The (model|history) disagrees", result.stdout), result.stdout
 
 
 @pytest.mark.parametrize("check", CHECKS if SOAK else CHECKS[-1:])
 def test_a_copy_without_a_bug_passes(check: str, tmp_path: Path, template_url: str) -> None:
-    found = run_check(f"test_{check}.py", copy_with(None, tmp_path), template_url)
+    result = run_check(f"test_{check}.py", copy_with(None, tmp_path), template_url)
 
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from tests.faults.processes import serving
-from tests.models.history import Asked, History, agree, never_inverted
+from tests.models.history import Exchange, History, agree, never_inverted
 from tests.support import queue_fields
 
 RATE = 30
@@ -47,15 +47,15 @@ async def test_the_tickets_explain_every_answer(
             await history.ask(http, ("join", name), "POST", f"{path}/join", json={"visitor_id": name})
             joined.append(name)
             for seen in (history.chance.choice(joined), history.chance.choice(joined[-20:])):
-                told = await history.ask(http, ("look", seen), "GET", f"{path}/status/{seen}")
-                tokens.extend([told.answer.json()["token"]] if "token" in told.answer.json() else [])
+                look = await history.ask(http, ("look", seen), "GET", f"{path}/status/{seen}")
+                tokens.extend([look.answer.json()["token"]] if "token" in look.answer.json() else [])
             if tokens:
                 token, consume = history.chance.choice(tokens[-30:]), history.chance.random() < 0.3
-                request, shown = ("verify", claims(token)["jti"], consume), {"token": token, "consume": consume}
-                await history.ask(http, request, "POST", "/api/queues/verify_token", once=True, json=shown)
+                request, body = ("verify", claims(token)["jti"], consume), {"token": token, "consume": consume}
+                await history.ask(http, request, "POST", "/api/queues/verify_token", once=True, json=body)
 
         await history.run(client)
-    explain(history.asked, *stored(crashing_url))
+    explain(history.exchanges, *stored(crashing_url))
 
 
 def claims(token: str) -> dict[str, Any]:
@@ -73,17 +73,17 @@ def stored(database_url: str) -> tuple[dict[str, int], list[tuple[int, float]]]:
     return dict(tickets), [(ticket, at) for first, last, at in releases for ticket in range(first, last + 1)]
 
 
-def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
+def explain(exchanges: list[Exchange], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
     """Fail unless the tickets, in their order, explain what everybody was told."""
-    joins = {each.request[1]: each for each in asked if each.request[0] == "join"}
-    for each in joins.values():
-        agree(each.answer.status_code == 202, f"{each.request} was told {each.answer.text}")
+    joins = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "join"}
+    for join in joins.values():
+        agree(join.answer.status_code == 202, f"{join.request} was told {join.answer.text}")
     agree(joins.keys() == tickets.keys(), f"lost: {joins.keys() - tickets.keys()}, made up: {tickets.keys() - joins}")
-    again = _came_again(asked, joins, tickets)
+    again = _came_again(exchanges, joins, tickets)
     first = sorted({**tickets, **again}.items(), key=lambda ticket: ticket[1])
-    given = sorted([*tickets.values(), *again.values()])
-    missing = {*range(1, len(given) + 1)} - {*given}
-    agree(given == [*range(1, len(given) + 1)], f"given twice, or missing: {missing} of {len(given)}")
+    numbers = sorted([*tickets.values(), *again.values()])
+    missing = {*range(1, len(numbers) + 1)} - {*numbers}
+    agree(numbers == [*range(1, len(numbers) + 1)], f"given twice, or missing: {missing} of {len(numbers)}")
     never_inverted(joins[name] for name, _ in first)
 
     agree([ticket for ticket, _ in released] == [*range(1, len(released) + 1)], "the releases are not in order")
@@ -92,75 +92,75 @@ def explain(asked: list[Asked], tickets: dict[str, int], released: list[tuple[in
         most = bisect_left(times, moment + 1) - first
         agree(most <= RATE, f"{most} visitors were released within a second, from number {first} on")
 
-    seen = [each for each in asked if each.request[0] == "look"]
-    looks = [each for each in seen if each.request[1] not in again]
+    seen = [exchange for exchange in exchanges if exchange.request[0] == "look"]
+    looks = [exchange for exchange in seen if exchange.request[1] not in again]
     _positions_never_rise(looks, tickets)
     _tokens_stay(looks, tickets)
-    tokens = [each.answer.json()["token"] for each in seen if "token" in each.answer.json()]
+    tokens = [exchange.answer.json()["token"] for exchange in seen if "token" in exchange.answer.json()]
     replaced = {claims(token)["jti"] for token in tokens if claims(token)["tkt"] in again.values()}
-    _tokens_are_used_once([each for each in asked if each.request[0] == "verify"], replaced)
+    _tokens_are_used_once([exchange for exchange in exchanges if exchange.request[0] == "verify"], replaced)
 
 
-def _came_again(asked: list[Asked], joins: dict[str, Asked], tickets: dict[str, int]) -> dict[str, int]:
+def _came_again(exchanges: list[Exchange], joins: dict[str, Exchange], tickets: dict[str, int]) -> dict[str, int]:
     """The first tickets of visitors who have a second one.
 
     A process that was stopped may do a join that was sent again elsewhere. If the token was used up by then, this
     visitor comes again.
     """
-    used_up = {each.request[1] for each in asked if each.request[0] == "verify" and each.request[2]}
+    used_up = {exchange.request[1] for exchange in exchanges if exchange.request[0] == "verify" and exchange.request[2]}
     again: dict[str, int] = {}
-    for each in asked:
-        name = each.request[1]
-        if each.request[0] == "look" and joins[name].lost and (token := each.answer.json().get("token")):
+    for exchange in exchanges:
+        name = exchange.request[1]
+        if exchange.request[0] == "look" and joins[name].lost and (token := exchange.answer.json().get("token")):
             ticket = claims(token)["tkt"]
             if claims(token)["jti"] in used_up and ticket != tickets[name]:
                 again[name] = ticket
     return again
 
 
-def _positions_never_rise(looks: list[Asked], tickets: dict[str, int]) -> None:
+def _positions_never_rise(looks: list[Exchange], tickets: dict[str, int]) -> None:
     """Each position says which ticket was released last. That only grows, from one answer to a later question."""
     known: list[tuple[float, int]] = []
-    for each in looks:
-        ticket, told = tickets[each.request[1]], each.answer.json()
-        known.append((each.answered, ticket - told["position"] if "position" in told else ticket))
+    for look in looks:
+        ticket, body = tickets[look.request[1]], look.answer.json()
+        known.append((look.answered, ticket - body["position"] if "position" in body else ticket))
     known.sort()
     answered = [at for at, _ in known]
     furthest = [-1, *itertools.accumulate((serving for _, serving in known), max)]
-    for each in looks:
-        ticket, told = tickets[each.request[1]], each.answer.json()
-        most = ticket - told["position"] if "position" in told else inf
-        before = furthest[bisect_left(answered, each.sent)]
-        agree(before <= most, f"{each.request} was told {told}, though ticket {before} had been released before")
+    for look in looks:
+        ticket, body = tickets[look.request[1]], look.answer.json()
+        most = ticket - body["position"] if "position" in body else inf
+        before = furthest[bisect_left(answered, look.sent)]
+        agree(before <= most, f"{look.request} was told {body}, though ticket {before} had been released before")
 
 
-def _tokens_stay(looks: list[Asked], tickets: dict[str, int]) -> None:
+def _tokens_stay(looks: list[Exchange], tickets: dict[str, int]) -> None:
     """Each visitor has one token, which names its ticket."""
     first: dict[str, str] = {}
-    for each in looks:
-        if token := each.answer.json().get("token"):
-            name = each.request[1]
+    for look in looks:
+        if token := look.answer.json().get("token"):
+            name = look.request[1]
             agree(claims(token)["tkt"] == tickets[name], f"the token of {name} names ticket {claims(token)['tkt']}")
             agree(first.setdefault(name, token) == token, f"{name} has two tokens")
 
 
-def _tokens_are_used_once(shown: list[Asked], replaced: set[str]) -> None:
+def _tokens_are_used_once(verifications: list[Exchange], replaced: set[str]) -> None:
     """No token is valid after it was used up, none is used up by nobody, and every use has a number of its own.
 
     replaced    tokens of visitors who came again; once they have another ticket, such a token is revoked
     """
-    by_token: defaultdict[str, list[Asked]] = defaultdict(list)
-    for each in shown:
-        by_token[each.request[1]].append(each)
+    by_token: defaultdict[str, list[Exchange]] = defaultdict(list)
+    for verification in verifications:
+        by_token[verification.request[1]].append(verification)
     for token, uses in by_token.items():
-        answers = [(each, each.answer.json()) for each in uses if each.answer]
-        valid = [(each, body["data"]["use_count"]) for each, body in answers if body["valid"]]
+        answers = [(use, use.answer.json()) for use in uses if use.answer]
+        valid = [(use, body["data"]["use_count"]) for use, body in answers if body["valid"]]
         agree(len({count for _, count in valid}) == len(valid), f"two uses of token {token} have one number")
-        ends = [count for each, count in valid if each.request[2]]
+        ends = [count for use, count in valid if use.request[2]]
         agree(all(count <= end for _, count in valid for end in ends), f"token {token} was valid after it was used up")
-        never_inverted(each for each, _ in sorted(valid, key=lambda use: use[1]))
-        for each, body in answers:
+        never_inverted(use for use, _ in sorted(valid, key=lambda use: use[1]))
+        for use, body in answers:
             if not body["valid"]:
                 known = {"used", "revoked"} if token in replaced else {"used"}
-                agree(body["reason"] in known, f"{each.request} was told {body}")
-                agree(any(other.request[2] and other.sent < each.answered for other in uses), f"nobody used {token} up")
+                agree(body["reason"] in known, f"{use.request} was told {body}")
+                agree(any(other.request[2] and other.sent < use.answered for other in uses), f"nobody used {token} up")

@@ -9,7 +9,7 @@ import httpx2
 import psycopg
 
 from tests.faults.processes import serving
-from tests.models.history import SOAK, Asked, History, agree, never_inverted
+from tests.models.history import SOAK, Exchange, History, agree, never_inverted
 from tests.models.registrations import Event, Registrations
 from tests.support import event_fields, eventually
 
@@ -25,7 +25,7 @@ async def organizer(url: str) -> tuple[dict[str, str], list[int]]:
         key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
         event = {"event": event_fields(capacity=SEATS, waitinglist_capacity=PLACES)}
         made = [await http.post("/api/events", json=event, headers={"X-API-Key": key}) for _ in range(EVENTS)]
-    return {"X-API-Key": key}, [each.json()["data"]["id"] for each in made]
+    return {"X-API-Key": key}, [response.json()["data"]["id"] for response in made]
 
 
 def registrations(database_url: str) -> list[tuple[str, int, str]]:
@@ -51,9 +51,9 @@ async def test_the_order_of_arrival_explains_every_answer(crashing_url: str, tmp
             person, event = f"n{number}@example.com", events[number // TRIES % EVENTS]
             body = {"registration": {"event_id": event, "email": person}}
             options: dict[str, Any] = {"json": body, "headers": {"Idempotency-Key": person}}
-            asked = await history.ask(http, ("register", person, event), "POST", "/api/registrations", **options)
-            if asked.answer.status_code == 202:
-                polls.append((person, asked.answer.json()["next"]["url"]))
+            exchange = await history.ask(http, ("register", person, event), "POST", "/api/registrations", **options)
+            if exchange.answer.status_code == 202:
+                polls.append((person, exchange.answer.json()["next"]["url"]))
             if polls:
                 person, url = history.chance.choice(polls[-50:])
                 await history.ask(http, ("look", person, url), "GET", url)
@@ -65,44 +65,51 @@ async def test_the_order_of_arrival_explains_every_answer(crashing_url: str, tmp
 
         await eventually(all_are_settled, seconds=60)
 
-    explain(history.asked, registrations(crashing_url))
+    explain(history.exchanges, registrations(crashing_url))
 
 
-def explain(asked: list[Asked], published: list[tuple[str, int, str]]) -> None:
+def explain(exchanges: list[Exchange], published: list[tuple[str, int, str]]) -> None:
     """Fail unless the registrations, in their order, explain what everybody was told."""
-    registered = {each.request[1]: each for each in asked if each.request[0] == "register"}
-    accepted = {person for person, each in registered.items() if each.answer and each.answer.status_code == 202}
-    found = {person: status for person, _, status in published}
-    agree(accepted <= found.keys(), f"{sorted(accepted - found.keys())[:5]} were accepted, and are not there")
+    registered = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "register"}
+    accepted = {
+        person for person, exchange in registered.items() if exchange.answer and exchange.answer.status_code == 202
+    }
+    statuses = {person: status for person, _, status in published}
+    agree(accepted <= statuses.keys(), f"{sorted(accepted - statuses.keys())[:5]} were accepted, and are not there")
     never_inverted(registered[person] for person, _, _ in published)
 
     models: defaultdict[int, Registrations] = defaultdict(lambda: Registrations([Event(SEATS, PLACES, 0)]))
-    line: defaultdict[int, list[Asked]] = defaultdict(list)
+    line: defaultdict[int, list[Exchange]] = defaultdict(list)
     for person, event, _ in published:
         models[event].register(0, person)
         line[event].append(registered[person])
     for model in models.values():
         model.settle()
-        for each in model.line:
-            status = found[each.person]
-            agree(status == each.status, f"{each.person} is {status}, and by order of arrival {each.status}")
-    for each in registered.values():
-        if each.answer and each.answer.status_code != 202:
-            before = sum(other.sent < each.answered for other in line[each.request[2]])
-            agree(each.answer.json()["code"] == "event_full", each.answer.text)
-            agree(before >= SEATS + PLACES, f"{each.request}: the event was full after {before} people")
-    _looks_are_explained([each for each in asked if each.request[0] == "look" and each.answer], found)
+        for registration in model.line:
+            status = statuses[registration.person]
+            agree(
+                status == registration.status,
+                f"{registration.person} is {status}, and by order of arrival {registration.status}",
+            )
+    for exchange in registered.values():
+        if exchange.answer and exchange.answer.status_code != 202:
+            before = sum(other.sent < exchange.answered for other in line[exchange.request[2]])
+            agree(exchange.answer.json()["code"] == "event_full", exchange.answer.text)
+            agree(before >= SEATS + PLACES, f"{exchange.request}: the event was full after {before} people")
+    _looks_are_explained(
+        [exchange for exchange in exchanges if exchange.request[0] == "look" and exchange.answer], statuses
+    )
 
 
-def _looks_are_explained(looks: list[Asked], found: dict[str, str]) -> None:
+def _looks_are_explained(looks: list[Exchange], statuses: dict[str, str]) -> None:
     """What somebody was told is the outcome, or that it is not known yet; never that after the outcome."""
     known: dict[str, float] = {}
-    for each in sorted(looks, key=lambda asked: asked.answered):
-        _, person, url = each.request
-        body = each.answer.json()
-        told = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
-        if told == "pending":
-            agree(known.get(person, each.sent) >= each.sent, f"{url} was settled, and pending later")
+    for look in sorted(looks, key=lambda look: look.answered):
+        _, person, url = look.request
+        body = look.answer.json()
+        shown_status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
+        if shown_status == "pending":
+            agree(known.get(person, look.sent) >= look.sent, f"{url} was settled, and pending later")
         else:
-            agree(told == found[person], f"{url} was told {told}, and is {found[person]}")
-            known.setdefault(person, each.answered)
+            agree(shown_status == statuses[person], f"{url} was told {shown_status}, and is {statuses[person]}")
+            known.setdefault(person, look.answered)

@@ -15,7 +15,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from tests.faults.processes import serving
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, unlimited
-from tests.models.history import Asked, History, agree, never_inverted
+from tests.models.history import Exchange, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, refusal
 from tests.serving import PLAIN
@@ -54,18 +54,18 @@ class Agents:
                 made = (await self.call(http, "create_pool", fields)).answer["pool"]
                 pools[made["id"]] = Pool(ON_HAND, 5, False, made["version"], members)
         self.pools = [*pools]
-        self.history.asked.clear()
+        self.history.exchanges.clear()
         return Ledger(max(pool.version for pool in pools.values()), pools)
 
     async def work(self, http: httpx2.AsyncClient, _: int) -> None:
         """Change something, and look at something."""
         tool, arguments = self._choose()
         name = next(self.names)
-        asked = await self.call(http, tool, arguments, reason=name, idempotency_key=name)
-        if not isinstance(asked.answer, str):
-            told: Answer = asked.answer
-            self.entries += [each["id"] for each in told["entries"]]
-            self.holds += [told["hold"]] if told["hold"] else []
+        exchange = await self.call(http, tool, arguments, reason=name, idempotency_key=name)
+        if not isinstance(exchange.answer, str):
+            answer: Answer = exchange.answer
+            self.entries += [entry["id"] for entry in answer["entries"]]
+            self.holds += [answer["hold"]] if answer["hold"] else []
         await self.call(http, "get_availability", {"variant_gids": [SINGLE, SIX_PACK, TWELVE_PACK]})
 
     def _choose(self) -> tuple[str, Answer]:
@@ -82,7 +82,7 @@ class Agents:
             case 3 if self.holds:
                 return "release_hold", {"hold_id": chance.choice(self.holds[-5:])}
             case 4:
-                return "bulk_adjust", {"items": [{"pool_id": each, "delta": amount} for each in (pool, other)]}
+                return "bulk_adjust", {"items": [{"pool_id": pool_id, "delta": amount} for pool_id in (pool, other)]}
             case 5 if self.entries:
                 return "revert_entry", {"entry_id": chance.choice(self.entries[-5:])}
             case 6:
@@ -90,19 +90,19 @@ class Agents:
             case _:
                 return "adjust_pool_quantity", {"pool_id": pool, "delta": chance.choice([-2, 1]) * amount}
 
-    async def call(self, http: httpx2.AsyncClient, tool: str, arguments: Answer, **repeat: str) -> Asked:
+    async def call(self, http: httpx2.AsyncClient, tool: str, arguments: Answer, **repeat: str) -> Exchange:
         """Call a tool. What is kept of the answer is what is compared."""
         params = {"name": tool, "arguments": {**arguments, **repeat}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         request = (repeat.get("reason"), tool, arguments)
-        asked = await self.history.ask(http, request, "POST", "/mcp", json=body)
-        result = asked.answer.json()["result"]
-        told = result.get("structuredContent")
+        exchange = await self.history.ask(http, request, "POST", "/mcp", json=body)
+        result = exchange.answer.json()["result"]
+        content = result.get("structuredContent")
         if result.get("isError"):
-            asked.answer = refusal(json.loads(result["content"][0]["text"]))
+            exchange.answer = refusal(json.loads(result["content"][0]["text"]))
         else:
-            asked.answer = changed(told) if "entries" in told else told
-        return asked
+            exchange.answer = changed(content) if "entries" in content else content
+        return exchange
 
 
 async def test_the_ledger_explains_every_answer(crashing_inventory_url: str, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_the_ledger_explains_every_answer(crashing_inventory_url: str, tmp
         agents = Agents(History(processes, crashing_inventory_url, {"authorization": f"Bearer {key}"}))
         model = await agents.begin()
         await agents.history.run(agents.work)
-    explain(agents.history.asked, model, published(crashing_inventory_url))
+    explain(agents.history.exchanges, model, published(crashing_inventory_url))
 
 
 def published(database_url: str) -> list[tuple[int, list[Answer]]]:
@@ -123,19 +123,19 @@ def published(database_url: str) -> list[tuple[int, list[Answer]]]:
     return [*versions.items()]
 
 
-def explain(asked: list[Asked], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
+def explain(exchanges: list[Exchange], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
     """Fail unless the ledger, replayed in its order, explains what everybody was told."""
     began = model.version
-    model.entries += [entry(each) for version, entries in versions if version <= began for each in entries]
-    changes = {each.request[0]: each for each in asked if each.request[0]}
+    model.entries += [entry(row) for version, entries in versions if version <= began for row in entries]
+    changes = {exchange.request[0]: exchange for exchange in exchanges if exchange.request[0]}
     made = {entries[0]["reason"]: version for version, entries in versions}
-    refused = [each for each in changes.values() if isinstance(each.answer, str)]
-    for each in refused:
-        if each.lost and each.request[0] in made:
+    refused = [exchange for exchange in changes.values() if isinstance(exchange.answer, str)]
+    for exchange in refused:
+        if exchange.lost and exchange.request[0] in made:
             # A refusal is not kept: what was lost may be done after what was sent in its place was refused.
-            changes[each.request[0]] = Asked(each.request, each.sent)
+            changes[exchange.request[0]] = Exchange(exchange.request, exchange.sent)
     refusals = Refusals(refused, changes, made)
-    reads = [each for each in asked if each.request[1] == "get_availability"]
+    reads = [exchange for exchange in exchanges if exchange.request[1] == "get_availability"]
     states = {began: model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])}
     refusals.try_on(model)
     for version, entries in versions:
@@ -151,44 +151,49 @@ def explain(asked: list[Asked], model: Ledger, versions: list[tuple[int, list[An
             answer = model.call(tool, **arguments, idempotency_key=name)
             agree(changes[name].answer in (None, answer), f"{name} was told {changes[name].answer}, and did {answer}")
         agree(isinstance(answer, dict), f"{name} made {entries}, and must be refused: {answer}")
-        told = [entry(each) for each in entries]
-        agree(told == answer["entries"], f"{name} made {told}, not {answer['entries']}")
+        actual = [entry(row) for row in entries]
+        agree(actual == answer["entries"], f"{name} made {actual}, not {answer['entries']}")
         states[version] = model.get_availability([SINGLE, SIX_PACK, TWELVE_PACK])
         refusals.try_on(model)
     refusals.end_before(None)
-    done = {name for name, each in changes.items() if isinstance(each.answer, dict)}
+    done = {name for name, exchange in changes.items() if isinstance(exchange.answer, dict)}
     agree(done <= made.keys(), f"{sorted(done - made.keys())[:5]} were done, and are not in the ledger")
-    for each in reads:
-        limits = each.answer["limiting_pool"]
-        found = {gid: (quantity, limits[gid]) for gid, quantity in each.answer["variants"].items()}
-        state = states.get(each.answer["version"])
-        agree(found == state, f"at version {each.answer['version']} could be sold {state}, not {found}")
+    for read in reads:
+        limits = read.answer["limiting_pool"]
+        sellable = {gid: (quantity, limits[gid]) for gid, quantity in read.answer["variants"].items()}
+        state = states.get(read.answer["version"])
+        agree(sellable == state, f"at version {read.answer['version']} could be sold {state}, not {sellable}")
     in_order = [(made[name], 0, changes[name].sent, changes[name]) for name in made if name in changes]
-    in_order += [(each.answer["version"], 1, each.sent, each) for each in reads]
-    never_inverted(each for *_, each in sorted(in_order, key=lambda placed: placed[:3]))
+    in_order += [(read.answer["version"], 1, read.sent, read) for read in reads]
+    never_inverted(exchange for *_, exchange in sorted(in_order, key=lambda placed: placed[:3]))
 
 
 class Refusals:
     """Calls that were refused. Each must be what the model says at some moment between its question and its answer."""
 
-    def __init__(self, refused: list[Asked], changes: dict[str, Asked], made: dict[str, int]) -> None:
+    def __init__(self, refused: list[Exchange], changes: dict[str, Exchange], made: dict[str, int]) -> None:
         done = sorted((changes[name].answered, version) for name, version in made.items() if name in changes)
-        answered = [each for each, _ in done]
+        answered = [refusal for refusal, _ in done]
         latest = [0, *itertools.accumulate((version for _, version in done), max)]
-        self._open = [(latest[bisect_left(answered, each.sent)], each) for each in refused]
+        self._open = [(latest[bisect_left(answered, refused.sent)], refused) for refused in refused]
 
     def try_on(self, model: Ledger) -> None:
         """Let the stock as it is now explain those that may have been asked now."""
-        self._open = [(since, each) for since, each in self._open if since > model.version or not _refuses(model, each)]
+        self._open = [
+            (since, refused) for since, refused in self._open if since > model.version or not _refuses(model, refused)
+        ]
 
-    def end_before(self, change: Asked | None) -> None:
+    def end_before(self, change: Exchange | None) -> None:
         """Fail if something was answered before this change was sent, and nothing before the change explains it."""
-        for _, each in self._open:
-            agree(change and change.sent <= each.answered, f"nothing explains that {each.request} got {each.answer}")
+        for _, refused in self._open:
+            agree(
+                change and change.sent <= refused.answered,
+                f"nothing explains that {refused.request} got {refused.answer}",
+            )
 
 
-def _refuses(model: Ledger, asked: Asked) -> bool:
+def _refuses(model: Ledger, exchange: Exchange) -> bool:
     """Whether the stock, as it is, refuses a call like that."""
-    _, tool, arguments = asked.request
+    _, tool, arguments = exchange.request
     copy = Ledger(model.version, deepcopy(model.pools), [*model.entries], {**model.holds}, {*model.ended})
-    return copy.call(tool, **arguments) == asked.answer
+    return copy.call(tool, **arguments) == exchange.answer

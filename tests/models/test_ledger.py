@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from holdfast.inventory.stock import expiry
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, running, unlimited
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
 from tests.models.ledger import Answer, Ledger, Pool
 from tests.models.ledger_answers import changed, entry, pool_now, refusal
 from tests.models.machine import SOAK, Machine, Stage, explore, staged
@@ -48,7 +48,7 @@ class Agent(Machine):
         self.ids = [*pools, 10**9]
         entries = self.stage.run(self.shop.entries())
         self.model = Ledger(
-            max(pool.version for pool in pools.values()), pools, [entry(each) for each in entries[::-1]]
+            max(pool.version for pool in pools.values()), pools, [entry(made) for made in entries[::-1]]
         )
 
     @rule(pool=POOLS, quantity=st.integers(0, 20), expected=EXPECTED, right=st.booleans(), options=OPTIONS)
@@ -66,8 +66,8 @@ class Agent(Machine):
     def adjust_together(self, changes: list[tuple[int, int]]) -> None:
         """Several at once share a statement. They arrive in the order in which they were sent."""
         calls: list[dict[str, Any]] = [{"pool_id": self.ids[pool], "delta": delta} for pool, delta in changes]
-        told = self.stage.run_together(*(self._ask("adjust_pool_quantity", **call) for call in calls))
-        self.agree(calls, told, [self.model.call("adjust_pool_quantity", **call) for call in calls])
+        answers = self.stage.run_together(*(self._ask("adjust_pool_quantity", **call) for call in calls))
+        self.agree(calls, answers, [self.model.call("adjust_pool_quantity", **call) for call in calls])
 
     @rule(items=st.lists(st.tuples(POOLS, DELTAS), min_size=1, max_size=4), options=OPTIONS)
     def adjust_many(self, items: list[tuple[int, int]], options: Answer) -> None:
@@ -130,18 +130,18 @@ class Agent(Machine):
     @rule()
     def look(self) -> None:
         gids = [SINGLE, SIX_PACK, TWELVE_PACK]
-        told = self.stage.run(self.shop.call("get_availability", variant_gids=gids))
-        self.agree("the version", told["version"], self.model.version)
-        found = {gid: (quantity, told["limiting_pool"][gid]) for gid, quantity in told["variants"].items()}
-        self.agree("what can be sold", found, self.model.get_availability(gids))
+        answer = self.stage.run(self.shop.call("get_availability", variant_gids=gids))
+        self.agree("the version", answer["version"], self.model.version)
+        actual = {gid: (quantity, answer["limiting_pool"][gid]) for gid, quantity in answer["variants"].items()}
+        self.agree("what can be sold", actual, self.model.get_availability(gids))
 
     @rule()
     def read_the_history(self) -> None:
         entries = self.stage.run(self.shop.entries(limit=100))
-        self.agree("the history", [entry(each) for each in entries], self.model.entries[:-101:-1])
+        self.agree("the history", [entry(made) for made in entries], self.model.entries[:-101:-1])
         holds = self.stage.run(self.shop.call("list_holds"))["holds"]
-        told = {each["id"]: {line["pool_id"]: line["quantity"] for line in each["pools"]} for each in holds}
-        self.agree("the holds", told, {id: self.model.holds[id] for id in self.model.holds.keys() - self.model.ended})
+        actual = {hold["id"]: {line["pool_id"]: line["quantity"] for line in hold["pools"]} for hold in holds}
+        self.agree("the holds", actual, {id: self.model.holds[id] for id in self.model.holds.keys() - self.model.ended})
 
     def _recent_hold(self, before: int) -> int:
         holds = [10**9, *self.model.holds]
@@ -149,23 +149,23 @@ class Agent(Machine):
 
     def _change(self, tool: str, **arguments: Any) -> None:
         expected = self.model.call(tool, **arguments)
-        told = self.stage.run(self._ask(tool, **arguments))
+        actual = self.stage.run(self._ask(tool, **arguments))
         if "dry_run" in arguments:
-            told, expected = _without_ids(told), _without_ids(expected)
-        self.agree(f"{tool} {arguments}", told, expected)
+            actual, expected = _without_ids(actual), _without_ids(expected)
+        self.agree(f"{tool} {arguments}", actual, expected)
 
     async def _ask(self, tool: str, **arguments: Any) -> Answer | str:
         try:
             return changed(await self.shop.call(tool, **arguments))
-        except Refused as refused:
+        except ToolRefusal as refused:
             return refusal(refused.body)
 
     def _agree_on_pool(self, tool: str, expected: Answer | str, **arguments: Any) -> None:
         try:
-            told = pool_now(self.stage.run(self.shop.call(tool, **arguments))["pool"])
-        except Refused as refused:
-            told = refused.code
-        self.agree(f"{tool} {arguments}", told, expected)
+            actual = pool_now(self.stage.run(self.shop.call(tool, **arguments))["pool"])
+        except ToolRefusal as refused:
+            actual = refused.code
+        self.agree(f"{tool} {arguments}", actual, expected)
 
     def _unchanged(self, pool: int, expected: str | None, right: bool) -> dict[str, int]:
         """Arguments that say that a pool is as it was; wrong ones, unless `right`."""
@@ -180,7 +180,9 @@ def _without_ids(answer: Answer | str) -> Answer | str:
     if isinstance(answer, str):
         return answer
     nothing = {"id": None, "version": None, "hold_id": None}
-    entries, pools = ([{**each, **nothing} for each in answer[name]] for name in ("entries", "pools"))
+    entries, pools = (
+        [{**entry_of_answer, **nothing} for entry_of_answer in answer[name]] for name in ("entries", "pools")
+    )
     return {**answer, **nothing, "hold": None, "entries": entries, "pools": pools}
 
 

@@ -5,24 +5,24 @@ whenever everything that was on its way has arrived; that there are never more s
 """
 
 import contextlib
-import datetime as dt
 import itertools
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
+from holdfast.doubles.stripe.errors import StripeRefusal
+from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import checkout
-from holdfast.events.payments.demo.errors import Refusal
-from holdfast.events.payments.demo.faults import Fault
-from holdfast.events.payments.due import Taken
+from holdfast.events.payments.due import LeasedRow
 from holdfast.events.payments.operations import RefundPayment, refund
-from holdfast.events.processor.processor import Unreachable
-from holdfast.kit.caller import api_key
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.events.processor.processor import ProcessorUnreachable
+from holdfast.kit.contract.caller import api_key
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.steps import Steps
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, staged
@@ -44,12 +44,12 @@ WRONG = """
         select event_id, user_id, arrival, count(*) filter (where state in ('opening', 'open')) as open,
                count(*) filter (where state = 'paid') as paid,
                count(*) filter (where state = 'paid' and not is_lost) as seated,
-               count(*) filter (where state = 'paid' and refunded + kept < amount) as kept
+               count(*) filter (where state = 'paid' and refunded + kept < amount) as retained
           from made group by event_id, user_id, arrival)
-    select user_id, status::text, amount_paid, open, paid, seated, tried.kept
+    select user_id, status::text, amount_paid, open, paid, seated, tried.retained
       from registrations full join tried using (event_id, user_id, arrival)
      where event_id = %(id)s
-       and (tried.kept > case when status = 'registered' then 1 else 0 end
+       and (tried.retained > case when status = 'registered' then 1 else 0 end
             or (status is not distinct from 'held') <> (coalesce(open, 0) = 1)
             or status = 'registered' and amount_due is not null and amount_paid > 0 and coalesce(seated, 0) = 0
             or status = 'rejected' and reason = 'payment_expired' and paid > 0)
@@ -111,29 +111,29 @@ class Market(Machine):
         """Any page that the processor has open, also one of which the service knows nothing yet, or any more."""
 
         async def pay() -> None:
-            open = [each["id"] for each in self._of_this_event("checkout.session") if each["status"] == "open"]
+            open = [session["id"] for session in self._of_this_event("checkout.session") if session["status"] == "open"]
             if open:
                 try:
                     self.scene.processor.pay(open[which % len(open)])
-                except Refusal:
+                except StripeRefusal:
                     return
 
         self.stage.run(pay())
 
     @rule(which=st.integers(0, 9), is_paid=st.booleans())
-    def two_processes_attend(self, which: int, is_paid: bool) -> None:
+    def two_processes_handle(self, which: int, is_paid: bool) -> None:
         """To one payment at the same time: one of them was so slow that the other believes it dead."""
 
-        async def attend(id: int) -> None:
-            with contextlib.suppress(Unreachable):
-                await checkout.attend(Steps(self.scene.service.database), Taken(id, 1, dt.datetime.now(dt.UTC)))
+        async def handle_row(id: int) -> None:
+            with contextlib.suppress(ProcessorUnreachable):
+                await checkout.handle_row(Steps(self.scene.service.database), LeasedRow(id, 1, uuid4()))
 
         if is_paid:
             self.pay(which)
         unpaid = "select id from payments where event_id = %(id)s and state in ('opening', 'open') order by id"
         if ids := self._sql(unpaid, id=self.event):
             [id] = ids[which % len(ids)]
-            self.stage.run_together(attend(id), attend(id))
+            self.stage.run_together(handle_row(id), handle_row(id))
 
     @rule()
     def deliver(self) -> None:
@@ -153,7 +153,7 @@ class Market(Machine):
         """It may have been paid a moment ago, and may be seen to be over before anything else happens."""
 
         async def pay(session_id: str) -> None:
-            with contextlib.suppress(Refusal):
+            with contextlib.suppress(StripeRefusal):
                 self.scene.processor.pay(session_id)
 
         unpaid = (
@@ -180,11 +180,13 @@ class Market(Machine):
     @rule(more=st.integers(-1, 2))
     def resize(self, more: int) -> None:
         """No seat is taken away from who has one, or for whom one is held."""
-        [(taken,)] = self._sql("select registered_count from events where id = %(id)s", id=self.event)
-        capacity = max(1, taken + more)
+        [(seats_taken,)] = self._sql("select registered_count from events where id = %(id)s", id=self.event)
+        capacity = max(1, seats_taken + more)
         answer = self.stage.run(self.ada.patch(f"/api/events/{self.event}", {"event": {"capacity": capacity}}))
         self.agree(
-            f"a capacity of {capacity} with {taken} seats taken", answer.status_code, 422 if capacity < taken else 200
+            f"a capacity of {capacity} with {seats_taken} seats taken",
+            answer.status_code,
+            422 if capacity < seats_taken else 200,
         )
 
     @rule(which=st.integers(0, 9), amount=st.sampled_from([1, 700, PRICE]), is_answered=st.booleans())
@@ -196,9 +198,9 @@ class Market(Machine):
         )
 
         async def give(handle: str, id: int) -> None:
-            wanted = RefundPayment(event_id=self.event, user_id=handle, payment_id=id, amount=amount)
+            command = RefundPayment(event_id=self.event, user_id=handle, payment_id=id, amount=amount)
             with contextlib.suppress(Problem):
-                await self.scene.service.database.transact(partial(refund, caller=caller, command=wanted))
+                await self.scene.service.database.transact(partial(refund, caller=caller, command=command))
                 if not is_answered:
                     self.scene.processor.plan(Fault("after", "/refunds"))
 
@@ -252,11 +254,11 @@ class Market(Machine):
         known = "select session_id from payments where event_id = %(id)s and state = 'open'"
         self.agree(
             "the pages that can be paid",
-            {each["id"] for each in self._of_this_event("checkout.session") if each["status"] == "open"},
+            {session["id"] for session in self._of_this_event("checkout.session") if session["status"] == "open"},
             {id for (id,) in self._sql(known, id=self.event)},
         )
-        charged = sum(each["amount"] for each in self._of_this_event("charge"))
-        returned = sum(each["amount_refunded"] for each in self._of_this_event("charge"))
+        charged = sum(charge["amount"] for charge in self._of_this_event("charge"))
+        returned = sum(charge["amount_refunded"] for charge in self._of_this_event("charge"))
         [(paid, refunded)] = self._sql(
             "select coalesce(sum(amount), 0)::bigint, coalesce(sum(refunded), 0)::bigint from payments"
             " where event_id = %(id)s and state = 'paid'",
@@ -266,7 +268,7 @@ class Market(Machine):
 
     def _of_this_event(self, kind: str) -> list[dict[str, Any]]:
         things: list[dict[str, Any]] = self.scene.processor.things(kind)
-        return [each for each in things if each["metadata"].get("event") == str(self.event)]
+        return [thing for thing in things if thing["metadata"].get("event") == str(self.event)]
 
     def _address(self, person: str) -> str:
         return f"{person}{self.number}@example.com"

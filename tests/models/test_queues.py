@@ -19,7 +19,7 @@ OPERATIONS = 300_000 if SOAK else 1_500
 VISITORS = st.sampled_from("abcdef")
 RATES = st.sampled_from([2, 10, 30])
 SIZES = st.none() | st.integers(1, 4)
-SECONDS = st.sampled_from([0, 1, 2, 5, 29, 30, 31, 60])
+DURATIONS = st.sampled_from([0, 1, 2, 5, 29, 30, 31, 60])
 TIMES = st.sampled_from([None, None, None, 3, 10, 45])
 """Seconds from now."""
 
@@ -47,25 +47,25 @@ class Organizer(Machine):
     @rule(visitor=VISITORS)
     def join(self, visitor: str) -> None:
         self._hold_the_clock()
-        told = self.stage.run(self._join(visitor))
-        self.agree(f"{visitor} joins", told, self.model.join(visitor))
+        answer = self.stage.run(self._join(visitor))
+        self.agree(f"{visitor} joins", answer, self.model.join(visitor))
 
     @rule(visitors=st.lists(VISITORS, min_size=2, max_size=5))
     def join_together(self, visitors: list[str]) -> None:
         """Several at once share a statement. They arrive in the order in which they were sent."""
         self._hold_the_clock()
-        told = self.stage.run_together(*(self._join(visitor) for visitor in visitors))
-        self.agree(f"{visitors} join", told, [self.model.join(visitor) for visitor in visitors])
+        answers = self.stage.run_together(*(self._join(visitor) for visitor in visitors))
+        self.agree(f"{visitors} join", answers, [self.model.join(visitor) for visitor in visitors])
 
     @rule(visitor=VISITORS)
     def look(self, visitor: str) -> None:
         self._hold_the_clock()
         status = self.stage.run(self.line.status(visitor))
         if status["status"] == "waiting":
-            told = {"position": status["position"], "wait": status["estimated_wait_seconds"]}
+            actual = {"position": status["position"], "wait": status["estimated_wait_seconds"]}
         else:
-            told = {"token": self._number(status["token"])} if "token" in status else {}
-        self.agree(f"where {visitor} stands", told, self.model.status(visitor))
+            actual = {"token": self._number(status["token"])} if "token" in status else {}
+        self.agree(f"where {visitor} stands", actual, self.model.status(visitor))
 
     @rule()
     def look_at_all(self) -> None:
@@ -81,11 +81,11 @@ class Organizer(Machine):
         token = self.tokens[-1 - before % len(self.tokens)]
         for consume in consumes:
             answer = self.stage.run(self.line.verify(token, consume=consume)).json()
-            told = {"uses": answer["data"]["use_count"]} if answer["valid"] else answer["reason"]
+            actual = {"uses": answer["data"]["use_count"]} if answer["valid"] else answer["reason"]
             number = self._number(token)
-            self.agree(f"token {number}, {consume=}", told, self.model.verify(number, consume=consume))
+            self.agree(f"token {number}, {consume=}", actual, self.model.verify(number, consume=consume))
 
-    @rule(seconds=SECONDS)
+    @rule(seconds=DURATIONS)
     def pass_time(self, seconds: float) -> None:
         while self.model.is_unsure_in(seconds):
             seconds += 1
@@ -123,12 +123,12 @@ class Organizer(Machine):
             if fields.get(name) is not None:
                 fields[name] = datetime.fromtimestamp(self.line.now + fields[name], UTC).isoformat()
         answer = self.stage.run(self.line.ada.patch(self.line.path, {"queue_event": fields})).json()
-        told = answer.get("code") or _shown(answer["data"])
-        self.agree(f"the queue with {terms}", told, self.model.change(**terms))
+        actual = answer.get("code") or _terms_of(answer["data"])
+        self.agree(f"the queue with {terms}", actual, self.model.change(**terms))
 
     def _agree_on_the_queue(self, request: str) -> None:
-        told = _shown(self.stage.run(self.line.ada.get(self.line.path)).json()["data"])
-        self.agree(request, told, self.model.shown())
+        actual = _terms_of(self.stage.run(self.line.ada.get(self.line.path)).json()["data"])
+        self.agree(request, actual, self.model.answer())
 
     def _hold_the_clock(self) -> None:
         """The time that the test itself took does not count."""
@@ -148,7 +148,7 @@ class Organizer(Machine):
         return self.numbers[id]
 
 
-def _shown(queue: Answer) -> Answer:
+def _terms_of(queue: Answer) -> Answer:
     return {"active": queue["active"], "queue_length": queue["queue_length"]}
 
 

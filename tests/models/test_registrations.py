@@ -52,24 +52,24 @@ class Organizer(Machine):
 
     @rule(event=EVENTS, person=PEOPLE, amount=AMOUNTS, key=KEYS, by_handle=st.booleans())
     def register(self, event: int, person: str, amount: int | None, key: str | None, by_handle: bool) -> None:
-        by_handle = by_handle and any(each.person == person for each in self.model.line)
+        by_handle = by_handle and any(registration.person == person for registration in self.model.line)
         fields = {"user_id": self.handles[person]} if by_handle else {}
-        told = self.stage.run(self._register(event, person, amount, key, **fields))
+        actual = self.stage.run(self._register(event, person, amount, key, **fields))
         by = "handle" if by_handle else "email"
-        self.agree(f"{person} for event {event}", told, self.model.register(event, person, amount, key, by))
+        self.agree(f"{person} for event {event}", actual, self.model.register(event, person, amount, key, by))
 
-    @rule(asked=st.lists(ASKED, min_size=2, max_size=4))
-    def register_together(self, asked: list[tuple[int, str, int | None]]) -> None:
+    @rule(requests=st.lists(ASKED, min_size=2, max_size=4))
+    def register_together(self, requests: list[tuple[int, str, int | None]]) -> None:
         """Several at once share a statement. They arrive in the order in which they were sent."""
-        told = self.stage.run_together(*(self._register(*each) for each in asked))
-        self.agree(asked, told, [self.model.register(*each) for each in asked])
+        answers = self.stage.run_together(*(self._register(*request) for request in requests))
+        self.agree(requests, answers, [self.model.register(*request) for request in requests])
 
     @rule(event=EVENTS)
     def register_a_stranger(self, event: int) -> None:
-        told = self.stage.run(self._register(event, user_id="aaaaaaaa"))
+        actual = self.stage.run(self._register(event, user_id="aaaaaaaa"))
         at = self.model.events[event]
         refusal = "event_cancelled" if at.cancelled else "event_expired" if at.past else "validation_failed"
-        self.agree("a handle that nobody has", told, refusal)
+        self.agree("a handle that nobody has", actual, refusal)
 
     @rule()
     def settle(self) -> None:
@@ -77,8 +77,8 @@ class Organizer(Machine):
 
     @rule(event=EVENTS, person=PEOPLE)
     def look(self, event: int, person: str) -> None:
-        told = self._told(self.stage.run(self.ada.get(self._path(event, person))))
-        self.agree(f"{person} at event {event}", told, self.model.get(event, person))
+        actual = self._as_model(self.stage.run(self.ada.get(self._path(event, person))))
+        self.agree(f"{person} at event {event}", actual, self.model.get(event, person))
 
     @rule(
         event=EVENTS,
@@ -89,13 +89,13 @@ class Organizer(Machine):
     def change(self, event: int, person: str, status: str | None, amount: int | None) -> None:
         fields = {"status": status, "amount_paid": amount}
         body = {"registration": {name: value for name, value in fields.items() if value is not None}}
-        told = self._told(self.stage.run(self.ada.patch(self._path(event, person), body)))
-        self.agree(f"{person} at event {event}, {body}", told, self.model.change(event, person, status, amount))
+        actual = self._as_model(self.stage.run(self.ada.patch(self._path(event, person), body)))
+        self.agree(f"{person} at event {event}, {body}", actual, self.model.change(event, person, status, amount))
 
     @rule(event=EVENTS, person=PEOPLE)
     def remove(self, event: int, person: str) -> None:
-        told = self._told(self.stage.run(self.ada.delete(self._path(event, person))))
-        self.agree(f"{person} leaves event {event}", told, self.model.remove(event, person))
+        actual = self._as_model(self.stage.run(self.ada.delete(self._path(event, person))))
+        self.agree(f"{person} leaves event {event}", actual, self.model.remove(event, person))
 
     @rule(
         event=EVENTS,
@@ -108,9 +108,9 @@ class Organizer(Machine):
         later = (datetime.now(UTC) + timedelta(days=20)).isoformat() if revive else None
         fields = {"capacity": seats, "waitinglist_capacity": places, "price": price, "datetime": later}
         body = {"event": {name: value for name, value in fields.items() if value is not None}}
-        told = self._told(self.stage.run(self.ada.patch(f"/api/events/{self.ids[event]}", body)))
+        actual = self._as_model(self.stage.run(self.ada.patch(f"/api/events/{self.ids[event]}", body)))
         expected = self.model.edit(event, seats=seats, places=places, price=price, revive=revive)
-        self.agree(f"event {event}, {body}", told, expected)
+        self.agree(f"event {event}, {body}", actual, expected)
 
     @precondition(lambda self: self.model.arrivals > 8)
     @rule(event=EVENTS, cancels=st.booleans())
@@ -118,17 +118,21 @@ class Organizer(Machine):
         """The event is cancelled, or takes place."""
         path = f"/api/events/{self.ids[event]}"
         if cancels:
-            told = self._told(self.stage.run(self.ada.delete(path)))
-            self.agree(f"event {event} is cancelled", told, self.model.cancel(event))
+            actual = self._as_model(self.stage.run(self.ada.delete(path)))
+            self.agree(f"event {event} is cancelled", actual, self.model.cancel(event))
         else:
             self.stage.run(pass_by(self.stage.service, self.ids[event], timedelta(days=40)))
             self.model.events[event].past = True
-            self.agree(f"event {event}", self._told(self.stage.run(self.ada.get(path))), self.model.event(event))
+            self.agree(f"event {event}", self._as_model(self.stage.run(self.ada.get(path))), self.model.event(event))
 
     @rule()
     def list(self) -> None:
         answer = self.stage.run(self.ada.get("/api/registrations", params={"limit": 100}))
-        self.agree("the list", [self._shown(each) for each in answer.json()["data"]], self.model.list())
+        self.agree(
+            "the list",
+            [self._registration_of(registration) for registration in answer.json()["data"]],
+            self.model.list(),
+        )
 
     def _path(self, event: int, person: str) -> str:
         return f"/api/registrations/{self.ids[event]}/{self.handles.get(person, 'bbbbbbbb')}"
@@ -144,11 +148,11 @@ class Organizer(Machine):
         headers = {"Idempotency-Key": key} if key else {}
         answer = await self.ada.post("/api/registrations", {"registration": fields}, headers=headers)
         if answer.status_code != 202:
-            return self._told(answer)
+            return self._as_model(answer)
         handle = answer.json()["next"]["url"].rpartition("/")[2]
         return {"accepted": person if self.handles.setdefault(person, handle) == handle else handle}
 
-    def _told(self, answer: httpx2.Response) -> Answer | str | None:
+    def _as_model(self, answer: httpx2.Response) -> Answer | str | None:
         """What an answer says, in the words of the model."""
         if answer.status_code == 204:
             return None
@@ -156,9 +160,9 @@ class Organizer(Machine):
         if "code" in body:
             return f"{body['code']} {body['reason']}" if "reason" in body else body["code"]
         data = body["data"]
-        return self._shown(data) if "received_at" in data else {name: data[name] for name in EVENT}
+        return self._registration_of(data) if "received_at" in data else {name: data[name] for name in EVENT}
 
-    def _shown(self, data: Answer) -> Answer:
+    def _registration_of(self, data: Answer) -> Answer:
         person = next((person for person, handle in self.handles.items() if handle == data["user_id"]), None)
         event = self.ids.index(data["event_id"])
         return {"event": event, "person": person, "status": data["status"], "amount_paid": data["amount_paid"]}

@@ -14,6 +14,10 @@ OTHER = "100 + g % 1000"
 HANDLE = "translate(lpad((g + {first})::text, 8, '0'), '0123456789', 'abcdefghij')"
 
 
+STRANGERS = range(150, 160)
+"""Organizers whose address nobody has proved."""
+
+
 def fill(connection: psycopg.Connection[Any]) -> None:
     """Fill the database of a scene in which organizer 1 has events 1, 2 and 3, queue 1, and everything else once."""
     _people(connection)
@@ -30,6 +34,7 @@ def _people(connection: psycopg.Connection[Any]) -> None:
     named = {"public_id": HANDLE.format(first=2_000_000), "email": "'person' || g || '@example.com'"}
     one = "email = 'ann@example.com'"
     copies(connection, "users", 3 * REGISTRATIONS, one, id="10000 + g", **named, data_link_at="null")
+    _run(connection, f"update users set proved_at = null where id between {STRANGERS[0]} and {STRANGERS[-1]}")
     hashed = {"hash": "sha256(('key ' || g)::bytea)", "name": "'Key ' || g"}
     copies(connection, "api_keys", 5 * ORGANIZERS, "id = 1", id="1000 + g", user_id=OTHER, **hashed)
 
@@ -44,7 +49,9 @@ def _events(connection: psycopg.Connection[Any]) -> None:
         copies(connection, "events", 2_000, "id = 2", **changed, title="'Moving ' || g")
         key = f"'photos/' || ({organizer}) || '/' || lpad((g + {first})::text, 22, '0') || '.jpg'"
         one = "key = (select min(key) from photos)"
-        copies(connection, "photos", EVENTS, one, key=key, organizer_id=organizer, idle_since="null")
+        copies(
+            connection, "photos", EVENTS, one, key=key, organizer_id=organizer, idle_since="null", scaling_due="null"
+        )
         one = "key = (select min(key) from event_photos where event_id = 1) and event_id = 1"
         copies(connection, "event_photos", EVENTS, one, event_id=f"{first} + g", key=key)
     _run(
@@ -55,6 +62,10 @@ def _events(connection: psycopg.Connection[Any]) -> None:
         insert into price_changes (event_id, reason, original_price, new_price, timestamp)
         select 21000 + g % 2000, 'tick', 1500, 1501, now() - g * interval '1 minute'
           from generate_series(1, {REGISTRATIONS}) as g;
+        insert into event_texts (event_id, version, digest, html, summary)
+        select id, version, digest, html, summary from events, event_texts
+         where event_id = 1 and id <> 1 on conflict do nothing;
+        insert into event_owners (event_id, organizer_id) select id, organizer_id from events on conflict do nothing;
         insert into mail_paragraphs (event_id, kind, text) select 1000 + g, 'seat', 'Bring a pencil.'
           from generate_series(1, {EVENTS}) as g
         """,
@@ -110,6 +121,12 @@ def _payments(connection: psycopg.Connection[Any]) -> None:
     copies(connection, "payout_accounts", ORGANIZERS, "organizer_id = 1", **organizers)
     connection.execute(
         """
+        insert into ended_payout_accounts (account_id, organizer_id)
+        select 'acct_ended_' || organizer_id, organizer_id from payout_accounts
+        """
+    )
+    connection.execute(
+        """
         insert into processor_events (id, kind, object_id) select 'evt_' || g, 'charge.updated', 'ch_' || g
           from generate_series(1, 50000) as g
         """
@@ -156,6 +173,10 @@ def _rest(connection: psycopg.Connection[Any]) -> None:
         select sha256(('answer ' || g)::bytea), sha256('call'), '' from generate_series(1, 60000) as g;
         insert into sign_in_links (email, return_to) select 'person' || g || '@example.com', '/console'
           from generate_series(1, 20000) as g;
+        insert into stopped_mails (mailbox) select sha256(('mailbox ' || g)::bytea) from generate_series(1, 20000) as g;
+        insert into known_browsers (hash, account_id, known_at)
+        select sha256(('known ' || g)::bytea), 10000 + g, now() - g * interval '1 second'
+          from generate_series(1, 60000) as g;
         insert into sessions (hash, account_id, way, browser)
         select sha256(('session ' || g)::bytea), 10000 + g, 'link', 'Firefox' from generate_series(1, 20000) as g;
         insert into oauth_clients (id, name, redirect_uris) select 'client-' || g, 'App', '{https://app.example/}'

@@ -6,19 +6,24 @@ from typing import Any
 import httpx2
 
 from holdfast.events import api, jobs
-from holdfast.events.console.registrations import SEARCH
-from holdfast.events.registrations.containing import OfEvent
+from holdfast.events.console.account.start import PROVE
+from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.payments import ownership
+from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.events.registrations import substring_search
+from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.resources import Database
-from holdfast.kit.caller import api_key, system
-from holdfast.kit.operation import Operation
-from holdfast.kit.rest import Table
-from holdfast.kit.steps import Steps
+from holdfast.kit.contract.caller import api_key, system
+from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
 from tests.events.agents.samples import ANN, ARGUMENTS, FIRST, PHOTOS
 from tests.events.console.event_scene import signed_in
 from tests.events.payments.scene import Scene
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import accepted
+from tests.plans.events_rows import STRANGERS
 from tests.plans.recording import Recorder
 from tests.plans.running import attempt, pages, turn
 from tests.support import Client, event_fields
@@ -44,6 +49,12 @@ STORED = """
 """
 """What else is stored before everything runs once."""
 
+OF_JOBS: dict[str, Any] = {
+    substring_search.INDEX.name: IndexArguments(1),
+    ownership.CANCEL.name: CancelEventsArguments(149),
+}
+"""Arguments of the jobs."""
+
 ALONE: dict[str, dict[str, Any]] = {
     "register_organizer": {"name": "Zoe Events", "email": "zoe@example.com", "slug": "zoe-events"},
     "join_queue": {"queue_id": 1, "visitor_id": "somebody"},
@@ -65,17 +76,24 @@ ALONE: dict[str, dict[str, Any]] = {
     "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "receive_payment_message": {"body": "", "signature": ""},
-    "create_onboarding_link_again": {},
+    "open_onboarding": {"has_shown_mail": True},
+    "confirm_payout_account": {"stripe_account_id": "acct_other", "has_shown_mail": True},
+    "refresh_payouts": {},
+    "look_at_removed_payment": OWN,
+    "look_at_mailbox": {"mailbox": BROWSER},
+    "stop_mails_to_mailbox": {"mailbox": BROWSER},
+    "resume_mails_to_mailbox": {"mailbox": BROWSER},
     "ask_sign_in_link": {"email": "person7@example.com", "browser": BROWSER, "return_to": "/", "language": "en"},
     "look_at_sign_in_link": {"id": 7, "browser": BROWSER},
-    "sign_in_by_link": {"id": 7, "browser": BROWSER, "called": "Firefox"},
-    "sign_in_by_password": {"email": "person7@example.com", "password": "not a password", "called": "Firefox"},
+    "sign_in_by_link": {"id": 7, "browser": BROWSER, "user_agent": "Firefox"},
+    "sign_in_by_password": {"email": "person7@example.com", "password": "not a password", "user_agent": "Firefox"},
+    "look_at_known_browser": {"email": "person7@example.com", "secret": "x" * 43},
     "list_sessions": {"account_id": 10007},
     "end_sessions": {"account_id": 10007, "id": None},
     "list_connected_clients": {},
     "disconnect_client": {"client_id": "app"},
     "become_organizer": {"account_id": 10007, "name": "Somebody", "slug": "somebody"},
-    "look_at_keys_before": {"account_id": 1},
+    "look_at_what_was_made_before": {"account_id": 1},
     "prove_account": {"account_id": 1, "session_id": 1, "keep": True},
     "end_access": {"account_id": 1},
     "open_own_data": {"account_id": 1, "session_id": 1, "language": "en"},
@@ -154,7 +172,7 @@ class Work:
     def __init__(
         self,
         recorder: Recorder,
-        app: Table,
+        app: OperationTable,
         database: Database,
         ada: Client,
         cookies: httpx2.Cookies,
@@ -166,6 +184,7 @@ class Work:
         self.ada = ada
         self.ann = ann
         self.refused: dict[str, str] = {}
+        self.strangers = iter(STRANGERS)
         self.browser = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app),
             base_url=database.resources.settings.base_url,
@@ -175,27 +194,28 @@ class Work:
 
     async def everything(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
-        for each in api.EVERY:
-            await self.operation(each)
-        for each in jobs.JOBS:
-            self.recorder.doing = f"the job {each.task.name}"
-            await each.run(Steps(self.database), OfEvent(1))
+        for operation in api.EVERY:
+            await self.operation(operation)
+        for job in jobs.JOBS:
+            self.recorder.doing = f"the job {job.task.name}"
+            await job.run(Steps(self.database), OF_JOBS[job.task.name])
+        await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
         await self.operation(SEARCH, text="person7")
         await self.pages()
         await self.for_admins()
-        for loop in (*jobs.LOOPS, *jobs.PAYING):
+        for loop in (*jobs.LOOPS, *jobs.PAYMENT_LOOPS):
             await turn(self.recorder, loop, self.database)
-        for each in jobs.PERIODIC:
-            self.recorder.doing = f"the job {each.name}"
-            await each.run(Steps(self.database))
+        for periodic in jobs.PERIODIC:
+            self.recorder.doing = f"the job {periodic.name}"
+            await periodic.run(Steps(self.database))
         self.recorder.doing = ""
 
-    async def operation(self, operation: Operation, **given: Any) -> None:
+    async def operation(self, operation: Operation, **overrides: Any) -> None:
         """Run an operation with its arguments, or with those that are given."""
         self.recorder.doing = operation.name
         known = {**ARGUMENTS, **ALONE}
         assert operation.name in known, f"{operation.name}: give it arguments in {__file__}"
-        arguments = {**known[operation.name], **given}
+        arguments = {**known[operation.name], **overrides}
         fields = operation.command.__struct_fields__
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         refused = await attempt(self.database, operation, api_key(1, self.ada.id), arguments)
@@ -214,7 +234,7 @@ class Work:
 
     async def for_admins(self) -> None:
         """Read each list for somebody who may see everything."""
-        for each in api.OPERATIONS:
-            if each.name.startswith("list_"):
-                self.recorder.doing = f"{each.name} of an admin"
-                await attempt(self.database, each, system(), ARGUMENTS.get(each.name, {}))
+        for operation in api.OPERATIONS:
+            if operation.name.startswith("list_"):
+                self.recorder.doing = f"{operation.name} of an admin"
+                await attempt(self.database, operation, system(), ARGUMENTS.get(operation.name, {}))

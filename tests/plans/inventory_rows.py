@@ -61,8 +61,8 @@ def _shops(connection: psycopg.Connection[Any]) -> None:
 
 
 def _stock(connection: psycopg.Connection[Any]) -> None:
-    own, others = {"id": "10000 + g", "name": "'Shelf ' || g"}, {"id": "20000 + g", "shop_id": OTHER}
-    copies(connection, "pools", POOLS, "id = 1", **own, on_hand="1000", entries="30")
+    columns, others = {"id": "10000 + g", "name": "'Shelf ' || g"}, {"id": "20000 + g", "shop_id": OTHER}
+    copies(connection, "pools", POOLS, "id = 1", **columns, on_hand="1000", entries="30")
     copies(connection, "pools", 10 * SHOPS, "id = 1", **others, name="'Shelf ' || g", on_hand="1000", entries="10")
     for shop, first, count, pool in (
         ("1", 10_000_000, VARIANTS, f"10001 + g % {POOLS}"),
@@ -71,10 +71,10 @@ def _stock(connection: psycopg.Connection[Any]) -> None:
         number = f"{first} + g"
         one = "gid = (select min(gid) from variants)"
         copies(connection, "variants", count, one, shop_id=shop, gid=gid("ProductVariant", number), version="0")
-        own = {"shop_id": shop, "pool_id": pool, "variant_gid": gid("ProductVariant", number)}
+        columns = {"shop_id": shop, "pool_id": pool, "variant_gid": gid("ProductVariant", number)}
         one = "variant_gid = (select min(variant_gid) from members where pool_id = 1) and pool_id = 1"
-        copies(connection, "members", count, one, **own)
-        copies(connection, "links", count, one, **own, since="now() - interval '1 year'")
+        copies(connection, "members", count, one, **columns)
+        copies(connection, "links", count, one, **columns, since="now() - interval '1 year'")
     for shop, id, count, pool, seq in (
         ("1", "100 + g", 90_000, f"10001 + g % {POOLS}", f"1 + g / {POOLS}"),
         ("1", "200000 + g", 60_000, "1", "1000 + g"),
@@ -160,6 +160,10 @@ def _work(connection: psycopg.Connection[Any]) -> None:
           from generate_series(1, 50000) as g;
         insert into sign_in_links (email, return_to) select 'merchant' || g || '@example.com', '/console'
           from generate_series(1, 20000) as g;
+        insert into stopped_mails (mailbox) select sha256(('mailbox ' || g)::bytea) from generate_series(1, 20000) as g;
+        insert into known_browsers (hash, account_id, known_at)
+        select sha256(('known ' || g)::bytea), 10000 + g, now() - g * interval '1 second'
+          from generate_series(1, 60000) as g;
         insert into sessions (hash, account_id, way, browser)
         select sha256(('session ' || g)::bytea), 1000 + g, 'link', 'Firefox' from generate_series(1, 20000) as g
         """

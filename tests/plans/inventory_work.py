@@ -10,17 +10,17 @@ import httpx2
 
 from holdfast.inventory import api, jobs
 from holdfast.inventory.catalog import importing, imports
-from holdfast.inventory.catalog.model import IMPORT, OfImport
-from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, OfShop
+from holdfast.inventory.catalog.model import IMPORT, ImportTask
+from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
 from holdfast.inventory.installs.sql import end_install
 from holdfast.inventory.installs.uninstalling import mark_redacted
 from holdfast.inventory.resources import Database
 from holdfast.inventory.webhooks.inbox import Inbox
-from holdfast.inventory.webhooks.model import Received
-from holdfast.kit.caller import api_key, person
-from holdfast.kit.operation import Operation
-from holdfast.kit.rest import Table
-from holdfast.kit.steps import Steps
+from holdfast.inventory.webhooks.model import ReceivedDelivery
+from holdfast.kit.contract.caller import api_key, person
+from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.steps import Steps
 from tests.inventory.console.scene import BASE_URL
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.samples import ARGUMENTS
@@ -39,13 +39,17 @@ ALONE: dict[str, dict[str, Any]] = {
     "list_undone": {"entry_ids": [1, 2]},
     "name_variants": {"gids": [SINGLE]},
     "ask_low_stock": {},
-    "want_low_stock": {"wanted": True, "language": "de"},
+    "want_low_stock": {"enabled": True, "language": "de"},
     "show_access": {},
     "renew_key": {"scopes": ["read_pools"]},
+    "look_at_mailbox": {"mailbox": BROWSER},
+    "stop_mails_to_mailbox": {"mailbox": BROWSER},
+    "resume_mails_to_mailbox": {"mailbox": BROWSER},
     "ask_sign_in_link": {"email": "merchant7@example.com", "browser": BROWSER, "return_to": "/", "language": "en"},
     "look_at_sign_in_link": {"id": 7, "browser": BROWSER},
-    "sign_in_by_link": {"id": 7, "browser": BROWSER, "called": "Firefox"},
-    "sign_in_by_password": {"email": "merchant7@example.com", "password": "not a password", "called": "Firefox"},
+    "sign_in_by_link": {"id": 7, "browser": BROWSER, "user_agent": "Firefox"},
+    "sign_in_by_password": {"email": "merchant7@example.com", "password": "not a password", "user_agent": "Firefox"},
+    "look_at_known_browser": {"email": "person7@example.com", "secret": "x" * 43},
     "list_sessions": {"account_id": 1007},
     "end_sessions": {"account_id": 1007, "id": None},
 }
@@ -56,6 +60,7 @@ SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list_pools", {"query": "nobody has this"}),
     ("list_pools", {"status": "paused"}),
     ("find_variant", {"text": "nobody has this"}),
+    ("find_variant", {"sku": "NOBODY-HAS-THIS"}),
     ("search_variants", {"query": "nobody has this"}),
     ("search_variants", {"limit": 20}),
 )
@@ -73,15 +78,17 @@ ORDER = {
 class Work:
     """The service on connections that have statements explained, and a merchant who has its pages open."""
 
-    def __init__(self, recorder: Recorder, app: Table, database: Database, scene: Scene, cookies: httpx2.Cookies):
+    def __init__(
+        self, recorder: Recorder, app: OperationTable, database: Database, scene: Scene, cookies: httpx2.Cookies
+    ):
         self.recorder = recorder
         self.app = app
         self.database = database
         self.shop = scene.shop
-        own = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
-        named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own[1]).replace(SINGLE, own[0])
+        own_gids = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
+        named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own_gids[1]).replace(SINGLE, own_gids[0])
         self.arguments: dict[str, dict[str, Any]] = json.loads(named)
-        self.variant = own[0]
+        self.variant = own_gids[0]
         # The first time, there is no other shop yet.
         self.leaving = count(FIRST_SHOP - 1)
         self.browser = httpx2.AsyncClient(
@@ -90,22 +97,22 @@ class Work:
 
     async def everything(self) -> None:
         """Run each operation and each job, turn each loop, and open each page."""
-        for each in (*api.EVERY, *api.ACROSS):
-            await self.operation(each)
+        for operation in (*api.ALL_OPERATIONS, *api.ACROSS):
+            await self.operation(operation)
         for name, arguments in SEARCHES:
-            [searched] = (each for each in api.EVERY if each.name == name)
+            [searched] = (operation for operation in api.ALL_OPERATIONS if operation.name == name)
             await self.operation(searched, arguments)
         await self.pages()
         self.recorder.doing = "webhook"
         for topic, payload in (("orders/updated", ORDER), ("app/scopes_update", {"current": ["read_products"]})):
-            received = Received(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
+            received = ReceivedDelivery(DOMAIN, topic, f"new {topic}", None, None, json.dumps(payload).encode())
             await Inbox(self.database).take(received)
         await self.tasks()
         for loop in jobs.LOOPS:
             await turn(self.recorder, loop, self.database)
-        for each in jobs.PERIODIC:
-            self.recorder.doing = f"job {each.name}"
-            await each.run(Steps(self.database))
+        for periodic in jobs.PERIODIC:
+            self.recorder.doing = f"job {periodic.name}"
+            await periodic.run(Steps(self.database))
         self.recorder.doing = ""
 
     async def operation(self, operation: Operation, arguments: dict[str, Any] | None = None) -> None:
@@ -127,9 +134,9 @@ class Work:
         await Steps(self.database).transact(partial(mark_redacted, shop_id=leaving))
         import_id = await steps.transact(partial(imports.begin, shop_id=self.shop.id))
         arguments: dict[str, Any] = {
-            REDACT.name: OfShop(leaving),
-            SUBSCRIBE.name: OfShop(self.shop.id),
-            IMPORT.name: OfImport(self.shop.id, import_id),
+            REDACT.name: ShopTask(leaving),
+            SUBSCRIBE.name: ShopTask(self.shop.id),
+            IMPORT.name: ImportTask(self.shop.id, import_id),
         }
         for job in jobs.JOBS:
             self.recorder.doing = f"task {job.task.name}"
@@ -140,7 +147,7 @@ class Work:
         async def imported() -> bool:
             if under_way := await steps.read(partial(imports.find, shop_id=self.shop.id)):
                 self.recorder.doing = f"task {IMPORT.name}"
-                await importing.bring_forward(steps, arguments[IMPORT.name])
+                await importing.advance_import(steps, arguments[IMPORT.name])
             return under_way is None
 
         await eventually(imported)
@@ -158,7 +165,7 @@ class Work:
         await self.browser.get(f"/storefront/availability?{self.shop.signed()}")
         self.recorder.doing = "POST /mcp"
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        asked = {"name": "get_pool", "arguments": {"pool_id": 1}}
+        parameters = {"name": "get_pool", "arguments": {"pool_id": 1}}
         key = {"authorization": f"Bearer {self.shop.key}", "accept": "application/json, text/event-stream"}
-        answer = await self.browser.post("/mcp", json={**message, "params": asked}, headers=key)
+        answer = await self.browser.post("/mcp", json={**message, "params": parameters}, headers=key)
         assert answer.status_code == 200, answer.text

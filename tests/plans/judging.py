@@ -45,17 +45,19 @@ class Finding(NamedTuple):
 def judge(plan: Plan) -> Finding | None:
     """What is wrong with a plan; None if it reads what it touches."""
     parts = nodes(plan.root)
-    touched = plan.asked + plan.root["Actual Rows"] + sum(_changed(each) + _given(each) for each in parts)
-    read = {id(each): _read(each) for each in parts}
-    total = sum(read.values()) + plan.beside - sum(map(_bounded, parts))
+    touched = (
+        plan.value_count + plan.root["Actual Rows"] + sum(_changed(part) + _generated_rows(part) for part in parts)
+    )
+    read = {id(part): _read(part) for part in parts}
+    total = sum(read.values()) + plan.indirect_rows - sum(map(_bounded, parts))
     blocks = plan.root.get("Shared Hit Blocks", 0) + plan.root.get("Shared Read Blocks", 0)
     if total > ROWS + TIMES * touched:
-        worst = max(parts, key=lambda each: read[id(each)])
+        worst = max(parts, key=lambda node: read[id(node)])
         what = f"reads {total:,.0f} rows to touch {touched:,.0f}; most of them by {_named(worst)}"
-        if plan.beside > max(read.values()):
-            what = f"its triggers or foreign keys read {plan.beside:,} rows to touch {touched:,.0f}"
+        if plan.indirect_rows > max(read.values()):
+            what = f"its triggers or foreign keys read {plan.indirect_rows:,} rows to touch {touched:,.0f}"
     elif blocks > MORE_BLOCKS + BLOCKS * touched:
-        worst = max((each for each in parts if each["Node Type"] in SCANS), key=_blocks, default=plan.root)
+        worst = max((part for part in parts if part["Node Type"] in SCANS), key=_blocks, default=plan.root)
         what = f"reads {blocks:,} blocks to touch {touched:,.0f} rows; most of them by {_named(worst)}"
     else:
         return None
@@ -79,7 +81,7 @@ def _changed(node: dict[str, Any]) -> float:
     return sum(part["Actual Rows"] * part["Actual Loops"] for part in node["Plans"][:1])
 
 
-def _given(node: dict[str, Any]) -> float:
+def _generated_rows(node: dict[str, Any]) -> float:
     """Rows that the statement itself makes, such as those of an array."""
     return node["Actual Rows"] * node["Actual Loops"] if node["Node Type"] in GIVEN else 0
 
@@ -88,7 +90,7 @@ def _bounded(node: dict[str, Any]) -> float:
     """Rows that a part of a statement looks at one by one, once, as many as it says itself."""
     if node["Node Type"] != "Subquery Scan" or "Filter" not in node or node["Actual Loops"] != 1:
         return 0
-    return sum(each["Actual Rows"] for each in node["Plans"] if each["Node Type"] == "Limit")
+    return sum(child["Actual Rows"] for child in node["Plans"] if child["Node Type"] == "Limit")
 
 
 def _blocks(node: dict[str, Any]) -> int:
@@ -111,8 +113,8 @@ def place(statement: str) -> str:
     names = Counter(
         before[-1].group(1)
         for line in lines
-        for each in re.finditer(re.escape(line), text)
-        if (before := [*re.finditer(NAME, text[: each.start()], re.MULTILINE)])
+        for match in re.finditer(re.escape(line), text)
+        if (before := [*re.finditer(NAME, text[: match.start()], re.MULTILINE)])
     )
     return f"{path} {names.most_common(1)[0][0]}"
 
@@ -122,7 +124,7 @@ def _sources() -> Sequence[tuple[str, str]]:
     return [(str(path.relative_to(SOURCE)), path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
 
 
-def found(plans: Sequence[Plan], exceptions: Container[str]) -> str:
+def findings_of(plans: Sequence[Plan], exceptions: Container[str]) -> str:
     """What is wrong with plans, each statement once; nothing of those in functions that are excepted."""
-    findings = {each.place: str(each) for each in map(judge, plans) if each is not None}
+    findings = {finding.place: str(finding) for finding in map(judge, plans) if finding is not None}
     return "\n".join(what for where, what in sorted(findings.items()) if where not in exceptions)

@@ -17,8 +17,8 @@ from psycopg._queries import PostgresQuery
 from psycopg.adapt import Transformer
 from psycopg.pq import PipelineStatus, TransactionStatus
 
-from holdfast.kit.commits import Synced
-from holdfast.kit.database import Database
+from holdfast.kit.compat.psycopg_pipeline import SyncingCursor
+from holdfast.kit.postgres.database import Database
 
 R = TypeVar("R")
 
@@ -36,20 +36,20 @@ CUSTOM, GENERIC, EARLIER = "for its values", "for any values", "for any values, 
 class Plan(NamedTuple):
     """What a plan of a statement did.
 
-    doing      the operation, loop, job or page that sent the statement
-    kind       `CUSTOM`, `GENERIC` or `EARLIER`
-    statement  its text, as the source has it
-    asked      how many values it was given, those in arrays and in JSON counted one by one
-    root       the plan, as the server explains it
-    beside     rows that triggers and foreign keys read by reading tables from end to end
+    doing          the operation, loop, job or page that sent the statement
+    kind           `CUSTOM`, `GENERIC` or `EARLIER`
+    statement      its text, as the source has it
+    value_count    how many values it was given, those in arrays and in JSON counted one by one
+    root           the plan, as the server explains it
+    indirect_rows  rows that triggers and foreign keys read by reading tables from end to end
     """
 
     doing: str
     kind: str
     statement: str
-    asked: int
+    value_count: int
     root: dict[str, Any]
-    beside: int
+    indirect_rows: int
 
 
 class Recorder:
@@ -90,6 +90,7 @@ class _Explained(AsyncConnection[Any]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._earlier: dict[tuple[bytes, tuple[int, ...]], str] = {}
+        self._explained = 0
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
@@ -101,17 +102,17 @@ class _Explained(AsyncConnection[Any]):
 
     async def explain(self, statement: Any, params: Any) -> None:
         """Have a statement explained in each way."""
-        found = PostgresQuery(Transformer(self))
-        found.convert(statement, params)
-        types = tuple(found.types)
+        query = PostgresQuery(Transformer(self))
+        query.convert(statement, params)
+        types = tuple(query.types)
         named = f" ({', '.join(map(_type_name, types))})" if types else ""
-        values: Any = [params[name] for name in found._order or ()] if isinstance(params, dict) else params  # pyright: ignore[reportPrivateUsage]
+        values: Any = [params[name] for name in query._order or ()] if isinstance(params, dict) else params  # pyright: ignore[reportPrivateUsage]
         places: Any = ", ".join(["%s"] * len(types))
-        given = AsyncClientCursor(self).mogrify(places, values or None)
-        executed = f"({given})" if types else ""
+        mogrified = AsyncClientCursor(self).mogrify(places, values or None)
+        executed = f"({mogrified})" if types else ""
 
         async def prepare(name: str) -> None:
-            await AsyncCursor(self).execute(f"prepare {name}{named} as ".encode() + found.query, prepare=False)
+            await AsyncCursor(self).execute(f"prepare {name}{named} as ".encode() + query.query, prepare=False)
 
         async def explained(kind: str, query: Any, params: Any = None) -> None:
             async with self._taken_back():
@@ -123,18 +124,23 @@ class _Explained(AsyncConnection[Any]):
                 [([answer],)] = await cursor.fetchall()
                 [(after,)] = await (await cursor.execute(SCANNED)).fetchall()
             root = answer["Plan"]
-            beside = int(after - before - scanned(root))
-            self.recorder.plans.append(Plan(self.recorder.doing, kind, statement, _asked(values), root, beside))
+            indirect_rows = int(after - before - scanned(root))
+            self.recorder.plans.append(
+                Plan(self.recorder.doing, kind, statement, _count_values(values), root, indirect_rows)
+            )
 
         await explained(CUSTOM, EXPLAIN + statement, params)
-        earlier = self._earlier.get((found.query, types))
+        earlier = self._earlier.get((query.query, types))
         if earlier is None:
-            earlier = self._earlier[found.query, types] = f"earlier_{len(self._earlier)}"
+            earlier = self._earlier[query.query, types] = f"earlier_{len(self._earlier)}"
             await prepare(earlier)
         await explained(EARLIER, f"{EXPLAIN} execute {earlier}{executed}".encode())
-        await prepare("now")
-        await explained(GENERIC, f"{EXPLAIN} execute now{executed}".encode())
-        await AsyncCursor(self).execute("deallocate now", prepare=False)
+        # A name of its own: a loop that is ended right now leaves its last one behind.
+        self._explained += 1
+        now = f"now_{self._explained}"
+        await prepare(now)
+        await explained(GENERIC, f"{EXPLAIN} execute {now}{executed}".encode())
+        await AsyncCursor(self).execute(f"deallocate {now}".encode(), prepare=False)
 
     @asynccontextmanager
     async def _taken_back(self) -> AsyncGenerator[None]:
@@ -151,7 +157,7 @@ class _Explained(AsyncConnection[Any]):
             await cursor.execute("rollback to savepoint explained" if inside else "rollback")
 
 
-class _Cursor(Synced[Any]):
+class _Cursor(SyncingCursor[Any]):
     """A cursor of such a connection."""
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
@@ -169,9 +175,9 @@ def nodes(root: dict[str, Any]) -> list[dict[str, Any]]:
 def scanned(root: dict[str, Any]) -> float:
     """Rows that a plan reads by reading tables from end to end."""
     return sum(
-        (each["Actual Rows"] + each.get("Rows Removed by Filter", 0)) * each["Actual Loops"]
-        for each in nodes(root)
-        if each["Node Type"] == "Seq Scan"
+        (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+        for node in nodes(root)
+        if node["Node Type"] == "Seq Scan"
     )
 
 
@@ -188,15 +194,15 @@ def _type_name(oid: int) -> str:
     return f"{known.regtype}[]" if oid == known.array_oid else known.regtype
 
 
-def _asked(values: Any) -> int:
+def _count_values(values: Any) -> int:
     """How many values there are, those in arrays and in JSON one by one."""
     if isinstance(values, dict):
-        return sum(map(_asked, cast(dict[str, Any], values).values()))
+        return sum(map(_count_values, cast(dict[str, Any], values).values()))
     if isinstance(values, list | tuple):
-        return sum(map(_asked, cast(list[Any], values)))
+        return sum(map(_count_values, cast(list[Any], values)))
     if isinstance(values, str) and values[:1] in {"[", "{"}:
         try:
-            return _asked(msgspec.json.decode(values))
+            return _count_values(msgspec.json.decode(values))
         except msgspec.DecodeError:
             return 1
     return 1

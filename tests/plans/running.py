@@ -8,22 +8,23 @@ from typing import Any, Protocol
 import psycopg
 from starlette.routing import Route
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import check
-from holdfast.kit.database import Database
-from holdfast.kit.ending import end
-from holdfast.kit.modes import Batch, Batched, Call, Stepwise
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import Problem
-from holdfast.kit.rest import Table
-from holdfast.kit.steps import Steps
+from holdfast.kit.compat.task_ending import end_tasks
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.rest import OperationTable
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.steps import Steps
 from tests.plans.filling import filling, small_tables
-from tests.plans.judging import found
+from tests.plans.judging import findings_of
 from tests.plans.recording import Recorder
 
 SMALL = {
+    "functions": "the schema",
     "mail_sender": "the one that sends",
-    "migrations": "the schema",
+    "migrations": "the same",
     "procrastinate_events": "the job library's statements are its own",
     "procrastinate_jobs": "the same",
     "procrastinate_periodic_defers": "the same",
@@ -45,7 +46,7 @@ class Working(Protocol):
 
 @asynccontextmanager
 async def filled(
-    app: Table, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
+    app: OperationTable, work: Working, url: str, fill: Callable[[psycopg.Connection[Any]], None]
 ) -> AsyncGenerator[None]:
     """Run everything once while there is little in the database, then fill it."""
     async with app.otherwise.router.lifespan_context(app.otherwise):
@@ -59,7 +60,7 @@ async def wrong(work: Working, exceptions: Container[str]) -> str:
     """Run everything, and return what reads more than it touches."""
     work.recorder.forget()
     await work.everything()
-    return found(work.recorder.plans, exceptions)
+    return findings_of(work.recorder.plans, exceptions)
 
 
 def analyze(url: str) -> None:
@@ -80,7 +81,7 @@ async def attempt(
     database: Database[Any], operation: Operation, caller: Caller, arguments: dict[str, Any]
 ) -> Problem | None:
     """Run an operation, and take back what it did, unless it works in steps. Returns why it is refused, if it is."""
-    mode, command = operation.run, check(operation.command, arguments)
+    mode, command = operation.mode, check(operation.command, arguments)
     tenant = caller.tenant_id if database.tenancy else None
 
     async def work(tx: Any) -> None:
@@ -103,10 +104,12 @@ async def attempt(
     return None
 
 
-def pages(app: Table) -> list[str]:
+def pages(app: OperationTable) -> list[str]:
     """The paths of all pages, and of what else is opened by GET."""
     return [
-        each.path for each in app.otherwise.routes if isinstance(each, Route) and each.methods and "GET" in each.methods
+        route.path
+        for route in app.otherwise.routes
+        if isinstance(route, Route) and route.methods and "GET" in route.methods
     ]
 
 
@@ -127,5 +130,5 @@ async def turn(recorder: Recorder, loop: Callable[[Any], Coroutine[Any, Any, Non
     task = asyncio.create_task(loop(database))
     await at_rest(recorder)
     assert not task.done(), task.exception()
-    await end([task])
+    await end_tasks([task])
     recorder.doing = ""

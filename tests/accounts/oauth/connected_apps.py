@@ -27,7 +27,7 @@ class ConnectedApps:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
         self.down = False
         self.leads = REDIRECT
 
@@ -54,8 +54,8 @@ class ConnectedApps:
         if wrong := self._wrong(arguments):
             return _refused(400, wrong)
         results = [
-            {"scope": each, "description": GRANTABLE.get(each, "?"), "is_grantable": each in GRANTABLE}
-            for each in arguments["scopes"]
+            {"scope": scope, "description": GRANTABLE.get(scope, "?"), "is_grantable": scope in GRANTABLE}
+            for scope in arguments["scopes"]
         ]
         client = {"client_id": CLIENT, "client_name": "Connected App", "client_description": "", "client_type": "x"}
         return JSONResponse({"user_id": "user-1", "client": client, "consent_required": True, "scope_results": results})
@@ -69,7 +69,7 @@ class ConnectedApps:
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         arguments = await request.json()
-        self.asked.append((request.url.path, arguments))
+        self.requests.append((request.url.path, arguments))
         basic = b64encode(f"{PROJECT}:{SECRET}".encode()).decode()
         assert request.headers["authorization"] == f"Basic {basic}"
         if self.down:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.kit.outbound import Outbound
+from holdfast.kit.security.outbound_requests import OutboundClient
 from tests.certificates import Authority
 from tests.outside import LOCAL, Script, Server, says, serving
 
@@ -21,7 +21,7 @@ class Site:
     answer    what it answers
     """
 
-    def __init__(self, server: Server, outbound: Outbound) -> None:
+    def __init__(self, server: Server, outbound: OutboundClient) -> None:
         self.server = server
         self.outbound = outbound
         self.address = f"https://{HOST}:{server.port}/client.json"
@@ -55,5 +55,5 @@ async def published(directory: Path) -> AsyncGenerator[Site]:
 
     async with serving(answer, authority.issue(HOST)) as server:
         trust, exempt = authority.believed(), [(LOCAL, server.port)]
-        site = Site(server, Outbound(seconds=5, exempt=exempt, trust=trust, look_up=look_up))
+        site = Site(server, OutboundClient(seconds=5, exempt=exempt, trust=trust, look_up=look_up))
         yield site

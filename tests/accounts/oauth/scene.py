@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx2
 
 from holdfast.accounts import sessions
-from holdfast.accounts.oauth.tokens import hashed
+from holdfast.accounts.oauth.tokens import challenge_of
 from holdfast.events.settings import Settings
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running
@@ -38,14 +38,14 @@ class Person:
 
     async def decide(self, query: Parameters, decision: str = "allow", **changes: str) -> httpx2.Response:
         """Open the page, and press one of its buttons."""
-        shown = await self.look(query)
-        assert shown.status_code == 200, shown.text
-        form = {"token": token_in(shown), "decision": decision, **changes}
-        return await self.http.post(action_in(shown), data=form)
+        page = await self.look(query)
+        assert page.status_code == 200, page.text
+        form = {"token": token_in(page), "decision": decision, **changes}
+        return await self.http.post(action_in(page), data=form)
 
     async def allow(self, query: Parameters) -> dict[str, str]:
         """Allow what a client asks for; what the client is told."""
-        return told(await self.decide(query))
+        return redirect_parameters(await self.decide(query))
 
 
 class App:
@@ -63,7 +63,7 @@ class App:
             "response_type": "code",
             "client_id": self.id,
             "redirect_uri": self.about["redirect_uris"][0],
-            "code_challenge": hashed(VERIFIER),
+            "code_challenge": challenge_of(VERIFIER),
             "code_challenge_method": "S256",
             "scope": "read_events write_events",
             "state": "xyz",
@@ -74,8 +74,8 @@ class App:
 
     async def ask(self, form: Mapping[str, str | None]) -> httpx2.Response:
         """Ask the token endpoint; None leaves a field out."""
-        given = {"client_id": self.id, **form}
-        data = {name: value for name, value in given.items() if value is not None}
+        parameters = {"client_id": self.id, **form}
+        data = {name: value for name, value in parameters.items() if value is not None}
         return await self.http.post("/oauth/token", data=data)
 
     async def redeem(self, code: str, /, **changes: str | None) -> httpx2.Response:
@@ -148,7 +148,7 @@ async def furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scen
         yield Scene(service, ada, await signed_in(service, ada.id), await registered(service))
 
 
-def told(response: httpx2.Response) -> dict[str, str]:
+def redirect_parameters(response: httpx2.Response) -> dict[str, str]:
     """What a redirect tells the client."""
     assert response.status_code == 303, response.text
     return dict(parse_qsl(urlsplit(response.headers["location"]).query, keep_blank_values=True))
@@ -169,12 +169,12 @@ def error(response: httpx2.Response) -> tuple[int, str]:
 
 
 def token_in(page: httpx2.Response) -> str:
-    found = re.search(r'name="token" value="([^"]*)"', page.text)
-    assert found, page.text
-    return unescape(found[1])
+    match = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert match, page.text
+    return unescape(match[1])
 
 
 def action_in(page: httpx2.Response) -> str:
-    found = re.search(r'<form class="form" method="post" action="([^"]*)"', page.text)
-    assert found, page.text
-    return unescape(found[1])
+    match = re.search(r'<form class="form" method="post" action="([^"]*)"', page.text)
+    assert match, page.text
+    return unescape(match[1])

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from holdfast.accounts import sessions
 from holdfast.accounts.oauth import grants, tokens
 from holdfast.accounts.oauth.clients import insert
-from holdfast.accounts.oauth.model import Allowed, Client, Tokens
-from holdfast.accounts.oauth.tokens import hashed
+from holdfast.accounts.oauth.model import Client, Consent, OAuthTokens
+from holdfast.accounts.oauth.tokens import challenge_of
 from holdfast.events.product import EVENTS
 from holdfast.events.resources import Database
-from holdfast.kit.keys import digest
+from holdfast.kit.security.api_keys import digest
 from tests.databases import scratch_database
 from tests.support import unlimited
 
@@ -56,23 +56,23 @@ class History:
     async def do(self, step: Step) -> None:
         what, choice = step
         if what == "allow":
-            allowed = Allowed(self.session, 7, 7, ME, ["read_events"], "https://app.example/", hashed(VERIFIER))
+            allowed = Consent(self.session, 7, 7, ME, ["read_events"], "https://app.example/", challenge_of(VERIFIER))
             self.grants.append(Grant(await self._transact(lambda tx: grants.allow(tx, allowed))))
         elif what == "end all":
             await self._transact(lambda tx: grants.end_all(tx, 7))
-            for each in self.grants:
-                each.ended = True
+            for candidate in self.grants:
+                candidate.ended = True
         elif self.grants:
             grant = self.grants[choice % len(self.grants)]
             await getattr(self, f"_{what.replace(' ', '_')}")(grant, choice)
 
     async def _redeem(self, grant: Grant, choice: int, verifier: str = VERIFIER) -> None:
-        found = await self._transact(lambda tx: tokens.redeem(tx, grant.code, ME, verifier, None))
+        result = await self._transact(lambda tx: tokens.redeem(tx, grant.code, ME, verifier, None))
         good = not grant.ended and not grant.redeemed and verifier == VERIFIER
-        assert isinstance(found, Tokens) == good
-        if isinstance(found, Tokens):
+        assert isinstance(result, OAuthTokens) == good
+        if isinstance(result, OAuthTokens):
             grant.redeemed = True
-            self._take(grant, found)
+            self._take(grant, result)
         else:
             grant.ended = True
 
@@ -80,15 +80,15 @@ class History:
         await self._redeem(grant, choice, "w" * 43)
 
     async def _refresh(self, grant: Grant, choice: int, client_id: str = ME) -> None:
-        shown = sorted(grant.used | ({grant.refresh} if grant.refresh else set()))
-        if not shown:
+        refresh_tokens = sorted(grant.used | ({grant.refresh} if grant.refresh else set()))
+        if not refresh_tokens:
             return
-        token = shown[choice % len(shown)]
-        found = await self._transact(lambda tx: tokens.refresh(tx, token, client_id, None))
-        assert isinstance(found, Tokens) == (not grant.ended and token == grant.refresh and client_id == ME)
-        if isinstance(found, Tokens):
+        token = refresh_tokens[choice % len(refresh_tokens)]
+        result = await self._transact(lambda tx: tokens.refresh(tx, token, client_id, None))
+        assert isinstance(result, OAuthTokens) == (not grant.ended and token == grant.refresh and client_id == ME)
+        if isinstance(result, OAuthTokens):
             grant.used.add(token)
-            self._take(grant, found)
+            self._take(grant, result)
         else:
             grant.ended = True
 
@@ -107,16 +107,18 @@ class History:
             await self._transact(lambda tx: tokens.revoke(tx, token, ME))
             grant.ended = True
 
-    def _take(self, grant: Grant, found: Tokens) -> None:
-        grant.access.add(found.access)
-        grant.refresh = found.refresh
+    def _take(self, grant: Grant, issued_tokens: OAuthTokens) -> None:
+        grant.access.add(issued_tokens.access)
+        grant.refresh = issued_tokens.refresh
 
     async def check(self) -> None:
         """What works is exactly what should, and it acts for whoever allowed it."""
         every = {token: not grant.ended for grant in self.grants for token in grant.access}
-        found = await self.database.read(lambda reader: tokens.find_callers(reader, [digest(each) for each in every]))
-        assert {digest(token) for token, works in every.items() if works} == found.keys()
-        assert all(caller.tenant_id == 7 and caller.scopes == {"read_events"} for caller in found.values())
+        callers = await self.database.read(
+            lambda reader: tokens.find_callers(reader, [digest(token) for token in every])
+        )
+        assert {digest(token) for token, works in every.items() if works} == callers.keys()
+        assert all(caller.tenant_id == 7 and caller.scopes == {"read_events"} for caller in callers.values())
 
     async def _transact(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
         return await self.database.transact(work)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 
-from tests.accounts.oauth.scene import REDIRECT, Person, Scene, registered, signed_in, told
+from tests.accounts.oauth.scene import REDIRECT, Person, Scene, redirect_parameters, registered, signed_in
 
 OTHERS = [
     "https://app.example/done/",
@@ -124,7 +124,7 @@ async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click
     assert response.status_code == 400
     assert "location" not in response.headers
     assert "<form" not in response.text
-    [link] = [unescape(each) for each in re.findall(r'href="([^"]*)" rel="noreferrer"', response.text)]
+    [link] = [unescape(link) for link in re.findall(r'href="([^"]*)" rel="noreferrer"', response.text)]
     address, _, query = link.partition("?")
     assert address == REDIRECT
     answer = dict(parse_qsl(query))
@@ -146,7 +146,7 @@ async def test_parameters_of_other_standards_are_ignored(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "granted"),
+    ("scope", "granted"),
     [
         (None, "read_events write_events"),
         ("", "read_events write_events"),
@@ -155,9 +155,9 @@ async def test_parameters_of_other_standards_are_ignored(scene: Scene) -> None:
     ],
 )
 async def test_known_scopes_are_granted_and_without_any_those_of_events(
-    scene: Scene, asked: str | None, granted: str
+    scene: Scene, scope: str | None, granted: str
 ) -> None:
-    assert (await scene.connected(scope=asked))["scope"] == granted
+    assert (await scene.connected(scope=scope))["scope"] == granted
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
@@ -167,7 +167,7 @@ async def test_a_program_on_this_computer_may_listen_on_any_port(scene: Scene, h
     address = f"http://{host}:49152/callback?a=1"
     response = await scene.person.decide(app.query(redirect_uri=address))
     assert response.headers["location"].startswith(f"{address}&code=")
-    code = told(response)["code"]
+    code = redirect_parameters(response)["code"]
     assert (await app.redeem(code, redirect_uri=address)).status_code == 200
     for other in (
         f"http://{host}:49152/other?a=1",
@@ -187,8 +187,8 @@ async def test_an_account_that_is_no_organizer_is_told_to_become_one_first(scene
     [(id,)] = await scene.service.run_sql("select id from users where email = 'ann@example.com'")
     ann = await signed_in(scene.service, id)
 
-    shown = await ann.look(scene.app.query())
-    assert "Allow" not in shown.text
+    page = await ann.look(scene.app.query())
+    assert "Allow" not in page.text
     sent = await ann.http.post(f"/oauth/authorize?{urlencode(scene.app.query())}", data={"decision": "allow"})
     assert "code=" not in sent.headers.get("location", "")
     assert await scene.service.run_sql("select from oauth_grants") == []
@@ -198,10 +198,10 @@ async def test_whoever_has_never_proved_the_address_allows_nothing(scene: Scene)
     query = scene.app.query()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await signed_in(scene.service, scene.ada.id, way="password")
-    shown = await squatter.look(query)
-    assert shown.status_code == 403
-    assert 'name="token"' not in shown.text
-    assert f"/sign-in?return_to={quote(f'/oauth/authorize?{urlencode(query)}', safe='')}" in shown.text
+    page = await squatter.look(query)
+    assert page.status_code == 403
+    assert 'name="token"' not in page.text
+    assert f"/sign-in?return_to={quote(f'/oauth/authorize?{urlencode(query)}', safe='')}" in page.text
     sent = await squatter.http.post(f"/oauth/authorize?{urlencode(query)}", data={"decision": "allow"})
     assert sent.status_code == 403
     assert await scene.service.run_sql("select from oauth_grants") == []

@@ -17,7 +17,7 @@ async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) 
     assert tokens["refresh_token"].startswith("hfrt_")
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
     result = await scene.agent(tokens).call("list_organizers")
-    assert [each["slug"] for each in result["structuredContent"]["data"]] == [scene.ada.slug]
+    assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [scene.ada.slug]
 
 
 async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
@@ -44,7 +44,7 @@ async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scen
     code = (await scene.person.allow(scene.app.query()))["code"]
     answers = await asyncio.gather(*(scene.app.redeem(code) for _ in range(10)))
 
-    [tokens] = [each.json() for each in answers if each.status_code == 200]
+    [tokens] = [answer.json() for answer in answers if answer.status_code == 200]
     assert not await scene.works(tokens)
 
 
@@ -106,10 +106,10 @@ async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) 
 async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code(
     scene: Scene, form: dict[str, str | None], code: str
 ) -> None:
-    given = (await scene.person.allow(scene.app.query()))["code"]
+    authorization_code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await scene.app.redeem(given, **form)) == (400, code)
-    assert (await scene.app.redeem(given)).status_code == 200
+    assert error(await scene.app.redeem(authorization_code, **form)) == (400, code)
+    assert (await scene.app.redeem(authorization_code)).status_code == 200
 
 
 async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:

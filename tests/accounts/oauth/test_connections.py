@@ -7,8 +7,8 @@ import pytest
 from holdfast.accounts.oauth import connections, grants
 from holdfast.accounts.oauth.grants import forget_grants
 from holdfast.accounts.oauth.model import Connection, Disconnect, ListConnections
-from holdfast.kit.caller import person
-from holdfast.kit.problems import NOT_FOUND, Problem
+from holdfast.kit.contract.caller import person
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.accounts.oauth.scene import Scene, error, issued
 from tests.support import Client, running
 
@@ -27,7 +27,7 @@ async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: Sce
     tokens = await scene.connected(scope="read_events")
     agent = scene.agent(tokens)
 
-    tools = {each["name"] for each in (await agent.result("tools/list"))["tools"]}
+    tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
     assert "list_events" in tools
     assert not tools & {"create_event", "create_api_key", "list_api_keys"}
     refused = await agent.ask("tools/call", {"name": "create_api_key", "arguments": {"name": "x"}})
@@ -46,15 +46,15 @@ async def test_whoever_disconnects_a_client_ends_all_its_tokens_at_once(scene: S
     connected = [await scene.connected() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
-    kept = issued(await other.redeem(code))
-    for tokens in (*connected, kept):
+    other_tokens = issued(await other.redeem(code))
+    for tokens in (*connected, other_tokens):
         assert await scene.works(tokens)
 
     await disconnect(scene, scene.ada, scene.app.id)
     for tokens in connected:
         assert not await scene.works(tokens)
         assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
-    assert await scene.works(kept)
+    assert await scene.works(other_tokens)
 
 
 async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
@@ -66,12 +66,12 @@ async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
 
 async def test_another_process_refuses_the_tokens_as_soon_as_it_hears_of_it(scene: Scene) -> None:
     tokens = await scene.connected()
-    async with running(scene.service.database.resources.settings) as elsewhere:
-        here, scene.service = scene.service, elsewhere
+    async with running(scene.service.database.resources.settings) as other_process:
+        here, scene.service = scene.service, other_process
         assert await scene.works(tokens)
         scene.service = here
         await disconnect(scene, scene.ada, scene.app.id)
-        scene.service = elsewhere
+        scene.service = other_process
         assert not await scene.works(tokens)
         scene.service = here
 
@@ -85,7 +85,7 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -
     assert await scene.works(all_tokens[0])
 
     await disconnect(scene, scene.ada, scene.app.id)
-    assert not any([await scene.works(each) for each in all_tokens])
+    assert not any([await scene.works(token) for token in all_tokens])
 
 
 async def test_the_list_has_each_client_once_with_all_it_may_do(scene: Scene) -> None:

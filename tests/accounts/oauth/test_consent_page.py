@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.accounts.oauth import grants
-from tests.accounts.oauth.scene import Person, Scene, action_in, signed_in, token_in, told
+from tests.accounts.oauth.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
 from tests.accounts.races import ending
 
 
@@ -23,7 +23,7 @@ async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: S
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "text"),
     [
         ("http://localhost:3118/callback", "a program on this computer (<bdi>localhost:3118</bdi>)"),
         ("http://[::1]:3118/callback", "a program on this computer (<bdi>[::1]:3118</bdi>)"),
@@ -31,18 +31,18 @@ async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: S
         ("https://APP.example:8443/x", "<bdi>app.example:8443</bdi>"),
     ],
 )
-async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, address: str, said: str) -> None:
+async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, address: str, text: str) -> None:
     app = await scene.register(redirect_uris=[address])
 
-    assert said in (await scene.person.look(app.query())).text
+    assert text in (await scene.person.look(app.query())).text
 
 
 async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
     german = await signed_in(scene.service, scene.ada.id, "de")
-    shown = await german.look(scene.app.query())
-    assert shown.headers["content-language"] == "de"
-    assert "Darf <bdi>Example App</bdi> für Sie handeln?" in shown.text
-    assert "Veranstaltungen, Preise, Anmeldungen" in shown.text
+    page = await german.look(scene.app.query())
+    assert page.headers["content-language"] == "de"
+    assert "Darf <bdi>Example App</bdi> für Sie handeln?" in page.text
+    assert "Veranstaltungen, Preise, Anmeldungen" in page.text
 
     query = urlencode(scene.app.query())
     english = await german.http.get(f"/oauth/authorize?{query}&lang=en")
@@ -64,10 +64,10 @@ async def test_no_site_may_frame_it_and_its_form_leads_here_and_to_the_client_al
     policies: list[str] = []
     for address in ("https://app.example/x", "http://localhost:3118/x", "http://[::1]:1/x", "cursor://a/x"):
         app = await scene.register(redirect_uris=[address])
-        shown = await scene.person.look(app.query())
-        assert shown.headers["x-frame-options"] == "DENY"
-        assert shown.headers["cache-control"] == "no-store"
-        policy = [each.strip().partition(" ") for each in shown.headers["content-security-policy"].split(";")]
+        page = await scene.person.look(app.query())
+        assert page.headers["x-frame-options"] == "DENY"
+        assert page.headers["cache-control"] == "no-store"
+        policy = [directive.strip().partition(" ") for directive in page.headers["content-security-policy"].split(";")]
         directives = {name: sources for name, _, sources in policy}
         assert directives["frame-ancestors"] == "'none'"
         assert directives["default-src"] == "'none'"
@@ -82,7 +82,7 @@ async def test_no_site_may_frame_it_and_its_form_leads_here_and_to_the_client_al
 
 
 async def test_refusing_tells_the_client_and_leaves_nothing_behind(scene: Scene) -> None:
-    answer = told(await scene.person.decide(scene.app.query(), "refuse"))
+    answer = redirect_parameters(await scene.person.decide(scene.app.query(), "refuse"))
 
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "xyz", "http://events.test")
     assert await scene.service.run_sql("select from oauth_grants") == []
@@ -118,9 +118,9 @@ async def test_only_the_button_allows(scene: Scene, decision: str) -> None:
     ],
 )
 async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, headers: dict[str, str]) -> None:
-    shown = await scene.person.look(scene.app.query())
-    form = {"token": token_in(shown), "decision": "allow"}
-    response = await scene.person.http.post(action_in(shown), data=form, headers=headers)
+    page = await scene.person.look(scene.app.query())
+    form = {"token": token_in(page), "decision": "allow"}
+    response = await scene.person.http.post(action_in(page), data=form, headers=headers)
 
     assert response.status_code == 403
     assert await scene.service.run_sql("select from oauth_grants") == []
@@ -139,9 +139,9 @@ async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> 
 
 
 async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> None:
-    shown = await scene.person.look(scene.app.query())
-    form = {"token": token_in(shown), "decision": "allow"}
-    response = await Person(scene.service).http.post(action_in(shown), data=form)
+    page = await scene.person.look(scene.app.query())
+    form = {"token": token_in(page), "decision": "allow"}
+    response = await Person(scene.service).http.post(action_in(page), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
     assert await scene.service.run_sql("select from oauth_grants") == []
@@ -159,9 +159,9 @@ async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -
 
 
 async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None:
-    shown = await scene.person.look(scene.app.query(scope="read_events"))
+    page = await scene.person.look(scene.app.query(scope="read_events"))
     widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
-    response = await scene.person.http.post(widened, data={"token": token_in(shown), "decision": "allow"})
+    response = await scene.person.http.post(widened, data={"token": token_in(page), "decision": "allow"})
 
     assert response.status_code == 400
     assert "location" not in response.headers

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.accounts.oauth.scene import Person, action_in, signed_in, token_in, told
+from tests.accounts.oauth.scene import Person, action_in, redirect_parameters, signed_in, token_in
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
@@ -46,16 +46,16 @@ async def scene(settings: Settings) -> AsyncIterator[Scene]:
 
 
 async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
-    shown = await scene.person.look(QUERY)
-    assert "Let <bdi>Connected App</bdi> act for you?" in shown.text
-    assert "Reading events, prices, registrations and the people in them." in shown.text
-    assert "Know &lt;b&gt;who&lt;/b&gt; you are" in shown.text
-    assert shown.text.count("<li>") == 2  # the third cannot be granted
+    page = await scene.person.look(QUERY)
+    assert "Let <bdi>Connected App</bdi> act for you?" in page.text
+    assert "Reading events, prices, registrations and the people in them." in page.text
+    assert "Know &lt;b&gt;who&lt;/b&gt; you are" in page.text
+    assert page.text.count("<li>") == 2  # the third cannot be granted
 
     response = await scene.person.decide(QUERY)
     assert response.headers["location"].startswith(f"{REDIRECT}?")
-    assert told(response) == {"code": "code-1", "state": "a b&c"}
-    path, decided = scene.server.asked[-1]
+    assert redirect_parameters(response) == {"code": "code-1", "state": "a b&c"}
+    path, decided = scene.server.requests[-1]
     assert path == "/v1/idp/oauth/authorize"
     assert decided == {
         "consent_granted": True,
@@ -72,13 +72,16 @@ async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_serve
 
 
 async def test_somebody_who_refuses_is_sent_back_without_one(scene: Scene) -> None:
-    assert told(await scene.person.decide(QUERY, "refuse")) == {"error": "access_denied", "state": "a b&c"}
+    assert redirect_parameters(await scene.person.decide(QUERY, "refuse")) == {
+        "error": "access_denied",
+        "state": "a b&c",
+    }
 
 
 async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_published_keys(scene: Scene) -> None:
     for _ in range(2):
         await scene.person.look(QUERY)
-    [first, second] = [asked["token"] for path, asked in scene.server.asked if path == "/v1/sessions/attest"]
+    [first, second] = [body["token"] for path, body in scene.server.requests if path == "/v1/sessions/attest"]
 
     keys = KeySet.import_key_set((await scene.service.http.get("/oauth/trusted-auth/jwks.json")).json())
     decoded = jwt.decode(first, keys, ["RS256"])
@@ -94,7 +97,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
         "email": "ada@example.com",
         "email_verified": True,
     }
-    assert scene.server.asked[0][1]["profile_id"] == PROFILE
+    assert scene.server.requests[0][1]["profile_id"] == PROFILE
 
 
 async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_not_signed_in(scene: Scene) -> None:
@@ -103,7 +106,7 @@ async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_
     assert (await squatter.look(QUERY)).status_code == 403
     assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
 
-    assert scene.server.asked == []
+    assert scene.server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -127,24 +130,24 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
     assert "location" not in response.headers
     assert "<form" not in response.text
     assert "<i>" not in response.text
-    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.asked)
+    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.requests)
 
 
 async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -> None:
-    shown = await scene.person.look(QUERY)
-    form = {"token": token_in(shown), "decision": "allow"}
+    page = await scene.person.look(QUERY)
+    form = {"token": token_in(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
-        response = await scene.person.http.post(action_in(shown), data={**form, **changes}, headers=headers)
+        response = await scene.person.http.post(action_in(page), data={**form, **changes}, headers=headers)
         assert response.status_code == 403
 
-    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.asked)
+    assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.requests)
 
 
 @pytest.mark.parametrize(
-    "elsewhere", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
+    "address", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
 )
-async def test_the_other_server_cannot_send_people_elsewhere(scene: Scene, elsewhere: str) -> None:
-    scene.server.leads = elsewhere
+async def test_the_other_server_cannot_send_people_elsewhere(scene: Scene, address: str) -> None:
+    scene.server.leads = address
     response = await scene.person.decide(QUERY)
 
     assert response.status_code == 400

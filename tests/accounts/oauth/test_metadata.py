@@ -45,14 +45,14 @@ async def test_the_official_client_would_use_a_metadata_document_here(scene: Sce
 
 async def test_the_resource_names_our_own_server_and_a_401_leads_to_it(scene: Scene) -> None:
     resource = ProtectedResourceMetadata.model_validate((await scene.service.http.get(RESOURCE)).json())
-    assert [str(each).rstrip("/") for each in resource.authorization_servers] == ["http://events.test"]
+    assert [str(server).rstrip("/") for server in resource.authorization_servers] == ["http://events.test"]
     assert str(resource.resource) == "http://events.test/mcp"
-    # Clients ask for all of these: that of making keys must be asked for expressly.
-    assert resource.scopes_supported == ["read_events", "write_events"]
+    assert resource.scopes_supported == ["read_events", "write_events", "manage_keys"]
 
     refused = await scene.service.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert refused.status_code == 401
     assert f'resource_metadata="http://events.test{RESOURCE}"' in refused.headers["www-authenticate"]
+    # Clients ask for these first: that of making keys must be asked for expressly.
     assert 'scope="read_events write_events"' in refused.headers["www-authenticate"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.accounts.oauth.metadata_documents import LONGEST_KEPT, UNSAID, freshness, is_address
+from holdfast.accounts.oauth.metadata_documents import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
 from tests.accounts.oauth.published import HOST, Site, published
 from tests.accounts.oauth.scene import App, Person, Scene, furnished, issued
@@ -199,20 +199,20 @@ DATE = "Sun, 22 Nov 2026 10:00:00 GMT"
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({}, UNSAID),
+        ({}, DEFAULT_CACHE_SECONDS),
         ({"cache-control": "public, Max-Age=60"}, 60),
         ({"cache-control": 'max-age="60"'}, 60),
         ({"cache-control": "max-age=60", "age": "50"}, 10),
         ({"cache-control": "max-age=60", "age": "70"}, 0),
-        ({"cache-control": "max-age=99999999"}, LONGEST_KEPT),
+        ({"cache-control": "max-age=99999999"}, MAX_CACHE_SECONDS),
         ({"cache-control": "max-age=" + "9" * 40}, 0),
         ({"cache-control": "max-age=-1"}, 0),
         ({"cache-control": "max-age=60, no-store"}, 0),
         ({"cache-control": "no-cache"}, 0),
-        ({"cache-control": "private"}, UNSAID),
+        ({"cache-control": "private"}, DEFAULT_CACHE_SECONDS),
         ({"expires": "Sun, 22 Nov 2026 10:01:00 GMT", "date": DATE}, 60),
         ({"expires": "Sun, 22 Nov 2026 09:01:00 GMT", "date": DATE}, 0),
-        ({"expires": "Sun, 22 Nov 2099 09:01:00 GMT", "date": DATE}, LONGEST_KEPT),
+        ({"expires": "Sun, 22 Nov 2099 09:01:00 GMT", "date": DATE}, MAX_CACHE_SECONDS),
         ({"expires": "0", "date": DATE}, 0),
         ({"expires": "Sun, 22 Nov 2026 10:01:00 GMT"}, 0),
         ({"cache-control": "max-age=5", "expires": "Sun, 22 Nov 2026 10:01:00 GMT", "date": DATE}, 5),

@@ -17,7 +17,7 @@ from pydantic import AnyUrl
 from holdfast.accounts.oauth import connections
 from holdfast.accounts.oauth.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
-from holdfast.kit.caller import person
+from holdfast.kit.contract.caller import person
 from tests.accounts.oauth.published import Site, published
 from tests.accounts.oauth.scene import Person, signed_in
 from tests.serving import listener, running_already, serving
@@ -57,7 +57,7 @@ class Desk:
         self.ada = ada
         self.browser = browser
         self.storage = Storage()
-        self.asked = 0
+        self.visits = 0
         self._answer: dict[str, str] = {}
 
     def provider(self) -> OAuthClientProvider:
@@ -67,7 +67,7 @@ class Desk:
 
     async def open(self, address: str) -> None:
         """The client opens the browser, where the organizer allows what it asks for."""
-        self.asked += 1
+        self.visits += 1
         parts = urlsplit(address)
         assert f"{parts.scheme}://{parts.netloc}{parts.path}" == f"{self.url}/oauth/authorize"
         self._answer = await self.browser.allow(dict(parse_qsl(parts.query)))
@@ -119,7 +119,7 @@ async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk:
     second = desk.storage.tokens
     assert second
     assert {first.access_token, first.refresh_token}.isdisjoint({second.access_token, second.refresh_token})
-    assert desk.asked == 1
+    assert desk.visits == 1
 
     me = person(1, desk.ada.id)
     database = desk.service.database
@@ -129,7 +129,7 @@ async def test_the_official_client_connects_calls_refreshes_and_is_cut_off(desk:
     await database.transact(lambda tx: connections.disconnect(tx, me, command))
 
     assert await desk.slug(provider) == desk.ada.slug
-    assert desk.asked == 2
+    assert desk.visits == 2
 
 
 async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_where(desk: Desk) -> None:
@@ -138,7 +138,7 @@ async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_
     desk.storage.tokens = desk.storage.tokens.model_copy(update={"access_token": ""})
 
     assert await desk.slug(desk.provider()) == desk.ada.slug
-    assert desk.asked == 1
+    assert desk.visits == 1
 
 
 async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
@@ -151,4 +151,4 @@ async def test_the_official_client_connects_by_its_metadata_document(settings: S
 
         provider.context.token_expiry_time = 1.0
         assert await desk.slug(provider) == desk.ada.slug
-        assert desk.asked == 1
+        assert desk.visits == 1

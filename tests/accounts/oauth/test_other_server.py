@@ -10,17 +10,17 @@ QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
 
 
 @pytest.mark.parametrize(
-    ("issuer", "said"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
+    ("issuer", "text"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
 )
 async def test_a_service_that_is_no_authorization_server_says_so_and_sends_nobody_anywhere(
-    settings: Settings, issuer: str, said: str
+    settings: Settings, issuer: str, text: str
 ) -> None:
     async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
         person = await signed_in(service, (await service.organizer()).id)
         response = await person.http.get(f"/oauth/authorize?{QUERY}")
 
     assert response.status_code == 200
-    assert said in response.text
+    assert text in response.text
     assert "<form" not in response.text
 
 

@@ -2,10 +2,11 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.accounts.oauth.redirects import answered, is_acceptable, named
+from holdfast.accounts.oauth.redirects import is_acceptable, registered_address, with_parameters
 
 BEGINNINGS = st.sampled_from(
     """
@@ -41,7 +42,7 @@ REGISTERED = (
 @example("http://localhost.evil.example/callback")
 @example("http://localhost\\@evil.example/callback")
 def test_an_address_that_is_taken_is_a_clients_own_but_for_the_port_on_this_computer(address: str) -> None:
-    if named(REGISTERED, address) is None:
+    if registered_address(REGISTERED, address) is None:
         return
     parts = urlsplit(address)
     if address in REGISTERED:
@@ -62,16 +63,56 @@ def test_an_acceptable_address_is_ascii_without_user_and_fragment_and_no_script(
     assert address.isprintable()
     assert not {*address} & {" ", "\\", "#", '"', "<", ">"}
     assert parts.username is None
-    assert parts.scheme not in {"javascript", "data"}
+    assert parts.scheme in {"https", "http", "cursor"} or "." in parts.scheme
     if parts.scheme == "http":
         assert parts.hostname in {"localhost", "127.0.0.1", "::1"}
     if parts.scheme == "https":
         assert parts.hostname
 
 
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        *("search-ms", "search", "ms-msdt", "ms-settings", "ms-officecmd", "ms-word", "microsoft.windows.camera"),
+        *(
+            "javascript",
+            "data",
+            "file",
+            "vbscript",
+            "ssh",
+            "tel",
+            "intent",
+            "steam",
+            "zoommtg",
+            "x-apple.systempreferences",
+        ),
+    ],
+)
+def test_a_scheme_that_may_run_a_program_of_the_system_is_refused(scheme: str) -> None:
+    """Before, search-ms and ms-msdt were accepted: only the schemes of a list were refused."""
+    assert not any(is_acceptable(f"{scheme}:{rest}") for rest in ("//host/path", "/path", "query=x&crumb=location"))
+
+
+@pytest.mark.parametrize("address", [None, "search-ms://host/path"])
+def test_a_client_that_was_registered_with_such_a_scheme_before_cannot_use_it_any_more(address: str | None) -> None:
+    assert registered_address(["search-ms://host/path"], address) is None
+
+
+def test_the_only_address_of_a_client_need_not_be_named() -> None:
+    assert registered_address(["https://app.example/done"], None) == "https://app.example/done"
+    assert registered_address(["https://app.example/done", "https://app.example/other"], None) is None
+
+
+@pytest.mark.parametrize(
+    "address", ["com.example.app:/done", "com.example.app://done", "vscode://publisher.name/done", "claude://done"]
+)
+def test_an_app_has_a_scheme_of_its_own(address: str) -> None:
+    assert is_acceptable(address)
+
+
 @given(st.sampled_from(REGISTERED), st.text(max_size=50), st.text(min_size=1, max_size=50))
 def test_an_answer_is_added_to_the_query_and_changes_nothing_else(address: str, state: str, code: str) -> None:
-    sent = answered(address, code=code, state=state, iss="https://events.example", error=None)
+    sent = with_parameters(address, code=code, state=state, iss="https://events.example", error=None)
 
     before, after = urlsplit(address), urlsplit(sent)
     assert (after.scheme, after.netloc, after.path, after.fragment) == (*before[:3], "")

@@ -13,7 +13,7 @@ async def test_a_refresh_token_gets_the_next_pair(scene: Scene) -> None:
     second = issued(await scene.app.refresh(first["refresh_token"]))
     third = issued(await scene.app.refresh(second["refresh_token"]))
 
-    assert len({each[name] for each in (first, second, third) for name in ("access_token", "refresh_token")}) == 6
+    assert len({tokens[name] for tokens in (first, second, third) for name in ("access_token", "refresh_token")}) == 6
     assert await scene.works(third)
     assert third["scope"] == first["scope"]
 
@@ -49,7 +49,7 @@ async def test_of_many_who_show_a_refresh_token_at_once_one_gets_tokens_and_they
     first = await scene.connected()
     answers = await asyncio.gather(*(scene.app.refresh(first["refresh_token"]) for _ in range(10)))
 
-    [tokens] = [each.json() for each in answers if each.status_code == 200]
+    [tokens] = [answer.json() for answer in answers if answer.status_code == 200]
     assert not await scene.works(tokens)
 
 
@@ -65,7 +65,7 @@ async def test_fewer_scopes_may_be_asked_for_and_later_all_again(scene: Scene) -
     first = await scene.connected(scope="read_events write_events")
     less = issued(await scene.app.refresh(first["refresh_token"], scope="read_events"))
     assert less["scope"] == "read_events"
-    tools = {each["name"] for each in (await scene.agent(less).result("tools/list"))["tools"]}
+    tools = {tool["name"] for tool in (await scene.agent(less).result("tools/list"))["tools"]}
     assert "list_events" in tools
     assert "create_event" not in tools
 

@@ -55,7 +55,7 @@ UNFIT = [
 
 
 async def test_a_client_gets_an_id_and_no_secret(scene: Scene) -> None:
-    asked: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "client_name": "Inspector",
         "grant_types": None,
         "redirect_uris": FINE,
@@ -63,7 +63,7 @@ async def test_a_client_gets_an_id_and_no_secret(scene: Scene) -> None:
         "logo_uri": "https://app.example/logo.png",
         "scope": "everything",
     }
-    response = await scene.service.http.post("/oauth/register", json=asked)
+    response = await scene.service.http.post("/oauth/register", json=metadata)
 
     assert response.status_code == 201
     assert response.headers["cache-control"] == "no-store"
@@ -171,10 +171,10 @@ async def test_a_client_that_acted_for_somebody_is_kept_for_ninety_days_more(sce
     await scene.service.run_sql(
         "update oauth_grants set granted_at = now() - interval '89 days', expires_at = now() - interval '2 days'"
     )
-    for used, kept in (("89 days", 0), ("91 days", 1)):
+    for used, count in (("89 days", 0), ("91 days", 1)):
         await scene.service.run_sql(
             "update oauth_clients set used_at = now() - %(used)s::interval, inserted_at = now() - interval '1 year'",
             used=used,
         )
         await scene.service.database.transact(forget_grants)
-        assert await scene.service.database.transact(forget_clients) == kept
+        assert await scene.service.database.transact(forget_clients) == count

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.accounts import retention
 from holdfast.events.settings import Settings
-from holdfast.kit import lookups
+from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser, token
 from tests.support import Service, running
 
@@ -20,45 +20,45 @@ def others(page: str) -> list[str]:
 
 
 async def test_signing_out_ends_this_session_alone(service: Service) -> None:
-    here, there = Browser(service), Browser(service)
-    for each in (here, there):
-        await each.sign_in(ANN)
+    here, other = Browser(service), Browser(service)
+    for browser in (here, other):
+        await browser.sign_in(ANN)
     secret = here.http.cookies["session"]
 
     left = await here.send("/account", "/sign-out")
 
     here.http.cookies.set("session", secret, domain="events.test")
     assert (left.status_code, left.headers["location"]) == (303, "/")
-    assert [await each.is_signed_in() for each in (here, there)] == [False, True]
+    assert [await browser.is_signed_in() for browser in (here, other)] == [False, True]
 
 
 async def test_another_session_is_listed_and_can_be_ended(service: Service) -> None:
-    here, there = Browser(service), Browser(service)
-    for each in (here, there):
-        await each.sign_in(ANN)
+    here, second = Browser(service), Browser(service)
+    for browser in (here, second):
+        await browser.sign_in(ANN)
     page = await here.get("/account")
     [other] = others(page.text)
 
     await here.send("/account", session=other)
 
     assert page.text.count("Firefox of a test") == 3  # the label of the button has the name as well
-    assert [await each.is_signed_in() for each in (here, there)] == [True, False]
+    assert [await browser.is_signed_in() for browser in (here, second)] == [True, False]
 
 
 async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
     async with running(settings) as one, running(settings) as other:
-        here, there = Browser(one), Browser(other)
-        for each in (here, there):
-            await each.sign_in(ANN)
-            assert await each.is_signed_in()
+        here, second = Browser(one), Browser(other)
+        for browser in (here, second):
+            await browser.sign_in(ANN)
+            assert await browser.is_signed_in()
 
         await here.send("/account", session="all")
         await other.hear()
 
-        assert not await there.is_signed_in()
+        assert not await second.is_signed_in()
 
 
 async def test_nobody_ends_the_session_of_somebody_else(service: Service) -> None:
@@ -76,10 +76,10 @@ async def test_a_form_that_was_shown_to_somebody_else_is_refused(service: Servic
     ann, bob = Browser(service), Browser(service)
     await ann.sign_in(ANN)
     await bob.sign_in("bob@example.com")
-    shown = token(await bob.get("/account"))
+    form_token = token(await bob.get("/account"))
 
     for path in ("/sign-out", "/account"):
-        assert (await ann.http.post(path, data={"token": shown, "session": "all"})).status_code == 403
+        assert (await ann.http.post(path, data={"token": form_token, "session": "all"})).status_code == 403
         assert (await ann.http.post(path, data={"session": "all"})).status_code == 403
     mine = {"token": token(await ann.get("/account")), "session": "all"}
     assert (await ann.http.post("/account", data=mine, headers={"Sec-Fetch-Site": "same-site"})).status_code == 403
@@ -90,7 +90,7 @@ async def test_a_form_that_was_shown_to_somebody_else_is_refused(service: Servic
 async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_one_day(
     service: Service, monkeypatch: pytest.MonkeyPatch, column: str, days: int
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 0.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
     [change] = [f"update sessions set {column} = now() - make_interval(days => %(days)s, hours => %(hours)s)"]
@@ -103,8 +103,20 @@ async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_o
     assert await service.database.transact(retention.forget_sessions) == 1
 
 
+async def test_a_session_that_a_platform_vouched_for_is_listed_until_it_is_over(service: Service) -> None:
+    here, framed = Browser(service), Browser(service)
+    for browser in (here, framed):
+        await browser.sign_in(ANN)
+    await service.run_sql("update sessions set way = 'platform' where id = (select max(id) from sessions)")
+    assert len(others((await here.get("/account")).text)) == 1
+
+    await service.run_sql("update sessions set began_at = now() - interval '8 hours'")
+
+    assert others((await here.get("/account")).text) == []
+
+
 async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "TTL", 0.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.run_sql("update sessions set seen_at = now() - interval '13 days'")
@@ -118,7 +130,7 @@ async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.Mo
 async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 0.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.run_sql("update sessions set seen_at = now() - interval '2 hours'")
@@ -132,12 +144,12 @@ async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
 async def test_ending_very_many_sessions_reaches_every_process(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     async with running(settings) as one, running(settings) as other:
-        here, there = Browser(one), Browser(other)
-        for each in (here, there):
-            await each.sign_in(ANN)
-        assert await there.is_signed_in()
+        here, second = Browser(one), Browser(other)
+        for browser in (here, second):
+            await browser.sign_in(ANN)
+        assert await second.is_signed_in()
         await one.run_sql(
             "insert into sessions (hash, account_id, way, browser)"
             " select sha256(n::text::bytea), account_id, way, browser"
@@ -147,7 +159,7 @@ async def test_ending_very_many_sessions_reaches_every_process(
         await here.send("/account", session="all")
         await other.hear()
 
-        assert not await there.is_signed_in()
+        assert not await second.is_signed_in()
         assert await one.run_sql("select count(*) from sessions") == [(0,)]
 
 
@@ -170,4 +182,4 @@ async def test_the_database_has_nothing_with_which_somebody_could_sign_in(servic
     stored += await service.run_sql("select sign_in_links::text from sign_in_links")
     stored += await service.run_sql("select mails::text from mails")
 
-    assert not [each for each in secrets for (row,) in stored if each in row]
+    assert not [secret for secret in secrets for (row,) in stored if secret in row]

@@ -5,34 +5,35 @@ import re
 
 import pytest
 
+from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.support import Service
+from tests.support import Service, running
 
 ANN = "ann@example.com"
 
 
 async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Service) -> None:
     ann = Browser(service)
-    asked = await ann.get("/account?lang=de")
+    redirect = await ann.get("/account?lang=de")
 
     done = await ann.sign_in(ANN, "/account?lang=de")
 
-    assert asked.headers["location"] == "/sign-in?return_to=%2Faccount%3Flang%3Dde"
+    assert redirect.headers["location"] == "/sign-in?return_to=%2Faccount%3Flang%3Dde"
     assert done.headers["location"] == "/account?lang=de"
     assert ANN in (await ann.get("/account")).text
 
 
 async def test_a_page_in_another_language_leads_to_the_same_place(service: Service) -> None:
     ann = Browser(service)
-    kept = 'href="?return_to=%2Fconsole%2Fkeys%3Foffset%3D1&amp;lang=de"'
+    link = 'href="?return_to=%2Fconsole%2Fkeys%3Foffset%3D1&amp;lang=de"'
     page = "/sign-in?return_to=%2Fconsole%2Fkeys%3Foffset%3D1"
 
-    shown = await ann.get(page)
+    response = await ann.get(page)
     refused = await ann.send(page, "/sign-in?lang=en", email="§", return_to="/console/keys?offset=1")
     foreign = await ann.send(page, "/sign-in", email="§", return_to="//evil.example")
 
-    assert kept in shown.text
-    assert (refused.status_code, kept in refused.text) == (422, True)
+    assert link in response.text
+    assert (refused.status_code, link in refused.text) == (422, True)
     assert 'href="?lang=de"' in foreign.text
 
 
@@ -40,8 +41,8 @@ async def test_looking_at_a_link_changes_nothing(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
 
-    for each in (Browser(service), ann, ann):
-        assert (await each.get(link)).status_code == 200
+    for browser in (Browser(service), ann, ann):
+        assert (await browser.get(link)).status_code == 200
 
     assert not await ann.is_signed_in()
     assert await service.run_sql("select count(*) from users") == [(0,)]
@@ -69,7 +70,7 @@ async def test_a_link_works_once(service: Service) -> None:
 
     answers = await asyncio.gather(*(ann.http.post(link, data=form) for _ in range(10)))
 
-    assert sorted(each.status_code for each in answers) == [303, *[410] * 9]
+    assert sorted(answer.status_code for answer in answers) == [303, *[410] * 9]
     assert await service.run_sql("select count(*) from sessions") == [(1,)]
     later = Browser(service)
     later.http.cookies.set("browser", ann.http.cookies["browser"])
@@ -100,10 +101,10 @@ async def test_a_link_cannot_be_guessed(service: Service, link: str) -> None:
 async def test_the_answer_to_an_address_does_not_tell_whether_anybody_has_it(service: Service) -> None:
     await service.organizer(email="ada@example.com")
     answers = [
-        await Browser(service).send("/sign-in", email=each) for each in ("ada@example.com", "nobody@example.com")
+        await Browser(service).send("/sign-in", email=email) for email in ("ada@example.com", "nobody@example.com")
     ]
 
-    known, unknown = [(each.status_code, each.headers["location"], each.content) for each in answers]
+    known, unknown = [(answer.status_code, answer.headers["location"], answer.content) for answer in answers]
 
     assert known == unknown
     assert await service.run_sql("select kind, recipient from mails order by id") == [
@@ -126,6 +127,19 @@ async def test_an_address_is_the_same_in_capitals(service: Service) -> None:
     assert await service.run_sql("select email from users") == [(ANN,)]
 
 
+async def test_tagged_forms_of_an_address_get_no_more_links_than_the_address(settings: Settings) -> None:
+    """They all reach one person, who did not ask."""
+    async with running(settings.model_copy(update={"sign_ins_per_address": 2})) as service:
+        stranger = Browser(service, address="192.0.2.1")
+        statuses = [
+            (await stranger.send("/sign-in", email=email)).status_code
+            for email in ("ann+1@gmail.com", "a.nn+2@gmail.com", "ann+3@googlemail.com", "bob@gmail.com")
+        ]
+
+        assert statuses == [303, 303, 429, 303]
+        assert len(await service.run_sql("select from mails")) == 3
+
+
 @pytest.mark.parametrize(
     "email", ["", "ann", "ann@", "a b@example.com", "ann@example.com\r\nBcc: x@y.z", "x" * 300 + "@a.bc"]
 )
@@ -137,7 +151,7 @@ async def test_what_is_no_address_is_shown_again(service: Service, email: str) -
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "address",
     [
         "https://evil.test/",
         "//evil.test",
@@ -151,9 +165,9 @@ async def test_what_is_no_address_is_shown_again(service: Service, email: str) -
         "",
     ],
 )
-async def test_nobody_is_led_to_another_site(service: Service, elsewhere: str) -> None:
+async def test_nobody_is_led_to_another_site(service: Service, address: str) -> None:
     ann = Browser(service)
-    sent = await ann.send("/sign-in", email=ANN, return_to=elsewhere)
+    sent = await ann.send("/sign-in", email=ANN, return_to=address)
     assert sent.status_code == 303
 
     assert await service.run_sql("select return_to from sign_in_links") == [("",)]
@@ -173,10 +187,10 @@ async def test_a_form_of_another_site_is_refused(service: Service) -> None:
 @pytest.mark.parametrize("planted", ['"a\\015\\012Set-Cookie: session=b"', "x", "é" * 43, ""])
 async def test_a_cookie_that_somebody_else_put_into_a_browser_is_not_sent_back(service: Service, planted: str) -> None:
     ann = Browser(service)
-    shown = await ann.get("/sign-in")
+    page = await ann.get("/sign-in")
 
     cookie = (b"Cookie", f"browser={planted}".encode("latin-1"))
-    sent = await ann.http.post("/sign-in", data={"token": token(shown), "email": ANN}, headers=[cookie])
+    sent = await ann.http.post("/sign-in", data={"token": token(page), "email": ANN}, headers=[cookie])
 
     [set_cookie] = sent.headers.get_list("set-cookie")
     assert re.fullmatch(r"browser=[A-Za-z0-9_-]{43}; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax", set_cookie)
@@ -194,6 +208,6 @@ async def test_a_session_that_somebody_else_put_into_a_browser_is_not_taken_over
 
 async def test_the_cookie_of_a_session_is_for_this_host_alone(service: Service) -> None:
     done = await Browser(service).sign_in(ANN)
-    [cookie] = [each for each in done.headers.get_list("set-cookie") if each.startswith("session=")]
+    [cookie] = [cookie for cookie in done.headers.get_list("set-cookie") if cookie.startswith("session=")]
 
     assert cookie.endswith("; Path=/; Max-Age=7776000; HttpOnly; SameSite=Lax")

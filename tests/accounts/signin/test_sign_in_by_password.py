@@ -55,7 +55,9 @@ async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Setti
         await at_home.send("/sign-in", email=ADA, password=PASSWORD)
         thief = Browser(service, address="192.0.2.1")
 
-        tries = [(await thief.send("/sign-in", email=ADA, password=f"wrong {each}")).status_code for each in range(6)]
+        tries = [
+            (await thief.send("/sign-in", email=ADA, password=f"wrong {number}")).status_code for number in range(6)
+        ]
         right = await thief.send("/sign-in", email=ADA, password=PASSWORD)
         known = Browser(service)
         known.http.cookies.set("known", at_home.http.cookies["known"])
@@ -74,7 +76,9 @@ async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings
         await thief.sign_in("thief@example.com")
 
         thief.http.cookies.delete("session")
-        tries = [(await thief.send("/sign-in", email=ADA, password=f"wrong {each}")).status_code for each in range(4)]
+        tries = [
+            (await thief.send("/sign-in", email=ADA, password=f"wrong {number}")).status_code for number in range(4)
+        ]
 
         assert tries == [422, 422, 429, 429]
 
@@ -84,6 +88,6 @@ async def test_one_client_can_try_only_so_many_addresses(settings: Settings) -> 
     async with running(settings) as service:
         thief = Browser(service)
 
-        tries = [(await thief.send("/sign-in", email=f"a{each}@example.com")).status_code for each in range(5)]
+        tries = [(await thief.send("/sign-in", email=f"a{number}@example.com")).status_code for number in range(5)]
 
         assert tries == [303, 303, 303, 429, 429]

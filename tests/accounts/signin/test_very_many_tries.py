@@ -13,7 +13,7 @@ ADA = "ada@example.com"
 PASSWORD = "correct horse battery"
 TRIES = 10_000 if "HOLDFAST_SOAK" in os.environ else 2_000
 OF_A_CLIENT = 20
-AT_ONCE = 50
+BATCH_SIZE = 50
 
 ROWS: LiteralString = """
     select (select count(*) from sessions), (select count(*) from sign_in_links), (select count(*) from mails),
@@ -23,18 +23,18 @@ ROWS: LiteralString = """
 
 async def attack(service: Service, tries: int) -> Counter[int]:
     """Try the right password, from many addresses at once. Returns how often there was which answer."""
-    shown = token(await Browser(service).get("/sign-in"))
+    form_token = token(await Browser(service).get("/sign-in"))
     answers: Counter[int] = Counter()
 
     async def client(number: int) -> None:
         thief = Browser(service, address=f"192.0.{number // 250}.{number % 250}")
         for _ in range(OF_A_CLIENT):
-            form = {"token": shown, "email": ADA, "password": PASSWORD}
+            form = {"token": form_token, "email": ADA, "password": PASSWORD}
             answers[(await thief.http.post("/sign-in", data=form)).status_code] += 1
 
     clients = range(tries // OF_A_CLIENT)
-    for first in clients[::AT_ONCE]:
-        await asyncio.gather(*(client(number) for number in clients[first : first + AT_ONCE]))
+    for first in clients[::BATCH_SIZE]:
+        await asyncio.gather(*(client(number) for number in clients[first : first + BATCH_SIZE]))
     return answers
 
 
@@ -45,12 +45,12 @@ async def test_after_the_limit_not_one_of_very_many_tries_gets_through_and_the_o
         at_home = Browser(service)
         await at_home.send("/sign-in", email=ADA, password=PASSWORD)
         guessing = Browser(service, address="198.51.100.1")
-        guesses = [await guessing.send("/sign-in", email=ADA, password=f"wrong {each}") for each in range(9)]
+        guesses = [await guessing.send("/sign-in", email=ADA, password=f"wrong {number}") for number in range(9)]
         before = await service.run_sql(ROWS)
 
         answers = await attack(service, TRIES)
 
-        assert [each.status_code for each in guesses] == [422] * 9
+        assert [guess.status_code for guess in guesses] == [422] * 9
         assert answers == {429: TRIES}
         assert await service.run_sql(ROWS) == before
         assert await at_home.is_signed_in()

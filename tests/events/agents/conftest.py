@@ -5,17 +5,32 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from holdfast.events.payments.demo.processor import KEY
 from holdfast.events.settings import Settings
+from tests.databases import clone
 from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import furnished
-from tests.support import Client, Service, running
+from tests.events.scene import PROCESSOR_KEY
+from tests.support import Client, Service, running, unlimited
 
 
 @pytest.fixture
 def settings(settings: Settings, processor_url: str) -> Settings:
     """With a payment processor, so that every tool can be called."""
-    return settings.model_copy(update={"stripe_key": KEY, "stripe_api": processor_url})
+    return with_processor(settings, processor_url)
+
+
+@pytest.fixture(scope="module")
+async def module_service(
+    template_url: str, processor_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Service]:
+    """The service of the tests of a module, with the same payment processor."""
+    with clone(template_url) as url:
+        async with running(with_processor(unlimited(url, tmp_path_factory.mktemp("data")), processor_url)) as service:
+            yield service
+
+
+def with_processor(settings: Settings, processor_url: str) -> Settings:
+    return settings.model_copy(update={"stripe_key": PROCESSOR_KEY, "stripe_api": processor_url})
 
 
 @pytest.fixture

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mcp.endpoint import VERSIONS
 from holdfast.kit.mcp.tools import definition
+from holdfast.kit.postgres.pagination import OffsetPage
 from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
@@ -60,7 +62,7 @@ async def test_an_agent_gets_from_nothing_to_an_event_with_people_by_its_lines(
     assert (event["data"]["status"], event["data"]["payment"]["status"]) == ("active", "not_required")
     assert accepted["next"]["url"] == f"/api/registrations/{event['data']['id']}/{registration['data']['user_id']}"
     assert registration["data"]["status"] == "registered"
-    assert [each["status"] for each in registrations["data"]] == ["registered"] * 3
+    assert [registration["status"] for registration in registrations["data"]] == ["registered"] * 3
     assert registrations["data"][-1] == registration["data"]
     assert called["result"]["structuredContent"] == {**event["data"], "registration_count": 3}
     assert called["result"]["isError"] is False
@@ -82,25 +84,25 @@ async def run(blocks: list[str], home: Path) -> list[list[Any]]:
     )
     out, err = await asyncio.wait_for(shell.communicate(), 60)
     assert (err, shell.returncode) == (b"", 0)
-    return [values(each) for each in out.decode().split(NEXT)]
+    return [values(part) for part in out.decode().split(NEXT)]
 
 
 def values(text: str) -> list[Any]:
     """JSON values that follow one another."""
-    found: list[Any] = []
+    decoded: list[Any] = []
     decoder = json.JSONDecoder()
     while text := text.lstrip():
         value, end = decoder.raw_decode(text)
-        found.append(value)
+        decoded.append(value)
         text = text[end:]
-    return found
+    return decoded
 
 
 # What it says
 
 
 async def test_it_has_every_tool_with_what_it_does(handbook: Handbook) -> None:
-    assert handbook.table("tool", "what it does") == [[each.name, each.summary] for each in TOOLS.values()]
+    assert handbook.table("tool", "what it does") == [[tool.name, tool.summary] for tool in TOOLS.values()]
 
 
 async def test_it_tells_how_to_connect(handbook: Handbook) -> None:
@@ -135,7 +137,8 @@ async def test_its_limits_are_those_that_are_set(settings: Settings) -> None:
 async def test_its_numbers_on_lists_are_those_of_the_tools(handbook: Handbook) -> None:
     limit = definition(TOOLS["list_events"])["inputSchema"]["properties"]["limit"]
 
-    assert f"`limit` ({limit['default']} unless you say otherwise, at most {limit['maximum']})" in handbook.text
+    most, tools, lists = limit["maximum"], limit["default"], msgspec.structs.fields(OffsetPage)[1].default
+    assert f"`limit` (at most {most}; without it a tool returns {tools} items, and a `GET` {lists})" in handbook.text
 
 
 async def test_an_event_is_about_as_long_as_it_says(service: Service, ada: Client, handbook: Handbook) -> None:

@@ -31,13 +31,13 @@ async def test_the_server_card_says_what_the_server_says_of_itself(service: Serv
     for version in card["remotes"][0]["supportedProtocolVersions"]:
         asking = agent(service, ada, version)
         if version == VERSIONS[0]:
-            told = await asking.result("server/discover")
-            assert set(told["supportedVersions"]) == {*VERSIONS}
-            identity = told["_meta"]["io.modelcontextprotocol/serverInfo"]
+            server_info = await asking.result("server/discover")
+            assert set(server_info["supportedVersions"]) == {*VERSIONS}
+            identity = server_info["_meta"]["io.modelcontextprotocol/serverInfo"]
         else:
-            told = await asking.result("initialize", {"protocolVersion": version, "capabilities": {}})
-            assert told["protocolVersion"] == version
-            identity = told["serverInfo"]
+            server_info = await asking.result("initialize", {"protocolVersion": version, "capabilities": {}})
+            assert server_info["protocolVersion"] == version
+            identity = server_info["serverInfo"]
         assert {name: card[name] for name in ("name", "title", "version")} == identity
 
 
@@ -49,7 +49,7 @@ async def test_the_agent_card_has_what_both_versions_of_a2a_demand(http: httpx2.
     assert (interface["url"], interface["protocolBinding"]) == (f"{BASE_URL}/mcp", "MCP")
     assert (card["url"], card["preferredTransport"]) == (f"{BASE_URL}/mcp", "MCP")
     assert card["securitySchemes"]["apiKey"]["apiKeySecurityScheme"]["name"] == "X-API-Key"
-    either = [name for each in card["securityRequirements"] for name in each["schemes"]]
+    either = [name for requirement in card["securityRequirements"] for name in requirement["schemes"]]
     assert either == [*card["securitySchemes"]] == ["bearer", "apiKey"]
     assert [skill["id"] for skill in card["skills"]] == [*TOOLS]
 
@@ -58,7 +58,7 @@ async def test_the_api_catalog_is_a_set_of_links_for_each_door(http: httpx2.Asyn
     catalog = await document(http, CATALOG)
 
     fits(catalog, LINKSET)
-    contexts = {each["anchor"]: each for each in catalog["linkset"]}
+    contexts = {link["anchor"]: link for link in catalog["linkset"]}
     assert [*contexts] == [f"{BASE_URL}/api", f"{BASE_URL}/mcp"]
     for context in contexts.values():
         assert {"service-desc", "service-doc", "service-meta", "status"} <= set(context)
@@ -84,7 +84,7 @@ async def test_openapi_is_valid(http: httpx2.AsyncClient) -> None:
     spec = await document(http, "/openapi.json")
 
     validate(spec, cls=OpenAPIV31SpecValidator)
-    assert [each["url"] for each in spec["servers"]] == [BASE_URL]
+    assert [server["url"] for server in spec["servers"]] == [BASE_URL]
 
 
 async def test_llms_txt_has_its_format(http: httpx2.AsyncClient) -> None:

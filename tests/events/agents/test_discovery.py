@@ -77,7 +77,13 @@ async def test_where_the_same_is_looked_for_in_several_places_it_is_the_same(htt
 
 
 async def test_every_address_a_document_names_answers(http: httpx2.AsyncClient) -> None:
-    answers = {"/mcp": 405, "/api/organizers/register": 405, "/api/events": 401, "/api/registrations": 401}
+    answers = {
+        "/mcp": 405,
+        "/api/organizers/register": 405,
+        "/api/events": 401,
+        "/api/registrations": 401,
+        "/console": 303,
+    }
     named: set[str] = set()
     for path in KINDS:
         named |= set(addresses(await document(http, path)))
@@ -100,7 +106,7 @@ async def test_every_address_a_document_names_is_of_the_kind_it_says(http: httpx
         if relation != "anchor"
         for link in targets
     ]
-    links += [{"href": each["url"], "type": each["type"]} for each in (await document(http, AI_CATALOG))["entries"]]
+    links += [{"href": entry["url"], "type": entry["type"]} for entry in (await document(http, AI_CATALOG))["entries"]]
     assert len(links) > 8
     for link in links:
         kind = (await http.get(link["href"])).headers["content-type"]

@@ -17,11 +17,10 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from holdfast.events.payments.demo.processor import KEY
 from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnished
 from tests.events.photos.steps import key_of
-from tests.events.scene import KINDS, LEAKS
+from tests.events.scene import KINDS, LEAKS, PROCESSOR_KEY
 from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
 from tests.support import running, unlimited
@@ -91,7 +90,7 @@ class Served:
         if "error" in answer or answer["result"]["isError"]:
             assert not LEAKS.search(json.dumps(answer, ensure_ascii=False)), answer
             assert self._stored == before
-        elif TOOLS[tool].run.reads:
+        elif TOOLS[tool].mode.reads:
             assert self._stored == before
         return answer
 
@@ -127,7 +126,7 @@ def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempP
 def processor_in_settings(url: str) -> Generator[None]:
     """Processes that start meanwhile have a payment processor."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STRIPE_SECRET_KEY", KEY)
+        patch.setenv("STRIPE_SECRET_KEY", PROCESSOR_KEY)
         patch.setenv("STRIPE_API_BASE", url)
         yield
 
@@ -147,12 +146,12 @@ def required(schema: Schema) -> list[str]:
 
 def refused(answer: dict[str, Any]) -> dict[str, Any]:
     """What a tool is refused with, which is of the closed list."""
-    told = json.loads(answer["result"]["content"][0]["text"])
-    assert KINDS[told["code"]].status < 500, told
-    assert told["message"]
-    assert told["hint"]
-    assert told["retryable"] is (told["code"] == "registration_pending")
-    return told
+    refusal = json.loads(answer["result"]["content"][0]["text"])
+    assert KINDS[refusal["code"]].status < 500, refusal
+    assert refusal["message"]
+    assert refusal["hint"]
+    assert refusal["retryable"] is (refusal["code"] == "registration_pending")
+    return refusal
 
 
 @every_tool
@@ -185,9 +184,9 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
         assume(not fits(schema, spoilt) and not LEAKS.search(name))
         # For what is optional null means absent.
         assume(value is not None or name not in schema["properties"] or name in required(schema))
-        told = refused(served.call(tool, spoilt))
-        assert told["code"] == "validation_failed"
-        assert name in told["errors"]
+        refusal = refused(served.call(tool, spoilt))
+        assert refusal["code"] == "validation_failed"
+        assert name in refusal["errors"]
 
     named()
 
@@ -200,8 +199,8 @@ def test_what_is_missing_is_named(served: Served, tool: str) -> None:
     @given(from_schema(schema, known), st.sets(st.sampled_from(required(schema) or [""])))
     def named(arguments: dict[str, Any], missing: set[str]) -> None:
         assume(missing - {""})
-        told = refused(served.call(tool, {name: each for name, each in arguments.items() if name not in missing}))
-        assert missing <= told["errors"].keys()
+        refusal = refused(served.call(tool, {name: value for name, value in arguments.items() if name not in missing}))
+        assert missing <= refusal["errors"].keys()
 
     if required(schema):
         named()
@@ -213,10 +212,10 @@ def test_what_is_missing_is_named(served: Served, tool: str) -> None:
 def test_what_is_no_object_is_an_error_of_the_protocol(served: Served, tool: str) -> None:
     @generated(20)
     @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
-    def told(arguments: Any) -> None:
+    def is_protocol_error(arguments: Any) -> None:
         assert served.call(tool, arguments)["error"]["code"] == -32602
 
-    told()
+    is_protocol_error()
 
 
 def test_the_service_logged_no_failure_over_all_that_was_generated(served: Served) -> None:

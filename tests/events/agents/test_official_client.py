@@ -67,19 +67,19 @@ class Agent:
         assert result.structured_content["status"] == "accepted"
         return {"event_id": event_id, "user_id": result.structured_content["next"]["url"].rpartition("/")[2]}
 
-    async def outcome(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def outcome(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The registration, or why there is none, as soon as it is settled."""
-        told: dict[str, Any] = {}
+        content: dict[str, Any] = {}
 
         async def is_settled() -> bool:
-            result = await self.ask("get_registration", asked)
-            told.clear()
-            told.update(refusal(result) if result.is_error else result.structured_content or {})
-            assert told.get("code") != "registration_pending" or told["retryable"] is True
-            return told.get("code") != "registration_pending"
+            result = await self.ask("get_registration", arguments)
+            content.clear()
+            content.update(refusal(result) if result.is_error else result.structured_content or {})
+            assert content.get("code") != "registration_pending" or content["retryable"] is True
+            return content.get("code") != "registration_pending"
 
         await eventually(is_settled)
-        return told
+        return content
 
 
 def refusal(result: CallToolResult) -> dict[str, Any]:
@@ -115,12 +115,12 @@ async def test_it_gets_from_the_address_alone_to_an_event_with_ten_people(
 ) -> None:
     async with arrived(base_url, mode, version) as agent:
         event_id = await agent.publish()
-        asked = [await agent.register(event_id, person) for person in PEOPLE]
-        outcomes = [await agent.outcome(each) for each in asked if each]
+        requests = [await agent.register(event_id, person) for person in PEOPLE]
+        outcomes = [await agent.outcome(arguments) for arguments in requests if arguments]
         event = await agent.call("get_event", event_id=event_id)
         listed = await agent.call("list_registrations", limit=50)
 
-    assert [each["status"] for each in outcomes] == ["registered"] * 10
+    assert [outcome["status"] for outcome in outcomes] == ["registered"] * 10
     assert listed["data"] == outcomes
     assert listed["pagination"]["has_more"] is False
     assert (event["registration_count"], event["status"]) == (10, "active")
@@ -133,17 +133,17 @@ async def test_of_ten_people_for_seven_seats_the_first_are_seated_and_the_next_w
 ) -> None:
     async with arrived(base_url, mode, version) as agent:
         event_id = await agent.publish(capacity=7, waitinglist_capacity=2)
-        *asked, last = [await agent.register(event_id, person) for person in PEOPLE]
-        outcomes = [await agent.outcome(each) for each in asked if each]
+        *requests, last = [await agent.register(event_id, person) for person in PEOPLE]
+        outcomes = [await agent.outcome(arguments) for arguments in requests if arguments]
         # Who comes when the event is known to be full is refused at once, else when it is settled.
         rejected = await agent.outcome(last) if last else None
         event = await agent.call("get_event", event_id=event_id)
         listed = await agent.call("list_registrations")
 
-    assert [each["status"] for each in outcomes] == ["registered"] * 7 + ["waitlisted"] * 2
+    assert [outcome["status"] for outcome in outcomes] == ["registered"] * 7 + ["waitlisted"] * 2
     assert rejected is None or rejected["code"] == "registration_rejected"
     assert listed["data"] == outcomes
-    assert [each["received_at"] for each in outcomes] == sorted(each["received_at"] for each in outcomes)
+    assert [outcome["received_at"] for outcome in outcomes] == sorted(outcome["received_at"] for outcome in outcomes)
     assert (event["registration_count"], event["status"]) == (7, "full")
 
 
@@ -156,7 +156,7 @@ async def test_it_finds_the_tools_of_the_text_and_reads_the_documents(
         tools = (await agent.client.list_tools()).tools
         resources = (await agent.client.list_resources()).resources
         templates = (await agent.client.list_resource_templates()).resource_templates
-        read = {each.uri: (await agent.client.read_resource(each.uri)).contents for each in resources}
+        read = {resource.uri: (await agent.client.read_resource(resource.uri)).contents for resource in resources}
         pages = {f"holdfast://{name}": await http.get(path) for name, path in published.items()}
 
     assert [tool.name for tool in tools] == agent.handbook.tools

@@ -21,7 +21,7 @@ async def test_without_an_authorization_server_a_note_says_that_keys_are_the_way
     assert "POST /api/organizers/register" in metadata["x-auth-note"]
     assert metadata["resource"] == f"{BASE_URL}/mcp"
     assert metadata["bearer_methods_supported"] == ["header"]
-    assert [(each["type"], each.get("scheme", each.get("name"))) for each in metadata["x-auth-methods"]] == [
+    assert [(method["type"], method.get("scheme", method.get("name"))) for method in metadata["x-auth-methods"]] == [
         ("http", "bearer"),
         ("apiKey", "X-API-Key"),
     ]
@@ -36,7 +36,7 @@ async def test_with_an_authorization_server_the_official_client_understands_the_
         response = await beside_issuer.http.get(url)
         metadata = ProtectedResourceMetadata.model_validate(response.json())
         assert str(metadata.resource) == f"{BASE_URL}/mcp"
-        assert [str(each).rstrip("/") for each in metadata.authorization_servers] == [ISSUER]
+        assert [str(server).rstrip("/") for server in metadata.authorization_servers] == [ISSUER]
         assert response.json()["authorization_servers"] == [ISSUER]  # to the letter: it is compared
         assert metadata.scopes_supported == list(SCOPES)
         assert metadata.bearer_methods_supported == ["header"]
@@ -48,11 +48,11 @@ async def test_a_challenge_names_the_metadata_exactly_when_there_is_an_authoriza
     service: Service, beside_issuer: Service
 ) -> None:
     for headers in ({}, {"Authorization": "Bearer nonsense"}, {"X-API-Key": "nonsense"}):
-        for each, named, scopes in (
+        for site, named, scopes in (
             (service, [], []),
             (beside_issuer, [f"{BASE_URL}{RESOURCES[1]}"], ["read_events write_events"]),
         ):
-            response = await each.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+            response = await site.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
             challenge = response.headers["www-authenticate"]
             assert response.status_code == 401
             assert re.findall(r'resource_metadata="([^"]*)"', challenge) == named
@@ -64,8 +64,8 @@ async def test_a_challenge_names_the_metadata_exactly_when_there_is_an_authoriza
 async def test_agents_are_told_of_access_tokens_exactly_when_there_are_some(
     service: Service, beside_issuer: Service
 ) -> None:
-    without, beside = [await document(each.http, "/agents.md") for each in (service, beside_issuer)]
+    without, with_issuer = [await document(site.http, "/agents.md") for site in (service, beside_issuer)]
 
     assert "access token" not in without
-    assert ISSUER in beside
-    assert [name for name, _ in Handbook(beside).table("scope", "allows")] == list(SCOPES)
+    assert ISSUER in with_issuer
+    assert [name for name, _ in Handbook(with_issuer).table("scope", "allows")] == list(SCOPES)

@@ -7,7 +7,7 @@ from mcp_types.methods import validate_server_result
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, everything, furnished
-from tests.kit.mcp.wire import Agent, told
+from tests.kit.mcp.wire import Agent, problem_of
 from tests.support import Client, Service, running
 
 
@@ -26,7 +26,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
     for code, (tool, arguments) in refused.items():
         result = await asking.call(tool, **arguments)
         validate_server_result("tools/call", version, result)
-        problem = told(result)
+        problem = problem_of(result)
         assert (problem["code"], problem["retryable"]) == (code, False)
         assert problem["message"]
         assert problem["hint"]
@@ -36,7 +36,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
 async def test_all_that_is_wrong_is_named_at_once(service: Service, ada: Client) -> None:
     result = await agent(service, ada).call("create_event", title="", price="free", colour="red")
 
-    assert told(result)["errors"].keys() == {"title", "body", "datetime", "price", "capacity", "colour"}
+    assert problem_of(result)["errors"].keys() == {"title", "body", "datetime", "price", "capacity", "colour"}
 
 
 @both_eras

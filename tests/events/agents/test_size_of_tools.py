@@ -4,7 +4,7 @@ from tests.events.agents.samples import agent
 from tests.support import Client, Service
 from tests.tokens import tokens
 
-MOST = 7_000
+MAX_TOKENS = 7_000
 
 
 async def test_the_list_of_tools_is_at_most_seven_thousand_tokens(service: Service, ada: Client) -> None:
@@ -12,5 +12,5 @@ async def test_the_list_of_tools_is_at_most_seven_thousand_tokens(service: Servi
 
     for tool in sorted(listed, key=tokens, reverse=True):
         print(f"{tokens(tool):6} {tool['name']}")
-    print(f"{tokens(listed):6} together, of {MOST}")
-    assert tokens(listed) <= MOST
+    print(f"{tokens(listed):6} together, of {MAX_TOKENS}")
+    assert tokens(listed) <= MAX_TOKENS

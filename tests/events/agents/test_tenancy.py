@@ -14,10 +14,10 @@ import pytest_asyncio
 from holdfast.events.settings import Settings
 from tests.databases import scratch_database
 from tests.events.agents.samples import TOOLS, agent, both_eras, everything
-from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, shown
+from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.scene import in_one_loop
-from tests.kit.mcp.wire import told
+from tests.kit.mcp.wire import problem_of
 from tests.support import running, unlimited
 
 CREDENTIALS = ["with a key", "with an access token"]
@@ -79,8 +79,8 @@ async def test_through_no_tool_is_anything_of_another_organizer_seen_touched_or_
         assert await scene.lists(tool, version) == scene.alone[tool]
     else:
         for code, calls in scene.probes()[tool]:
-            answers = [(await eve.call(tool, **each), each) for each in calls]
-            assert {told(result)["code"] for result, _ in answers} == {code}
+            answers = [(await eve.call(tool, **call), call) for call in calls]
+            assert {problem_of(result)["code"] for result, _ in answers} == {code}
             assert len({words(*answer) for answer in answers}) == 1
     assert await everything(scene.service) == before
 
@@ -106,27 +106,27 @@ async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) ->
     }
     for tool in ("get_event", "get_price_history"):
         for id in theirs.events:
-            shown(await ada.call(tool, event_id=id))
+            content_text(await ada.call(tool, event_id=id))
     for tool in ("get_queue", "update_queue", "delete_queue"):
-        shown(await ada.call(tool, queue_id=theirs.queue))
+        content_text(await ada.call(tool, queue_id=theirs.queue))
     for tool in ("get_registration", "update_registration", "delete_registration"):
-        shown(await ada.call(tool, **who))
+        content_text(await ada.call(tool, **who))
     [first, *_], [public, spare, uploaded] = theirs.events, theirs.photos
     for key in (spare, uploaded):
-        shown(await ada.call("add_event_photo", event_id=first, key=key))
-    shown(await ada.call("set_primary_photo", event_id=first, key=uploaded))
-    shown(await ada.call("remove_event_photo", event_id=first, key=public))
+        content_text(await ada.call("add_event_photo", event_id=first, key=key))
+    content_text(await ada.call("set_primary_photo", event_id=first, key=uploaded))
+    content_text(await ada.call("remove_event_photo", event_id=first, key=public))
     for tool, arguments in (("revoke_api_key", {"id": theirs.key}), ("cancel_event", {"event_id": theirs.events[0]})):
-        shown(await ada.call(tool, **arguments))
+        content_text(await ada.call(tool, **arguments))
 
 
 async def test_an_upload_belongs_to_who_asked_for_it_whatever_it_is_called(scene: Scene) -> None:
     eve = scene.agent()
 
     for filename in (*scene.ada.photos, f"../{scene.ada.id}/a.jpg"):
-        wanted = (await eve.call("presign_upload", **UPLOAD, filename=filename))["structuredContent"]
-        assert wanted["key"].startswith(f"photos/{scene.eve.id}/")
-        assert f"/{scene.ada.id}/" not in wanted["upload_url"]
+        upload = (await eve.call("presign_upload", **UPLOAD, filename=filename))["structuredContent"]
+        assert upload["key"].startswith(f"photos/{scene.eve.id}/")
+        assert f"/{scene.ada.id}/" not in upload["upload_url"]
 
 
 async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scene: Scene) -> None:
@@ -134,10 +134,14 @@ async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scen
     ann = scene.eve.people[0]
     assert ann == scene.ada.people[0]
 
-    seen = [(await each.call("list_registrations"))["structuredContent"]["data"] for each in (eve, ada)]
+    seen = [(await organizer.call("list_registrations"))["structuredContent"]["data"] for organizer in (eve, ada)]
 
-    assert {each["event_id"] for each in seen[0] if each["user_id"] == ann} == {scene.eve.events[0]}
-    assert {each["event_id"] for each in seen[1] if each["user_id"] == ann} == {scene.ada.events[0]}
+    assert {registration["event_id"] for registration in seen[0] if registration["user_id"] == ann} == {
+        scene.eve.events[0]
+    }
+    assert {registration["event_id"] for registration in seen[1] if registration["user_id"] == ann} == {
+        scene.ada.events[0]
+    }
 
 
 async def test_whether_an_address_is_known_to_others_is_not_told(scene: Scene) -> None:
@@ -145,14 +149,14 @@ async def test_whether_an_address_is_known_to_others_is_not_told(scene: Scene) -
     eve = scene.agent()
     await scene.eve.client.patch(f"/api/events/{scene.eve.events[0]}", {"event": {"capacity": 10}})
 
-    told = [
-        shown(await eve.call("create_registration", event_id=scene.eve.events[0], email=f"{name}@example.com"))
+    problem_of = [
+        content_text(await eve.call("create_registration", event_id=scene.eve.events[0], email=f"{name}@example.com"))
         for name in ("ben", "zoe")
     ]
 
-    handles = [text.split('","action')[0][-8:] for text in told]
+    handles = [text.split('","action')[0][-8:] for text in problem_of]
     assert handles[0] == scene.ada.people[1]
-    assert told[0].replace(handles[0], "") == told[1].replace(handles[1], "")
+    assert problem_of[0].replace(handles[0], "") == problem_of[1].replace(handles[1], "")
 
 
 async def test_an_admin_reaches_everything(scene: Scene) -> None:

@@ -13,7 +13,7 @@ from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
 from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, everything
-from tests.kit.mcp.wire import Agent, told
+from tests.kit.mcp.wire import Agent, problem_of
 from tests.support import Client, Service
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
@@ -95,18 +95,18 @@ async def test_a_tool_answers_with_an_object(service: Service, ada: Client, subt
 
 
 async def test_what_agents_are_told_first_is_short_and_names_tools_there_are(service: Service, ada: Client) -> None:
-    told = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
+    problem_of = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
 
     verbs = "|".join({name.partition("_")[0] for name in TOOLS})
-    named = set(re.findall(rf"\b(?:{verbs})_\w+", told["instructions"]))
+    named = set(re.findall(rf"\b(?:{verbs})_\w+", problem_of["instructions"]))
     assert {"create_event", "create_registration", "get_registration"} <= named <= TOOLS.keys()
-    assert len(told["instructions"]) <= 1500
+    assert len(problem_of["instructions"]) <= 1500
 
 
 def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
     assert {operation.scope for operation in TOOLS.values()} == set(SCOPES)
     assert {operation.name for operation in TOOLS.values() if operation.scope == "read_events"} == {
-        operation.name for operation in TOOLS.values() if operation.run.reads and operation.noun != "keys"
+        operation.name for operation in TOOLS.values() if operation.mode.reads and operation.noun != "keys"
     }
 
 
@@ -121,13 +121,13 @@ def test_there_are_sample_arguments_for_every_tool() -> None:
 @every_tool
 async def test_an_answer_is_what_the_tool_promises(service: Service, ada: Client, tool: str, version: str) -> None:
     asking = agent(service, ada, version)
-    (found,) = (each for each in await listed(asking) if each["name"] == tool)
-    fits(ARGUMENTS[tool], found["inputSchema"])
+    (listed_tool,) = (entry for entry in await listed(asking) if entry["name"] == tool)
+    fits(ARGUMENTS[tool], listed_tool["inputSchema"])
 
     result = await asking.call(tool, **ARGUMENTS[tool])
 
-    fits(result["structuredContent"], found["outputSchema"])
-    assert [json.loads(each["text"]) for each in result["content"]] == [result["structuredContent"]]
+    fits(result["structuredContent"], listed_tool["outputSchema"])
+    assert [json.loads(content["text"]) for content in result["content"]] == [result["structuredContent"]]
     assert result["isError"] is False
     validate_server_result("tools/call", version, result)
     assert CallToolResult.model_validate(result).structured_content == result["structuredContent"]
@@ -139,7 +139,7 @@ async def test_only_a_tool_that_says_so_changes_something(service: Service, ada:
 
     await agent(service, ada).call(tool, **ARGUMENTS[tool])
 
-    assert (await everything(service) == before) is TOOLS[tool].run.reads
+    assert (await everything(service) == before) is TOOLS[tool].mode.reads
 
 
 IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and operation.tool.idempotent]
@@ -149,13 +149,13 @@ IDEMPOTENT = [name for name, operation in TOOLS.items() if operation.tool and op
 async def test_a_tool_that_says_so_may_be_called_again(service: Service, ada: Client, tool: str) -> None:
     asking = agent(service, ada)
     await asking.call(tool, **ARGUMENTS[tool])
-    before = [rows(each) for each in (await everything(service)).values()]
+    before = [rows(table) for table in (await everything(service)).values()]
 
     # What is gone is not found any more.
     again = await asking.call(tool, **ARGUMENTS[tool])
 
     assert again["isError"] is (tool in {"delete_registration", "delete_queue", "remove_event_photo"})
-    assert [rows(each) for each in (await everything(service)).values()] == before
+    assert [rows(table) for table in (await everything(service)).values()] == before
 
 
 def rows(stored: list[tuple[str, str]]) -> list[str]:
@@ -210,7 +210,7 @@ async def test_over_rest_a_list_has_100_items_as_the_contract_says(ada: Client, 
 
 
 def test_every_tool_that_reads_is_compared_with_rest() -> None:
-    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.run.reads}
+    assert REST.keys() == {name for name, operation in TOOLS.items() if operation.mode.reads}
 
 
 @both_eras
@@ -222,7 +222,7 @@ async def test_a_registration_is_the_same_through_either_door(service: Service, 
     result = await asking.call("create_registration", event_id=1, email="BEN@example.com")
     assert result["structuredContent"]["next"]["url"] == poll
     assert await everything(service) == before
-    waiting = told(await asking.call("get_registration", event_id=1, user_id=poll[-8:]))
+    waiting = problem_of(await asking.call("get_registration", event_id=1, user_id=poll[-8:]))
     assert (waiting["code"], waiting["retryable"], waiting["retry_after"]) == ("registration_pending", True, 1)
     await service.settle()
     settled = await asking.call("get_registration", event_id=1, user_id=poll[-8:])

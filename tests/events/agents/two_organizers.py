@@ -65,10 +65,10 @@ class Organizer:
             )
             self.events.append(event["id"])
         first, cancelled, past = self.events
-        shown, spare = (key_of(self.id, letter) for letter in "ab")
-        await accepted(service, shown, spare)
-        self.photos = [shown, spare, await upload(service, self.client)]
-        await self.client.patch(f"/api/events/{first}", {"event": {"image_keys": [shown]}})
+        photo, spare = (key_of(self.id, letter) for letter in "ab")
+        await accepted(service, photo, spare)
+        self.photos = [photo, spare, await upload(service, self.client)]
+        await self.client.patch(f"/api/events/{first}", {"event": {"image_keys": [photo]}})
         for name in people:
             poll = await self.client.register(first, email=f"{name}@example.com")
             self.people.append(poll.rpartition("/")[2])
@@ -102,7 +102,7 @@ class Scene:
 
     async def lists(self, tool: str, version: str = ERAS[0]) -> list[str]:
         """What Eve is shown by a tool that lists."""
-        return [shown(await self.agent(version).call(tool, **each)) for each in LISTS[tool]]
+        return [content_text(await self.agent(version).call(tool, **arguments)) for arguments in LISTS[tool]]
 
     def probes(self) -> dict[str, list[Probe]]:
         """How Eve tries to reach what is Ada's, and what does not exist, through each tool that can name it."""
@@ -117,7 +117,7 @@ class Scene:
         at_hers: Probe = ("not_found", [{"event_id": eve.events[0], "user_id": who} for who in (ben, STRANGER)])
         people = [[{"event_id": id, "user_id": who} for who in (ann, ben, STRANGER)] for id in ada.events]
         in_person: list[Probe] = [
-            *(("forbidden", each) for each in people),
+            *(("forbidden", person) for person in people),
             ("not_found", [{**nothing, "user_id": who} for who in (ann, ben, STRANGER)]),
             at_hers,
         ]
@@ -164,7 +164,7 @@ class Scene:
             ],
             "get_registration": in_person,
             "update_registration": [
-                (code, [{**each, **move} for each in calls for move in MOVES]) for code, calls in in_person
+                (code, [{**call, **move} for call in calls for move in MOVES]) for code, calls in in_person
             ],
             "delete_registration": in_person,
             "create_queue": [("forbidden", [queue_fields(organizer_id=id) for id in either])],
@@ -177,7 +177,7 @@ class Scene:
         }
 
 
-def shown(result: dict[str, Any]) -> str:
+def content_text(result: dict[str, Any]) -> str:
     """What an agent reads of an answer."""
     assert result["isError"] is False
     return result["content"][0]["text"]

@@ -9,10 +9,10 @@ import msgspec
 from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import Scan, StoreScans, Verdict
 from holdfast.events.registrations import links
-from holdfast.events.registrations.code import spoken
-from holdfast.events.registrations.links import OWN, Link
-from holdfast.kit.caller import Caller, person
-from holdfast.kit.runner import Runner
+from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.links import OWN_PAGE, Link
+from holdfast.kit.contract.caller import Caller, person
+from holdfast.kit.running.runner import Runner
 from tests.support import Client, Service
 
 _clock = itertools.count(1_800_000_000_000)
@@ -30,12 +30,12 @@ async def link_of(service: Service, event_id: int, name: str) -> str:
         event_id=event_id,
         email=f"{name}@example.com",
     )
-    return links.write(service.database.resources.secret, OWN, Link(event_id, user_id, arrival))
+    return links.write(service.database.resources.secret, OWN_PAGE, Link(event_id, user_id, arrival))
 
 
 async def code_of(service: Service, event_id: int, name: str) -> str:
     """The short code of a person."""
-    return str(spoken(await link_of(service, event_id, name)))
+    return str(short_code(await link_of(service, event_id, name)))
 
 
 def scanned(text: str, **fields: Any) -> Scan:
@@ -55,7 +55,7 @@ class Entrance:
 
     async def send(self, *scans: Scan, device: str = "Door 1") -> list[Verdict]:
         command = StoreScans(event_id=self.event_id, device=device, scans=list(scans))
-        return await self.run(operations.SCAN, command)
+        return await self.run(operations.STORE_SCANS, command)
 
     async def scan(self, name: str, device: str = "Door 1", **fields: Any) -> Verdict:
         """Scan the short code of a person."""

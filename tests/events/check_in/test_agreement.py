@@ -6,7 +6,7 @@ import random
 import pytest
 
 from holdfast.events.check_in import operations
-from holdfast.events.check_in.model import ListScans, News, Scan, TakeBack
+from holdfast.events.check_in.model import CheckInChanges, ListChanges, Scan, TakeBack
 from tests.events.check_in.scene import Entrance, code_of, scanned
 from tests.events.people.scene import sign_up
 from tests.support import Service
@@ -26,15 +26,17 @@ class Scanner:
 
     async def send(self, chance: random.Random) -> None:
         """Send some of what is unsent, in any order; the answer may get lost, and they are sent again later."""
-        some = chance.sample(self.unsent, chance.randint(0, len(self.unsent)))
-        if some:
-            await self.gate.send(*some, device=self.name)
+        batch = chance.sample(self.unsent, chance.randint(0, len(self.unsent)))
+        if batch:
+            await self.gate.send(*batch, device=self.name)
             if chance.random() < 0.6:
-                self.unsent = [each for each in self.unsent if each not in some]
+                self.unsent = [scan for scan in self.unsent if scan not in batch]
 
     async def hear(self) -> None:
-        news: News = await self.gate.run(operations.NEWS, ListScans(event_id=self.gate.event_id, after=self.last))
-        self.heard |= {each.id: (each.arrival, each.is_entry, each.is_taken_back) for each in news.scans}
+        news: CheckInChanges = await self.gate.run(
+            operations.LIST_CHANGES, ListChanges(event_id=self.gate.event_id, after=self.last)
+        )
+        self.heard |= {scan.id: (scan.arrival, scan.is_entry, scan.is_taken_back) for scan in news.scans}
         self.last = news.last
 
     async def finish(self) -> None:
@@ -59,8 +61,8 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
     event = await ada.create_event()
     await sign_up(service, event, *PEOPLE)
     gate = Entrance(service, ada, event)
-    codes = [await code_of(service, event["id"], each) for each in PEOPLE]
-    devices = [Scanner(gate, f"Door {each}") for each in range(chance.randint(2, 4))]
+    codes = [await code_of(service, event["id"], person) for person in PEOPLE]
+    devices = [Scanner(gate, f"Door {number}") for number in range(chance.randint(2, 4))]
     made: list[str] = []
     before: dict[int, str] = {}
 
@@ -72,8 +74,8 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
             chance.choice(devices).unsent.append(scan)
             made.append(scan.id)
         elif doing < 0.75:
-            some = chance.sample(devices, chance.randint(1, len(devices)))
-            await asyncio.gather(*(each.send(chance) for each in some))
+            online = chance.sample(devices, chance.randint(1, len(devices)))
+            await asyncio.gather(*(device.send(chance) for device in online))
         elif doing < 0.9:
             await chance.choice(devices).hear()
         elif before:
@@ -83,8 +85,8 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         # An entry stays the entry, unless somebody takes it back.
         assert all(after.get(user) == id for user, id in before.items() if id != taken_back)
         before = after
-    await asyncio.gather(*(each.finish() for each in devices))
-    await asyncio.gather(*(each.hear() for each in devices))
+    await asyncio.gather(*(device.finish() for device in devices))
+    await asyncio.gather(*(device.hear() for device in devices))
 
     rows = await service.run_sql(
         "select id::text, arrival::text, is_entry, taken_back_at is not null, number "
@@ -95,7 +97,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         assert device.heard == {id: (arrival, entry, back) for id, arrival, entry, back, _ in rows}
     for arrival in {arrival for _, arrival, *_ in rows}:
         valid = [(entry, number) for _, of, entry, back, number in rows if of == arrival and not back]
-        assert [entry for entry, _ in sorted(valid, key=lambda each: each[1])] == [
+        assert [entry for entry, _ in sorted(valid, key=lambda verdict: verdict[1])] == [
             place == 0 for place in range(len(valid))
         ]
 
@@ -105,15 +107,15 @@ async def test_news_come_in_portions_without_gaps(service: Service, monkeypatch:
     event = await ada.create_event()
     await sign_up(service, event, "ann")
     gate = Entrance(service, ada, event)
-    monkeypatch.setattr(operations, "PORTION", 3)
+    monkeypatch.setattr(operations, "BATCH_SIZE", 3)
     for _ in range(8):
         await gate.scan("ann")
     seen: list[str] = []
     after, more = 0, True
 
     while more:
-        news: News = await gate.run(operations.NEWS, ListScans(event_id=gate.event_id, after=after))
-        seen += [each.id for each in news.scans]
+        news: CheckInChanges = await gate.run(operations.LIST_CHANGES, ListChanges(event_id=gate.event_id, after=after))
+        seen += [scan.id for scan in news.scans]
         after, more = news.last, news.more
 
     assert len(seen) == len({*seen}) == 8

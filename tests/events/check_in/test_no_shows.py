@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import LookAtCheckIn
-from holdfast.events.check_in.no_shows import Given, GiveSeats, Preview
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+from holdfast.events.check_in.no_shows import GiveSeats, NoShowsPreview, SeatHandover
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
 from tests.support import Service
 
@@ -19,18 +19,18 @@ async def waiting(service: Service, seats: int, people: int, ago: str = "10 minu
     """The entrance of an event that has begun: people p0, p1, … in order of arrival, the first of them with seats."""
     ada = await service.organizer()
     event = await ada.create_event(capacity=seats, waitinglist_capacity=100)
-    for each in range(people):
-        await ada.register(event["id"], email=f"p{each}@example.com")
+    for number in range(people):
+        await ada.register(event["id"], email=f"p{number}@example.com")
     await service.settle()
     await service.run_sql(BEGUN, ago=ago, id=event["id"])
     return Entrance(service, ada, event)
 
 
-async def preview(gate: Entrance) -> Preview:
+async def preview(gate: Entrance) -> NoShowsPreview:
     return await gate.run(no_shows.PREVIEW, LookAtCheckIn(event_id=gate.event_id))
 
 
-async def give(gate: Entrance, at_most: int = 1000) -> Given:
+async def give(gate: Entrance, at_most: int = 1000) -> SeatHandover:
     return await gate.run(no_shows.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))
 
 
@@ -50,9 +50,9 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
     before = await preview(gate)
     done = await give(gate)
 
-    assert (before.absent, before.free, before.waiting, before.given, before.taken) == (3, 0, 2, 2, 2)
+    assert (before.absent, before.free, before.waiting, before.seats_given, before.seats_lost) == (3, 0, 2, 2, 2)
     assert before.names == ["p4@example.com", "p5@example.com"]
-    assert (done.given, done.taken) == (2, 2)
+    assert (done.seats_given, done.seats_lost) == (2, 2)
     assert await standing(gate) == {
         "p0": "registered",
         "p1": "no_show",
@@ -61,7 +61,7 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
         "p4": "registered",
         "p5": "registered",
     }
-    assert (await give(gate)).given == 0
+    assert (await give(gate)).seats_given == 0
 
 
 async def test_free_seats_are_given_first(service: Service) -> None:
@@ -70,15 +70,15 @@ async def test_free_seats_are_given_first(service: Service) -> None:
 
     before, done = await preview(gate), await give(gate)
 
-    assert (before.free, before.given, before.taken) == (1, 2, 1)
-    assert (done.given, done.taken) == (2, 1)
+    assert (before.free, before.seats_given, before.seats_lost) == (1, 2, 1)
+    assert (done.seats_given, done.seats_lost) == (2, 1)
     assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
 async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service) -> None:
     gate = await waiting(service, 3, 6)
 
-    assert (await give(gate, at_most=1)).given == 1
+    assert (await give(gate, at_most=1)).seats_given == 1
     assert [*(await standing(gate)).values()].count("no_show") == 1
 
 
@@ -114,8 +114,8 @@ async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_witho
     [verdict] = await gate.send(offline)
 
     assert verdict.say == "in_without_seat"
-    look = await gate.run(operations.LOOK, LookAtCheckIn(event_id=gate.event_id))
-    assert [each.name for each in look.unseated] == ["p0@example.com"]
+    look = await gate.run(operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id))
+    assert [person.name for person in look.unseated] == ["p0@example.com"]
 
 
 @pytest.mark.parametrize(("ago", "refused"), [("-1 minute", "early"), ("25 hours", "late")])
@@ -155,14 +155,14 @@ async def test_no_operation_reaches_another_organizers_seats(service: Service) -
 
 async def test_nobody_who_comes_at_the_same_moment_loses_a_seat(service: Service) -> None:
     gate = await waiting(service, 12, 24)
-    scans = [gate.scan(f"p{each}", f"Door {each % 3}") for each in range(12)]
+    scans = [gate.scan(f"p{number}", f"Door {number % 3}") for number in range(12)]
 
-    said = await asyncio.gather(*scans[:6], give(gate, 6), *scans[6:], give(gate, 6))
+    results = await asyncio.gather(*scans[:6], give(gate, 6), *scans[6:], give(gate, 6))
 
-    verdicts = [each for each in said if not isinstance(each, Given)]
+    verdicts = [result for result in results if not isinstance(result, SeatHandover)]
     after = await standing(gate)
-    assert sum(each == "registered" for each in after.values()) == 12
-    for name, verdict in zip([f"p{each}" for each in range(12)], verdicts, strict=True):
+    assert sum(status == "registered" for status in after.values()) == 12
+    for name, verdict in zip([f"p{number}" for number in range(12)], verdicts, strict=True):
         assert (after[name], verdict.say) in {("registered", "in"), ("no_show", "no_show")}
 
 
@@ -171,24 +171,24 @@ async def test_however_people_come_and_seats_are_given_everything_adds_up(servic
     chance = random.Random(seed)
     seats, people = chance.randint(1, 6), chance.randint(1, 12)
     gate = await waiting(service, seats, people)
-    names = [f"p{each}" for each in range(people)]
+    names = [f"p{number}" for number in range(people)]
     inside: set[str] = set()
     before = await standing(gate)
 
     for _ in range(8):
         if chance.random() < 0.6:
-            some = chance.sample(names, chance.randint(1, min(3, people)))
-            said = await asyncio.gather(*(gate.scan(each) for each in some))
-            inside |= {name for name, verdict in zip(some, said, strict=True) if verdict.say == "in"}
+            arriving = chance.sample(names, chance.randint(1, min(3, people)))
+            verdicts = await asyncio.gather(*(gate.scan(name) for name in arriving))
+            inside |= {name for name, verdict in zip(arriving, verdicts, strict=True) if verdict.say == "in"}
         else:
             seen, done = await preview(gate), await give(gate, chance.randint(1, 5))
-            assert done.given <= seen.given
+            assert done.seats_given <= seen.seats_given
         after = await standing(gate)
-        seated = [each for each in names if after[each] == "registered"]
+        seated = [name for name in names if after[name] == "registered"]
         assert len(seated) <= seats
         assert inside <= {*seated}
-        moved = [each for each in names if (before[each], after[each]) == ("waitlisted", "registered")]
-        assert moved == [each for each in names if before[each] == "waitlisted"][: len(moved)]
+        moved = [name for name in names if (before[name], after[name]) == ("waitlisted", "registered")]
+        assert moved == [name for name in names if before[name] == "waitlisted"][: len(moved)]
         before = after
     [(counted,)] = await service.run_sql("select registered_count from events where id = %(id)s", id=gate.event_id)
-    assert counted == len([each for each in before.values() if each == "registered"])
+    assert counted == len([status for status in before.values() if status == "registered"])

@@ -7,9 +7,9 @@ import uuid
 import pytest
 
 from holdfast.events.check_in import operations
-from holdfast.events.check_in.model import FindPeople, ListPeople, ListScans, LookAtCheckIn, StoreScans, TakeBack
-from holdfast.kit.command import check
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, Problem
+from holdfast.events.check_in.model import FindPeople, ListChanges, ListPeople, LookAtCheckIn, StoreScans, TakeBack
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Service
@@ -49,7 +49,7 @@ async def test_the_same_scan_sent_again_changes_nothing(service: Service) -> Non
 
     answers = [(await gate.send(scan))[0] for _ in range(3)]
 
-    assert [each.say for each in answers] == ["in"] * 3
+    assert [answer.say for answer in answers] == ["in"] * 3
     assert answers[0] == answers[2]
     assert len(await gate.stored()) == 1
 
@@ -58,9 +58,9 @@ async def test_scans_of_one_person_in_one_message_are_one_entry(service: Service
     gate = await entrance(service, "ann")
     code = await code_of(service, gate.event_id, "ann")
 
-    said = await gate.send(scanned(code), scanned(code), scanned(code))
+    verdicts = await gate.send(scanned(code), scanned(code), scanned(code))
 
-    assert [each.say for each in said] == ["in", "double", "double"]
+    assert [verdict.say for verdict in verdicts] == ["in", "double", "double"]
     assert [is_entry for _, _, is_entry, _ in await gate.stored()] == [True, False, False]
 
 
@@ -94,9 +94,9 @@ async def test_who_has_no_seat_is_told_why_and_is_not_in(service: Service) -> No
     await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=gate.event_id)
     await ada.register(gate.event_id, email="dan@example.com")
 
-    said = [(await gate.scan(each)).say for each in ("bob", "cleo", "dan")]
+    verdicts = [(await gate.scan(name)).say for name in ("bob", "cleo", "dan")]
 
-    assert said == ["waitlisted", "rejected", "pending"]
+    assert verdicts == ["waitlisted", "rejected", "pending"]
     assert await gate.stored() == []
 
 
@@ -142,8 +142,8 @@ async def test_who_was_let_in_by_a_device_that_was_late_to_hear_is_in(service: S
     assert (await gate.scan("ann")).say == "waitlisted"
     assert (await gate.scan("ann", let_in=True)).say == "in_without_seat"
 
-    standing = await gate.run(operations.LOOK, LookAtCheckIn(event_id=gate.event_id))
-    assert [each.name for each in standing.unseated] == ["Ann Example"]
+    standing = await gate.run(operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id))
+    assert [person.name for person in standing.unseated] == ["Ann Example"]
     assert standing.counts.entered == 1
     assert standing.counts.seated == 0
 
@@ -191,16 +191,16 @@ async def test_a_clock_that_is_wrong_is_believed_within_bounds(service: Service,
 async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", "cleo")
 
-    said = await asyncio.gather(
-        *(gate.scan(each, f"Door {door}") for door in range(8) for each in ("ann", "bob", "cleo"))
+    verdicts = await asyncio.gather(
+        *(gate.scan(name, f"Door {door}") for door in range(8) for name in ("ann", "bob", "cleo"))
     )
 
-    assert sorted(each.say for each in said) == ["double"] * 21 + ["in"] * 3
+    assert sorted(verdict.say for verdict in verdicts) == ["double"] * 21 + ["in"] * 3
     entries = [name for name, _, is_entry, _ in await gate.stored() if is_entry]
     assert sorted(entries) == ["ann", "bob", "cleo"]
-    for each in said:
-        assert each.entry
-        assert (each.entry.id == each.id) == (each.say == "in")
+    for verdict in verdicts:
+        assert verdict.entry
+        assert (verdict.entry.id == verdict.id) == (verdict.say == "in")
 
 
 async def test_scans_must_have_different_ids(service: Service) -> None:
@@ -217,12 +217,12 @@ async def test_no_operation_reaches_another_organizers_event(service: Service) -
     verdict = await gate.scan("ann")
     eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
     commands = [
-        (operations.SCAN, StoreScans(event_id=gate.event_id, device="x", scans=[scanned("x")])),
-        (operations.LOOK, LookAtCheckIn(event_id=gate.event_id)),
-        (operations.FIND, FindPeople(event_id=gate.event_id, text="ann")),
+        (operations.STORE_SCANS, StoreScans(event_id=gate.event_id, device="x", scans=[scanned("x")])),
+        (operations.READ_STATUS, LookAtCheckIn(event_id=gate.event_id)),
+        (operations.FIND_PEOPLE, FindPeople(event_id=gate.event_id, text="ann")),
         (operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=verdict.id)),
-        (operations.PEOPLE, ListPeople(event_id=gate.event_id)),
-        (operations.NEWS, ListScans(event_id=gate.event_id)),
+        (operations.LIST_PEOPLE, ListPeople(event_id=gate.event_id)),
+        (operations.LIST_CHANGES, ListChanges(event_id=gate.event_id)),
     ]
 
     for operation, command in commands:

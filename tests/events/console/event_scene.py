@@ -18,7 +18,7 @@ async def signed_in(service: Service, *, language: str = "en") -> tuple[Client, 
     return ada, browser
 
 
-async def elsewhere(service: Service, **fields: Any) -> dict[str, Any]:
+async def foreign_event(service: Service, **fields: Any) -> dict[str, Any]:
     """An event of another organizer."""
     return await (await service.organizer("Other Events")).create_event(title="Secret meeting", **fields)
 

@@ -23,7 +23,7 @@ async def signed_in(service: Service, name: str = "ada", language: str = "en") -
     return client, browser
 
 
-def said(page: httpx2.Response) -> str:
+def main_text(page: httpx2.Response) -> str:
     """The text of a page's main part, without tags and needless spaces."""
     main = page.text.partition("<main")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

@@ -24,19 +24,19 @@ class Desk:
 
     async def page(self, path: str) -> str:
         """The text of a page."""
-        shown = await self.browser.get(path)
-        assert shown.status_code == 200, shown.text
-        return shown.text
+        page = await self.browser.get(path)
+        assert page.status_code == 200, page.text
+        return page.text
 
     async def post(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form that was not shown: with the token of another one."""
-        shown = await self.browser.get("/console/keys")
-        return await self.browser.http.post(path, data={"token": token(shown), **fields})
+        page = await self.browser.get("/console/keys")
+        return await self.browser.http.post(path, data={"token": token(page), **fields})
 
     async def foreign(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form from a page of another site, with a token that is good."""
-        shown = await self.browser.get("/console/keys")
-        return await self.browser.http.post(path, data={"token": token(shown), **fields}, headers=FOREIGN)
+        page = await self.browser.get("/console/keys")
+        return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 
 async def desk(service: Service, *, language: str = "en") -> Desk:
@@ -50,6 +50,6 @@ async def desk(service: Service, *, language: str = "en") -> Desk:
 
 def hidden(page: httpx2.Response, name: str) -> str:
     """The value of a hidden field in a page."""
-    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
-    assert found, page.text
-    return unescape(found[1])
+    match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    assert match, page.text
+    return unescape(match[1])

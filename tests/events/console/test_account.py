@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit import lookups
+from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser, token
 from tests.events.console.scene import FOREIGN, PASSWORD, desk
 from tests.events.console.test_keys import KEY, made
@@ -37,15 +37,17 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_a
     await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)
     bob = Browser(service)
     await bob.sign_in("bob@example.com")
-    asked = await at.page("/account/secure")
+    question = await at.page("/account/secure")
 
     done = await at.browser.send("/account/secure")
 
-    assert "All your API keys." in asked
+    assert "All your API keys." in question
     assert "Everything has ended." in done.text
     assert "session" not in at.browser.http.cookies
-    assert [await each.is_signed_in() for each in (at.browser, thief, bob)] == [False, False, True]
-    assert [(await each.get("/api/events")).status_code for each in (at.ada, Client(service.http, key), at.bob)] == [
+    assert [await browser.is_signed_in() for browser in (at.browser, thief, bob)] == [False, False, True]
+    assert [
+        (await client.get("/api/events")).status_code for client in (at.ada, Client(service.http, key), at.bob)
+    ] == [
         401,
         401,
         200,
@@ -68,10 +70,10 @@ async def test_looking_at_the_question_ends_nothing(service: Service) -> None:
 async def test_a_form_of_another_site_or_of_somebody_else_is_refused(service: Service, path: str) -> None:
     at, bob = await desk(service), Browser(service)
     await bob.sign_in("bob@example.com")
-    shown = token(await bob.get("/account"))
+    form_token = token(await bob.get("/account"))
 
     assert (await at.foreign(path)).status_code == 403
-    assert (await at.browser.http.post(path, data={"token": shown})).status_code == 403
+    assert (await at.browser.http.post(path, data={"token": form_token})).status_code == 403
     assert (await at.browser.http.post(path, headers={"Sec-Fetch-Site": "none"})).status_code == 403
     assert (await Browser(service).http.post(path, headers=FOREIGN)).headers["location"].startswith("/sign-in?")
     assert await at.browser.is_signed_in()
@@ -112,7 +114,7 @@ async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: 
 
     answers = [await ann.send("/account/data") for _ in range(2)]
 
-    assert [("Look into your mail" in each.text, ANN in each.text) for each in answers] == [(True, True)] * 2
+    assert [("Look into your mail" in answer.text, ANN in answer.text) for answer in answers] == [(True, True)] * 2
     assert await service.run_sql("select recipient, arguments ->> 'language' from mails where kind = 'own_data'") == [
         (ANN, "en")
     ]
@@ -121,21 +123,21 @@ async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: 
 async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
     at = await desk(service)
 
-    shown, sent = await at.browser.get("/account/data"), await at.post("/account/data")
+    page, sent = await at.browser.get("/account/data"), await at.post("/account/data")
 
-    for each in (shown, sent):
-        assert (each.status_code, "This address belongs to an organizer." in each.text) == (403, True)
+    for response in (page, sent):
+        assert (response.status_code, "This address belongs to an organizer." in response.text) == (403, True)
     assert await service.run_sql("select from users where data_link_at is not null") == []
 
 
 async def test_an_account_that_was_erased_a_moment_ago_has_no_data(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.hear()
-    shown = token(await ann.get("/account/data"))
+    form_token = token(await ann.get("/account/data"))
     await service.run_sql("update users set email = null, proved_at = null, erased_at = now()")
 
-    assert (await ann.http.post("/account/data", data={"token": shown})).status_code == 404
+    assert (await ann.http.post("/account/data", data={"token": form_token})).status_code == 404

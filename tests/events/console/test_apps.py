@@ -23,8 +23,8 @@ async def apps(person: Person) -> str:
 
 async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
-    shown = await person.http.get("/console/keys")
-    form = {"token": token_in(shown), "app": app}
+    page = await person.http.get("/console/keys")
+    form = {"token": token_in(page), "app": app}
     return await person.http.post("/console/apps/disconnect", data=form, headers=headers)
 
 
@@ -54,11 +54,11 @@ async def test_it_is_said_in_german_too(scene: Scene) -> None:
 async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
     tokens = await scene.connected()
 
-    asked = await scene.person.http.get(f"/console/apps/disconnect?app={quote(scene.app.id, safe='')}")
+    question = await scene.person.http.get(f"/console/apps/disconnect?app={quote(scene.app.id, safe='')}")
     before = await scene.works(tokens)
     done = await disconnect(scene.person, scene.app.id)
 
-    assert "<bdi>Example App</bdi> can do nothing for you any more" in asked.text
+    assert "<bdi>Example App</bdi> can do nothing for you any more" in question.text
     assert before
     assert (done.status_code, done.headers["location"]) == (303, "/console/apps")
     assert not await scene.works(tokens)
@@ -70,11 +70,11 @@ async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scen
     _, bob = await scene.somebody()
     page = f"/console/apps/disconnect?app={scene.app.id}"
 
-    asked, sent = await bob.http.get(page), await disconnect(bob, scene.app.id)
+    question, sent = await bob.http.get(page), await disconnect(bob, scene.app.id)
 
     assert "Example App" not in await apps(bob)
-    assert (asked.status_code, sent.status_code) == (404, 404)
-    assert "Example App" not in asked.text + sent.text
+    assert (question.status_code, sent.status_code) == (404, 404)
+    assert "Example App" not in question.text + sent.text
     assert await scene.works(tokens)
 
 
@@ -103,10 +103,10 @@ async def test_a_form_of_another_site_changes_nothing(scene: Scene) -> None:
 async def test_an_app_that_cannot_exist_is_no_page(scene: Scene, app: str) -> None:
     tokens = await scene.connected()
 
-    asked = await scene.person.http.get(f"/console/apps/disconnect?app={quote(app)}")
+    question = await scene.person.http.get(f"/console/apps/disconnect?app={quote(app)}")
     sent = await disconnect(scene.person, app)
 
-    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert (question.status_code, sent.status_code) == (404, 404)
     assert await scene.works(tokens)
 
 

@@ -4,7 +4,7 @@ from html import unescape
 
 from holdfast.events.mails import announcements
 from tests.accounts.browser import token
-from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.events.console.event_scene import foreign_event, rows, signed_in
 from tests.events.people.scene import over, sign_up
 from tests.support import Service
 
@@ -41,10 +41,10 @@ async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
 
     done = await browser.send(path)
 
-    await announcements.tell(service.database)
-    told = await service.run_sql("select recipient from mails where kind = 'event_cancelled' order by 1")
+    await announcements.process_due(service.database)
+    recipients = await service.run_sql("select recipient from mails where kind = 'event_cancelled' order by 1")
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
-    assert told == [("ann@example.com",), ("bob@example.com",)]
+    assert recipients == [("ann@example.com",), ("bob@example.com",)]
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "cancelled"
     assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
 
@@ -78,7 +78,7 @@ async def test_an_event_that_is_cancelled_stays_so(service: Service) -> None:
 
 async def test_the_event_of_another_organizer_cannot_be_cancelled(service: Service) -> None:
     ada, browser = await signed_in(service)
-    mine, other = await ada.create_event(), await elsewhere(service)
+    mine, other = await ada.create_event(), await foreign_event(service)
     mark = token(await browser.get(f"/console/events/{mine['id']}/cancel"))
     before = await rows(service)
 
@@ -86,8 +86,8 @@ async def test_the_event_of_another_organizer_cannot_be_cancelled(service: Servi
     read = [await browser.get(path) for path in paths]
     sent = [await browser.http.post(path, data={"token": mark}) for path in paths]
 
-    assert [each.status_code for each in (*read, *sent)] == [403, 404, 404, 403, 404, 404]
-    assert "Secret meeting" not in "".join(each.text for each in (*read, *sent))
+    assert [response.status_code for response in (*read, *sent)] == [403, 404, 404, 403, 404, 404]
+    assert "Secret meeting" not in "".join(response.text for response in (*read, *sent))
     assert await rows(service) == before
 
 

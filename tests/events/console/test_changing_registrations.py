@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.accounts.browser import Browser, token
-from tests.events.console.organizing import said, signed_in
+from tests.events.console.organizing import main_text, signed_in
 from tests.events.people.scene import handle_of, listed, over, sign_up
 from tests.support import Client, Service
 
@@ -16,7 +16,9 @@ async def page_of(service: Service, event: dict[str, Any], name: str) -> str:
 
 
 async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
-    return {each["email"].partition("@")[0]: each["status"] for each in await listed(ada, event)}
+    return {
+        registration["email"].partition("@")[0]: registration["status"] for registration in await listed(ada, event)
+    }
 
 
 async def test_somebody_is_added_and_told(service: Service) -> None:
@@ -26,9 +28,9 @@ async def test_somebody_is_added_and_told(service: Service) -> None:
     done = await browser.send(
         f"/console/events/{event['id']}/add-registration", email=" Ann@Example.com ", notify="yes"
     )
-    pending = said(await browser.get(done.headers["location"]))
+    pending = main_text(await browser.get(done.headers["location"]))
     await service.settle()
-    seated = said(await browser.get(done.headers["location"]))
+    seated = main_text(await browser.get(done.headers["location"]))
 
     assert (done.status_code, done.headers["location"]) == (303, await page_of(service, event, "ann"))
     assert "Pending" in pending
@@ -46,7 +48,8 @@ async def test_somebody_is_added_without_a_mail(service: Service) -> None:
 
     assert await states(ada, event) == {"ann": "registered"}
     assert await service.run_sql("select kind from mails") == []
-    assert "No mail is sent to the person" in said(await browser.get(await page_of(service, event, "ann")))
+    question = await browser.get(f"{await page_of(service, event, 'ann')}?do=remove")
+    assert "No mail is sent to the person" in main_text(question)
 
 
 @pytest.mark.parametrize(
@@ -67,18 +70,18 @@ async def test_what_is_no_address_is_said_beside_the_field(service: Service, ema
 async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
     ada, browser = await signed_in(service)
     full, past, cancelled = [await ada.create_event(capacity=1) for _ in range(3)]
-    pages = [await browser.get(f"/console/events/{each['id']}/add-registration") for each in (full, past, cancelled)]
+    pages = [await browser.get(f"/console/events/{event['id']}/add-registration") for event in (full, past, cancelled)]
     await sign_up(service, full, "ann")
     await over(service, past)
     await ada.delete(f"/api/events/{cancelled['id']}")
 
     said_then: list[str] = []
-    for each, page in zip((full, past, cancelled), pages, strict=True):
+    for event, page in zip((full, past, cancelled), pages, strict=True):
         answer = await browser.http.post(
-            f"/console/events/{each['id']}/add-registration", data={"token": token(page), "email": "bob@example.com"}
+            f"/console/events/{event['id']}/add-registration", data={"token": token(page), "email": "bob@example.com"}
         )
         assert answer.status_code == 422, answer.text
-        said_then.append(said(answer))
+        said_then.append(main_text(answer))
 
     assert "Every seat is taken, and the waiting list has no room." in said_then[0]
     assert "The event is over." in said_then[1]
@@ -89,26 +92,55 @@ async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Ser
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
-    before = said(await browser.get(await page_of(service, event, "ann")))
+    question = main_text(await browser.get(f"{await page_of(service, event, 'ann')}?do=wait"))
+    before = await states(ada, event)
 
     moved = await browser.send(await page_of(service, event, "ann"), do="wait")
 
-    assert "The seat goes to the first of the others who wait" in before
+    assert "The seat goes to the first who waits" in question
+    assert before == {"ann": "registered", "bob": "waitlisted"}
     assert (moved.status_code, moved.headers["location"]) == (303, await page_of(service, event, "ann"))
     assert await states(ada, event) == {"ann": "waitlisted", "bob": "registered"}
-    assert "Waiting list, place 1" in said(await browser.get(await page_of(service, event, "ann")))
+    assert "Waiting list, moved there by you" in main_text(await browser.get(await page_of(service, event, "ann")))
 
 
 async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
-    assert "Every seat is taken." in said(await browser.get(await page_of(service, event, "cleo")))
+    assert "Every seat is taken." in main_text(await browser.get(await page_of(service, event, "cleo")))
     await service.run_sql("update events set capacity = 2 where id = %(id)s", id=event["id"])
 
     await browser.send(await page_of(service, event, "cleo"), do="seat")
 
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted", "cleo": "registered"}
+
+
+@pytest.mark.parametrize(("change", "head"), [("wait", "Move this person to the"), ("remove", "Remove this registr")])
+async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: str, head: str) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    path = await page_of(service, event, "ann")
+
+    page = await browser.get(path)
+    question = await browser.get(f"{path}?do={change}")
+
+    assert f'href="{path}?do={change}"' in page.text
+    assert 'name="do"' not in page.text
+    assert head in main_text(question)
+    assert "is told by mail" in main_text(question)
+    assert await states(ada, event) == {"ann": "registered"}
+
+
+async def test_what_cannot_be_changed_any_more_is_not_asked(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    path = await page_of(service, event, "bob")
+
+    assert main_text(await browser.get(f"{path}?do=wait")) == main_text(await browser.get(path))
+    assert main_text(await browser.get(f"{path}?do=more")) == main_text(await browser.get(path))
 
 
 async def test_a_registration_is_removed_and_its_seat_given_on(service: Service) -> None:
@@ -119,7 +151,7 @@ async def test_a_registration_is_removed_and_its_seat_given_on(service: Service)
     done = await browser.send(await page_of(service, event, "ann"), do="remove")
 
     assert done.headers["location"] == f"/console/events/{event['id']}/registrations?done=removed"
-    assert "The registration is removed." in said(await browser.get(done.headers["location"]))
+    assert "The registration is removed." in main_text(await browser.get(done.headers["location"]))
     assert await states(ada, event) == {"bob": "registered"}
     assert ("removed", "ann@example.com") in await service.run_sql("select kind, recipient from mails")
 
@@ -136,8 +168,8 @@ async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: 
     answer = await browser.http.post(path, data={"token": token(form), "do": "seat"})
 
     assert answer.status_code == 422
-    assert "This could not be done" in said(answer)
-    assert "Every seat is taken." in said(answer)
+    assert "This could not be done" in main_text(answer)
+    assert "Every seat is taken." in main_text(answer)
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted"}
 
 
@@ -161,23 +193,23 @@ async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     eve, browser = await signed_in(service, "eve")
-    own = await eve.create_event()
-    await sign_up(service, own, "dan")
-    ann, bob = [await page_of(service, event, each) for each in ("ann", "bob")]
+    foreign = await eve.create_event()
+    await sign_up(service, foreign, "dan")
+    ann, bob = [await page_of(service, event, name) for name in ("ann", "bob")]
     forms = [
         (f"/console/events/{event['id']}/add-registration", {"email": "eve@example.com", "notify": "yes"}),
         (ann, {"do": "wait"}),
         (ann, {"do": "remove"}),
         (bob, {"do": "seat"}),
         # The person of another event: the own event has no such registration.
-        (ann.replace(f"/{event['id']}/", f"/{own['id']}/"), {"do": "remove"}),
+        (ann.replace(f"/{event['id']}/", f"/{foreign['id']}/"), {"do": "remove"}),
     ]
-    return browser, own, forms
+    return browser, foreign, forms
 
 
 async def test_no_form_reaches_registrations_of_another_organizer(service: Service) -> None:
-    browser, own, forms = await reached(service)
-    page = await browser.get(f"/console/events/{own['id']}/add-registration")
+    browser, foreign, forms = await reached(service)
+    page = await browser.get(f"/console/events/{foreign['id']}/add-registration")
     before = await everything(service)
 
     answers = [

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import said
+from tests.events.console.organizing import main_text
 from tests.events.console.scene import Desk, desk
 from tests.events.people.scene import erase, over, sign_up
 from tests.support import Service
@@ -24,7 +24,7 @@ async def scan(table: Desk, path: str, text: str, device: str = "Door 1", **fiel
     fields = {"id": str(uuid.uuid4()), "device": device, **fields}
     answer = await table.post(path, do="scan", text=text, **fields)
     assert answer.status_code == 200, answer.text
-    return said(answer)
+    return main_text(answer)
 
 
 async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> None:
@@ -53,17 +53,17 @@ async def test_a_form_that_is_sent_twice_checks_in_once(service: Service) -> Non
 async def test_people_without_a_code_are_found_by_name(service: Service) -> None:
     table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
 
-    found = await table.page(f"{path}?q=EXAMPLE&device=Door+3")
+    results = await table.page(f"{path}?q=EXAMPLE&device=Door+3")
 
-    assert found.count('value="scan" aria-label="Check in') == 1
-    form = found.partition('<ol class="rows">')[2]
+    assert results.count('value="scan" aria-label="Check in') == 1
+    form = results.partition('<ol class="rows">')[2]
     fields = dict(re.findall(r'name="(text|id|device)" value="([^"]*)"', form))
     assert fields["text"] == await code_of(service, event_id, "ann")
     assert "✓ Valid Ann Example" in await scan(table, path, **fields)
-    after = said(await table.browser.get(f"{path}?q=ann"))
+    after = main_text(await table.browser.get(f"{path}?q=ann"))
     assert re.search(r"Ann Example ann@example.com In since .* scanned by Door 3", after)
-    assert "Bob Example bob@example.com Waiting list" in said(await table.browser.get(f"{path}?q=bob@"))
-    assert "Nobody fits." in said(await table.browser.get(f"{path}?q=zoe"))
+    assert "Bob Example bob@example.com Waiting list" in main_text(await table.browser.get(f"{path}?q=bob@"))
+    assert "Nobody fits." in main_text(await table.browser.get(f"{path}?q=zoe"))
 
 
 async def test_the_report_lists_double_entries_and_takes_scans_back(service: Service) -> None:
@@ -78,10 +78,10 @@ async def test_the_report_lists_double_entries_and_takes_scans_back(service: Ser
     [double, entry] = re.findall(r'name="scan" value="([^"]*)"', page)
     done = await table.post(path, do="take back", scan=double)
     assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=taken_back#report")
-    assert "Nobody was scanned twice." in said(await table.browser.get(path))
+    assert "Nobody was scanned twice." in main_text(await table.browser.get(path))
     await table.post(path, do="take back", scan=entry)
-    assert "0 of 2 are in" in said(await table.browser.get(path))
-    assert "It is taken back." in said(await table.browser.get(f"{path}?done=taken_back"))
+    assert "0 of 2 are in" in main_text(await table.browser.get(path))
+    assert "It is taken back." in main_text(await table.browser.get(f"{path}?done=taken_back"))
 
 
 def said_of(page: str) -> str:
@@ -96,8 +96,8 @@ async def test_a_form_that_lacks_something_checks_nobody_in(service: Service, fi
     answer = await table.post(path, **{**sent, **fields})
 
     assert answer.status_code == 422
-    assert "Nobody was checked in:" in said(answer)
-    assert "0 of 1 are in" in said(answer)
+    assert "Nobody was checked in:" in main_text(answer)
+    assert "0 of 1 are in" in main_text(answer)
 
 
 async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: Service) -> None:
@@ -108,13 +108,13 @@ async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: S
     assert (await table.post(path, **sent)).status_code == 400
     assert (await table.post(path, do="take back", scan="1")).status_code == 404
     assert (await table.post(path, do="take back", scan=str(uuid.uuid4()))).status_code == 404
-    assert "0 of 1 are in" in said(await table.browser.get(path))
+    assert "0 of 1 are in" in main_text(await table.browser.get(path))
 
 
 async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
     table = await desk(service)
     event = await table.bob.create_event(title="Secret meeting")
-    own = await table.ada.create_event()
+    others_event = await table.ada.create_event()
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")
 
@@ -127,7 +127,7 @@ async def test_another_organizers_check_in_is_neither_shown_nor_changed(service:
         assert answer.status_code == 403
         assert "Secret" not in answer.text
         assert "Zoe" not in answer.text
-    text = await scan(table, f"/console/events/{own['id']}/check-in", code)
+    text = await scan(table, f"/console/events/{others_event['id']}/check-in", code)
     assert "Nobody has this code." in text
     assert "Zoe" not in text
     assert await service.run_sql("select id from check_in_scans") == []
@@ -156,7 +156,7 @@ async def test_erased_people_are_nobody(service: Service) -> None:
     await over(service, {"id": event_id})
     await erase(service)
 
-    page = said(await table.browser.get(path))
+    page = main_text(await table.browser.get(path))
 
     assert "Somebody whose data was erased" in page
     assert "Ann" not in page

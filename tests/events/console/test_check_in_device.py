@@ -28,13 +28,13 @@ async def test_the_list_has_names_codes_and_states_and_nothing_else(service: Ser
     table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
     other = await table.ada.create_event(title="Pottery")
     await sign_up(service, other, "zoe")
-    [ann, bob] = [(await code_of(service, event_id, each)).partition("-")[2] for each in ("ann", "bob")]
+    [ann, bob] = [(await code_of(service, event_id, name)).partition("-")[2] for name in ("ann", "bob")]
 
     got = await table.browser.get(f"{path}/list")
 
     assert got.headers["cache-control"] == "no-store"
     listed = got.json()
-    assert [each[1:] for each in listed["people"]] == [[[ann], "r", "Ann Example"], [[bob], "w", "Bob Example"]]
+    assert [person[1:] for person in listed["people"]] == [[[ann], "r", "Ann Example"], [[bob], "w", "Bob Example"]]
     assert listed["more"] is None
     for name in ("ann", "bob"):
         assert (await link_of(service, event_id, name))[-32:] not in got.text
@@ -44,7 +44,7 @@ async def test_the_list_has_names_codes_and_states_and_nothing_else(service: Ser
 
 async def test_a_long_list_comes_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
-    monkeypatch.setattr(operations, "PORTION", 2)
+    monkeypatch.setattr(operations, "BATCH_SIZE", 2)
     names: list[str] = []
     more: int | None = 0
 
@@ -53,7 +53,7 @@ async def test_a_long_list_comes_in_portions_without_gaps(service: Service, monk
         names += [name for *_, name in part["people"]]
         more = part["more"]
 
-    assert names == [f"{each} Example" for each in ("Ann", "Bob", "Cleo", "Dan", "Eve")]
+    assert names == [f"{name} Example" for name in ("Ann", "Bob", "Cleo", "Dan", "Eve")]
 
 
 async def test_the_version_changes_with_the_list_and_not_with_scans(service: Service) -> None:
@@ -84,7 +84,7 @@ async def test_when_the_event_is_over_there_is_no_list_any_more_and_late_scans_a
     sent = await table.post(
         f"{path}/scans", device="Door 1", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])
     )
-    assert [each["say"] for each in sent.json()] == ["in"]
+    assert [verdict["say"] for verdict in sent.json()] == ["in"]
 
 
 async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> None:
@@ -94,9 +94,12 @@ async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> N
 
     answer = await table.post(f"{path}/scans", device="Door 1", scans=json.dumps([first, second]))
 
-    assert [(each["id"], each["say"]) for each in answer.json()] == [(first["id"], "in"), (second["id"], "double")]
+    assert [(verdict["id"], verdict["say"]) for verdict in answer.json()] == [
+        (first["id"], "in"),
+        (second["id"], "double"),
+    ]
     news = (await table.browser.get(f"{path}/news")).json()
-    assert [(each["id"], each["is_entry"], each["device"]) for each in news["scans"]] == [
+    assert [(scan["id"], scan["is_entry"], scan["device"]) for scan in news["scans"]] == [
         (first["id"], True, "Door 1"),
         (second["id"], False, "Door 1"),
     ]
@@ -108,6 +111,7 @@ async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> N
     ("fields", "status"),
     [
         ({"scans": "["}, 400),
+        ({"scans": "[" * 2_000}, 400),
         ({"scans": "[]"}, 422),
         ({"scans": "{}"}, 422),
         ({"scans": '[{"id": "1", "text": "", "told_at": 0}]'}, 422),

@@ -9,18 +9,18 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.events.console.event_scene import foreign_event, rows, signed_in
 from tests.support import Client, Service, running
 
 
 def fields_of(page: httpx2.Response) -> dict[str, str]:
     """What a browser would send of the form of an event, as the page shows it."""
     text = page.text[page.text.index('<form class="form"') :]
-    found = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*? value="([^"]*)"', text))
-    found |= dict(re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', text))
+    fields = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*? value="([^"]*)"', text))
+    fields |= dict(re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', text))
     for name, options in re.findall(r'<select [^>]*name="(\w+)"[^>]*>(.*?)</select>', text, re.DOTALL):
-        found[name] = re.findall('value="([^"]*)" selected', options)[0]
-    return {name: html.unescape(value) for name, value in found.items()}
+        fields[name] = re.findall('value="([^"]*)" selected', options)[0]
+    return {name: html.unescape(value) for name, value in fields.items()}
 
 
 async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -50,8 +50,8 @@ async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
     changed = {name: value for name, value in after.items() if value != event[name]}
-    kept = {"agent", "embed_code"}
-    assert {name: value for name, value in changed.items() if name not in kept} == {
+    unchecked = {"agent", "embed_code"}
+    assert {name: value for name, value in changed.items() if name not in unchecked} == {
         "title": "Pottery",
         "datetime": "2036-07-12T18:00:00Z",
         "max_price": 2500,
@@ -68,6 +68,7 @@ async def test_saving_without_a_change_changes_nothing(service: Service) -> None
         body="  two lines\r\nand spaces  ",
         recurrence_interval=0,
         latitude=52.520008,
+        longitude=13.404954,
     )
     before = await rows(service)
     path, fields = await opened(browser, event)
@@ -122,7 +123,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"title": " "}, "is required"),
         ({"capacity": "1"}, "must be at least the number of seats taken, 2"),
@@ -137,7 +138,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         ({"longitude": "181"}, "must be"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], said: str) -> None:
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], message: str) -> None:
     ada, browser = await signed_in(service)
     event = await moving(ada)
     for name in ("ann", "bob"):
@@ -150,8 +151,8 @@ async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: d
 
     assert answer.status_code == 422, answer.text
     [name] = typed
-    [told] = re.findall(f'id="{name}-note">([^<]*)<', answer.text)
-    assert said in html.unescape(told)
+    [note] = re.findall(f'id="{name}-note">([^<]*)<', answer.text)
+    assert message in html.unescape(note)
     assert fields_of(answer)[name] == typed[name].strip()
     assert await rows(service) == before
 
@@ -184,7 +185,7 @@ async def test_more_text_than_an_organizer_may_have_is_refused(settings: Setting
 
 async def test_the_event_of_another_organizer_cannot_be_edited(service: Service) -> None:
     ada, browser = await signed_in(service)
-    mine, other = await ada.create_event(), await elsewhere(service)
+    mine, other = await ada.create_event(), await foreign_event(service)
     _, fields = await opened(browser, mine)
     before = await rows(service)
 
@@ -192,9 +193,9 @@ async def test_the_event_of_another_organizer_cannot_be_edited(service: Service)
     read = [await browser.get(path) for path in paths]
     sent = [await browser.http.post(path, data={**fields, "title": "Taken"}) for path in paths]
 
-    assert [each.status_code for each in read] == [403, 404, 404, 404, 404]
-    assert [each.status_code for each in sent] == [403, 404, 404, 404, 404]
-    assert "Secret meeting" not in "".join(each.text for each in (*read, *sent))
+    assert [response.status_code for response in read] == [403, 404, 404, 404, 404]
+    assert [response.status_code for response in sent] == [403, 404, 404, 404, 404]
+    assert "Secret meeting" not in "".join(response.text for response in (*read, *sent))
     assert await rows(service) == before
 
 

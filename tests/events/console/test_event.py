@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.events.console.event_scene import elsewhere, signed_in
+from tests.events.console.event_scene import foreign_event, signed_in
 from tests.events.console.test_payouts import organizer
-from tests.events.pages.visitor import said as text
+from tests.events.pages.visitor import page_text as text
 from tests.events.payments.scene import Scene
 from tests.support import Service
 
@@ -23,8 +23,8 @@ async def test_it_says_how_the_event_stands(service: Service) -> None:
 
     page = await browser.get(f"/console/events/{event['id']}")
 
-    for said in ("1 of 1 seats taken", "1 waiting, with room for 4", "1 registration is not settled yet", "Studio"):
-        assert said in page.text
+    for phrase in ("1 of 1 seats taken", "1 waiting, with room for 4", "1 registration is not settled yet", "Studio"):
+        assert phrase in page.text
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:
@@ -69,16 +69,16 @@ async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: S
 
 async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> None:
     _, browser = await signed_in(service)
-    other = await elsewhere(service)
+    other = await foreign_event(service)
 
     answers = [await browser.get(f"/console/events/{id}") for id in (other["id"], 99999, "x", "-1")]
 
-    assert [each.status_code for each in answers] == [403, 404, 404, 404]
-    assert "Secret meeting" not in "".join(each.text for each in answers)
+    assert [answer.status_code for answer in answers] == [403, 404, 404, 404]
+    assert "Secret meeting" not in "".join(answer.text for answer in answers)
 
 
 async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> None:
-    event = await elsewhere(service)
+    event = await foreign_event(service)
 
     for path in ("new", f"{event['id']}", f"{event['id']}/edit", f"{event['id']}/cancel"):
         answer = await service.http.get(f"/console/events/{path}", headers={"Accept": "text/html"})
@@ -86,7 +86,7 @@ async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> Non
 
 
 @pytest.mark.parametrize(
-    ("currency", "price", "told"),
+    ("currency", "price", "advice"),
     [
         ("EUR", 49, "its price, €0.49, cannot be paid by card. It must be at least €0.50. Change the price"),
         ("KWD", 1234, "its price, KWD 1.234, cannot be paid by card. It must end in 0. Change the price"),
@@ -94,12 +94,12 @@ async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> Non
     ],
 )
 async def test_a_price_that_nobody_can_pay_is_told_with_what_would_do(
-    service: Service, currency: str, price: int, told: str | None
+    service: Service, currency: str, price: int, advice: str | None
 ) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(pricing_mode="fixed", price=price, currency=currency)
 
     page = text(await browser.get(f"/console/events/{event['id']}")).replace("\xa0", " ")
 
-    assert (told or "") in page
-    assert ("cannot be paid by card" in page) is bool(told)
+    assert (advice or "") in page
+    assert ("cannot be paid by card" in page) is bool(advice)

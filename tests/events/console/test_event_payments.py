@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from holdfast.events.console import event_payments
+from holdfast.events.console.payments import event_payments
 from tests.events.console.test_payments import paid
 from tests.events.console.test_payouts import organizer
-from tests.events.pages.visitor import said
+from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
 
@@ -15,31 +15,34 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     browser, ann, person = await paid(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
-    assert "Paid €12 in 1 payment Given back €0 Fee of the platform €0.60 ann@" in said(await browser.get(page))
+    assert "Paid €12 in 1 payment Given back €0 Fee of the platform €0.60 ann@" in page_text(await browser.get(page))
 
     await shop.service.run_sql("delete from registrations")
     await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
 
-    shown = await browser.get(page)
-    assert "Given back €12" in said(shown)
-    assert "€12 · Paid · €12 back The payment processor refuses to give money back." in said(shown)
-    [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', shown.text)
+    payments_page = await browser.get(page)
+    assert "Given back €12" in page_text(payments_page)
+    assert "€12 · Paid · €12 back The payment processor refuses to give money back." in page_text(payments_page)
+    [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', payments_page.text)
     assert link == person
-    found = await browser.get(link)
-    assert ("ann@example.com" in said(found), person.removesuffix("/payments") + '"' in found.text) == (True, False)
-    assert page in found.text
+    person_page = await browser.get(link)
+    assert (
+        "ann@example.com" in page_text(person_page),
+        person.removesuffix("/payments") + '"' in person_page.text,
+    ) == (True, False)
+    assert page in person_page.text
 
 
 async def test_an_event_without_payments_says_so(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     event_id = await shop.event(ada)
 
-    assert "Nothing was paid here." in said(await browser.get(f"/console/events/{event_id}/payments"))
+    assert "Nothing was paid here." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
     assert (await browser.get(f"/console/events/{event_id}/registrations/sht2pjgt/payments")).status_code == 200
 
 
 async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_payments, "SHOWN", 2)
+    monkeypatch.setattr(event_payments, "PAGE_SIZE", 2)
     ada, browser = await organizer(shop.service)
     event_id = await shop.event(ada)
     await shop.service.run_sql(
@@ -69,4 +72,4 @@ async def test_payments_for_the_event_of_somebody_else_are_not_there(shop: Scene
 
     answers = [await bob.get(f"/console/events/{id}/payments") for id in (ann.event_id, 99999, "x")]
 
-    assert [each.status_code for each in answers] == [404, 404, 404]
+    assert [answer.status_code for answer in answers] == [404, 404, 404]

@@ -15,13 +15,13 @@ KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
 async def made(at: Desk, name: str, **fields: str) -> httpx2.Response:
     """Fill in the form for a new key, and send it."""
-    shown = await at.browser.get("/console/keys")
-    form = {"token": token(shown), "once": hidden(shown, "once"), "name": name, **fields}
+    page = await at.browser.get("/console/keys")
+    form = {"token": token(page), "once": hidden(page, "once"), "name": name, **fields}
     return await at.browser.http.post("/console/keys/new", data=form)
 
 
 async def ids(of: Client) -> list[int]:
-    return [each["id"] for each in (await of.get("/api/keys")).json()["data"]]
+    return [key["id"] for key in (await of.get("/api/keys")).json()["data"]]
 
 
 async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
@@ -39,8 +39,8 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
 
 async def test_a_form_that_is_sent_twice_makes_one_key(service: Service) -> None:
     at = await desk(service)
-    shown = await at.browser.get("/console/keys")
-    form = {"token": token(shown), "once": hidden(shown, "once"), "name": "Ticket machine"}
+    form_page = await at.browser.get("/console/keys")
+    form = {"token": token(form_page), "once": hidden(form_page, "once"), "name": "Ticket machine"}
 
     first, second = [await at.browser.http.post("/console/keys/new", data=form) for _ in range(2)]
     third = await at.browser.http.post("/console/keys/new", data={**form, "name": "Another one"})
@@ -55,11 +55,11 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     [key] = KEY.findall((await made(at, "Ticket machine")).text)
     [_, id] = await ids(at.ada)
 
-    asked = await at.page(f"/console/keys/{id}/revoke")
+    question = await at.page(f"/console/keys/{id}/revoke")
     before = await Client(service.http, key).get("/api/events")
     done = await at.browser.send(f"/console/keys/{id}/revoke")
 
-    assert "“<bdi>Ticket machine</bdi>”" in asked
+    assert "“<bdi>Ticket machine</bdi>”" in question
     assert before.status_code == 200
     assert (done.status_code, done.headers["location"]) == (303, "/console/keys")
     assert (await Client(service.http, key).get("/api/events")).status_code == 401
@@ -109,12 +109,12 @@ async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: 
     [theirs] = await ids(at.bob)
 
     page = await at.page("/console/keys")
-    asked = await at.browser.get(f"/console/keys/{theirs}/revoke")
+    question = await at.browser.get(f"/console/keys/{theirs}/revoke")
     sent = await at.post(f"/console/keys/{theirs}/revoke")
 
     assert str(at.bob.key)[:8] not in page
-    assert (asked.status_code, sent.status_code) == (404, 404)
-    assert asked.text == sent.text
+    assert (question.status_code, sent.status_code) == (404, 404)
+    assert question.text == sent.text
     assert (await at.bob.get("/api/events")).status_code == 200
 
 
@@ -138,20 +138,20 @@ async def test_a_form_of_another_site_or_session_changes_nothing(service: Servic
         await at.foreign(f"/console/keys/{mine}/revoke"),
     ]
 
-    assert [each.status_code for each in answers] == [403, 403, 403]
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
     assert await ids(at.ada) == [mine]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("", "is required"), ("x" * 101, "100"), ("a\x00b", "NUL"), ("   ", "is required")],
 )
-async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, said: str) -> None:
+async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, message: str) -> None:
     at = await desk(service)
 
     answer = await made(at, name)
 
-    assert (answer.status_code, said in answer.text) == (422, True)
+    assert (answer.status_code, message in answer.text) == (422, True)
     assert 'aria-invalid="true"' in answer.text
     assert len(await ids(at.ada)) == 1
 
@@ -170,9 +170,9 @@ async def test_a_name_is_shown_as_text_only(service: Service) -> None:
 async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> None:
     at = await desk(service)
 
-    asked, sent = await at.browser.get(f"/console/keys/{id}/revoke"), await at.post(f"/console/keys/{id}/revoke")
+    question, sent = await at.browser.get(f"/console/keys/{id}/revoke"), await at.post(f"/console/keys/{id}/revoke")
 
-    assert (asked.status_code, sent.status_code) == (404, 404)
+    assert (question.status_code, sent.status_code) == (404, 404)
     assert len(await ids(at.ada)) == 1
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.mails.paragraphs import KINDS
+from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import elsewhere, form, rows, signed_in
+from tests.events.console.event_scene import foreign_event, form, rows, signed_in
 from tests.events.console.scene import FOREIGN, hidden
 from tests.support import Service, running
 
-EMPTY = dict.fromkeys(KINDS, "")
-OF_FREE = {kind: "" for kind in KINDS if kind not in {"payment_due", "refund"}}
+EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
+OF_FREE = {kind: "" for kind in PARAGRAPH_KINDS if kind not in {"payment_due", "refund"}}
 PAID: Any = {"pricing_mode": "fixed", "price": 2500}
 
 
@@ -25,8 +25,8 @@ async def stored(service: Service) -> list[tuple[Any, ...]]:
 
 def typed(page: httpx2.Response) -> dict[str, str]:
     """What stands in the fields of the form."""
-    found = re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', page.text)
-    return {name: html.unescape(text) for name, text in found}
+    fields = re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', page.text)
+    return {name: html.unescape(text) for name, text in fields}
 
 
 async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -84,7 +84,7 @@ async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(se
     due = await browser.http.post(path, data={**fields, "preview": "payment_due"})
     back = await browser.http.post(path, data={**fields, "preview": "refund"})
 
-    assert "Price: $25\nTo be paid until: " in due.text
+    assert "Price: $25\nMoney back: everything, as long as you can cancel\nTo be paid until: " in due.text
     assert "Pay for your seat:\n" in due.text
     assert "Amount: $25\n" in back.text
 
@@ -99,20 +99,20 @@ async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(servic
     assert page.status_code == 200, page.text
     assert (typed(page)["seat"], hidden(page, "version")) == ("Bring <b>clay</b>.\nNow.", fields["version"])
     assert await stored(service) == []
-    frames = [html.unescape(each) for each in re.findall(r'<iframe sandbox srcdoc="([^"]*)"', page.text)]
-    assert [re.findall('<html lang="(..)">', each) for each in frames] == [["en"], ["de"]]
+    frames = [html.unescape(frame) for frame in re.findall(r'<iframe sandbox srcdoc="([^"]*)"', page.text)]
+    assert [re.findall('<html lang="(..)">', frame) for frame in frames] == [["en"], ["de"]]
     for frame in frames:
         assert "<bdi>Bring &lt;b&gt;clay&lt;/b&gt;.</bdi>" in frame
         assert re.findall('src="(.{22})', frame) == ["data:image/png;base64,"]
         assert '<base target="_blank">' in frame
-    texts = [html.unescape(each) for each in re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)]
+    texts = [html.unescape(text) for text in re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)]
     assert "Hello Kim,\n\nYou have a seat at “Life drawing”.\n\n" in texts[0]
     assert "schreibt:\n> Bring <b>clay</b>.\n> Now.\n\nTermin: " in texts[1]
     assert "Price: $25\n" in texts[0]
     assert "<bdi>Sie haben einen Platz: Life drawing</bdi>" in page.text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PARAGRAPH_KINDS)
 async def test_every_kind_of_mail_has_a_preview(service: Service, kind: str) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(cancellation_hours=24, **PAID)
@@ -131,11 +131,11 @@ async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_show
     path, fields = await opened(browser, await ada.create_event())
 
     plain = (await browser.get(path)).headers["content-security-policy"]
-    shown = (await browser.http.post(path, data={**fields, "preview": "seat"})).headers["content-security-policy"]
+    policy = (await browser.http.post(path, data={**fields, "preview": "seat"})).headers["content-security-policy"]
 
     assert "data:" not in plain
-    assert shown.replace(" data:", "") != plain
-    assert re.sub(r" 'sha256-[^']*';", ";", shown).replace(" data:", "") == plain
+    assert policy.replace(" data:", "") != plain
+    assert re.sub(r" 'sha256-[^']*';", ";", policy).replace(" data:", "") == plain
 
 
 async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
@@ -164,14 +164,16 @@ async def test_a_form_that_is_sent_twice_is_done_once(service: Service) -> None:
 
     sent = [await browser.http.post(path, data={**fields, "seat": "Bring a pencil."}) for _ in range(2)]
 
-    assert [each.status_code for each in sent] == [303, 303]
+    assert [response.status_code for response in sent] == [303, 303]
     assert len(await stored(service)) == 1
 
 
-@pytest.mark.parametrize(("text", "said"), [("x" * 1_001, "1,000|1000"), ("x" * 10_000, "1,000|1000"), ("a\0b", "NUL")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("x" * 1_001, "1,000|1000"), ("x" * 10_000, "1,000|1000"), ("a\0b", "NUL")]
+)
 @pytest.mark.parametrize("more", [{}, {"preview": "seat"}], ids=["saved", "previewed"])
 async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
-    service: Service, text: str, said: str, more: dict[str, str]
+    service: Service, text: str, message: str, more: dict[str, str]
 ) -> None:
     ada, browser = await signed_in(service)
     path, fields = await opened(browser, await ada.create_event())
@@ -179,8 +181,8 @@ async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
     refused = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
 
     assert refused.status_code == 422, refused.text
-    [told] = re.findall(r'class="error" id="seat-note">([^<]*)<', refused.text)
-    assert re.search(said, told)
+    [note] = re.findall(r'class="error" id="seat-note">([^<]*)<', refused.text)
+    assert re.search(message, note)
     assert typed(refused)["removed"] == "Kept"
     assert await stored(service) == []
 
@@ -189,7 +191,9 @@ async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Servic
     ada, browser = await signed_in(service)
     path, fields = await opened(browser, await ada.create_event())
 
-    done = await browser.http.post(path, data={**fields, **dict.fromkeys(KINDS, "\U0001f44d\r\n" * 499 + "zz")})
+    done = await browser.http.post(
+        path, data={**fields, **dict.fromkeys(PARAGRAPH_KINDS, "\U0001f44d\r\n" * 499 + "zz")}
+    )
 
     assert done.status_code == 303, done.text
     assert {len(text) for _, _, text in await stored(service)} == {1_000}
@@ -230,14 +234,14 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
 
     made = [await browser.http.post("/console/events/new", data=filled) for _ in range(2)]
 
-    [location] = {each.headers["location"] for each in made}
+    [location] = {response.headers["location"] for response in made}
     copy = int(location.rpartition("/")[2])
     assert await stored(service) == [(event["id"], "seat", "Bring a pencil."), (copy, "seat", "Bring a pencil.")]
 
 
 async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> None:
     _, browser = await signed_in(service)
-    other = await elsewhere(service)
+    other = await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
     page = await browser.get("/console/events/new")
     filled = form(copy=str(other["id"]), once=hidden(page, "once"), token=token(page))
@@ -249,7 +253,7 @@ async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> 
 
 async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Service) -> None:
     ada, browser = await signed_in(service)
-    mine, other = await ada.create_event(), await elsewhere(service)
+    mine, other = await ada.create_event(), await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
     _, fields = await opened(browser, mine)
     before = await stored(service)
@@ -257,11 +261,11 @@ async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Ser
     paths = [f"/console/events/{id}/mails" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
     read = [await browser.get(path) for path in paths]
     sent = [await browser.http.post(path, data={**fields, "seat": "Taken"}) for path in paths]
-    shown = [await browser.http.post(path, data={**fields, "preview": "seat"}) for path in paths]
+    previews = [await browser.http.post(path, data={**fields, "preview": "seat"}) for path in paths]
 
-    for answers in (read, sent, shown):
-        assert [each.status_code for each in answers] == [403, 404, 404, 404, 404]
-        assert "Secret" not in "".join(each.text for each in answers)
+    for answers in (read, sent, previews):
+        assert [answer.status_code for answer in answers] == [403, 404, 404, 404, 404]
+        assert "Secret" not in "".join(answer.text for answer in answers)
     assert await stored(service) == before
 
 

@@ -6,6 +6,7 @@ from html import unescape
 import httpx2
 import pytest
 
+from tests.accounts.browser import Browser
 from tests.events.console.scene import Desk, desk
 from tests.support import Client, Service
 
@@ -31,14 +32,14 @@ async def test_it_is_said_what_came_of_each_mail(service: Service) -> None:
 
     page = await at.page("/console/mails")
 
-    of = {each.partition("@")[0]: unescape(each) for each in page.split("<p><bdi>")[1:]}
+    of = {row.partition("@")[0]: unescape(row) for row in page.split("<p><bdi>")[1:]}
     assert [*of] == ["eve", "dan", "cleo", "bob", "ann"]
     assert "Waits since" in of["ann"]
     assert ". Sent " not in of["bob"]
     assert "Sent " in of["bob"]
     assert "Failed " in of["cleo"]
     assert "The mail server said: <bdi>550 no such user</bdi>" in of["cleo"]
-    assert "Not sent: it was no longer true" in of["dan"]
+    assert "Not sent: when its turn came it was no longer true" in of["dan"]
     assert "Put off by the mail server." in of["eve"]
     assert "451 later" in of["eve"]
 
@@ -71,10 +72,10 @@ async def test_mails_are_shown_by_their_fate(service: Service) -> None:
 
     pages = {fate: await at.page(f"/console/mails?fate={fate}") for fate in ("waiting", "sent", "failed", "", "none")}
 
-    shown = {fate: re.findall(r"<p><bdi>(\w+)@", page) for fate, page in pages.items()}
-    assert [*map(len, shown.values())] == [50, 1, 1, 50, 50]
-    assert (shown["sent"], shown["failed"], shown[""][:3]) == (["cleo"], ["bob"], ["dan", "cleo", "bob"])
-    assert {each[:6] for each in shown["waiting"]} == {"person"}
+    names = {fate: re.findall(r"<p><bdi>(\w+)@", page) for fate, page in pages.items()}
+    assert [*map(len, names.values())] == [50, 1, 1, 50, 50]
+    assert (names["sent"], names["failed"], names[""][:3]) == (["cleo"], ["bob"], ["dan", "cleo", "bob"])
+    assert {name[:6] for name in names["waiting"]} == {"person"}
     [more] = re.findall(r'href="([^"]*)" rel="next"', pages["waiting"])
     rest = await at.page(unescape(more))
     assert len(re.findall(r"<p><bdi>person\d+@", rest)) == 10
@@ -103,9 +104,11 @@ async def test_what_was_sent_or_is_gone_is_not_tried_again(service: Service) -> 
     await service.run_sql("update mails set outcome = 'sent'")
 
     paths = (path, "/console/mails/99999/retry", "/console/mails/x/retry", "/console/mails/0/retry")
-    sent = [await at.post(each, fate="<script>") for each in paths]
+    sent = [await at.post(path, fate="<script>") for path in paths]
 
-    assert {(each.status_code, each.headers["location"]) for each in sent} == {(303, "/console/mails?done=nothing")}
+    assert {(response.status_code, response.headers["location"]) for response in sent} == {
+        (303, "/console/mails?done=nothing")
+    }
     assert "There is nothing to try again" in await at.page("/console/mails?done=nothing")
     assert await states(at) == [("sent", 3)]
 
@@ -113,13 +116,13 @@ async def test_what_was_sent_or_is_gone_is_not_tried_again(service: Service) -> 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_tried_again(service: Service) -> None:
     at = await desk(service)
     await caused(at, at.bob, "Secret meeting", "ann")
-    await at.browser.ask("somebody@example.com")
+    await Browser(service).ask("somebody@example.com")
     paths = [await failed(at, name) for name in ("ann", "somebody")]
     before = await states(at)
 
     sent = [await at.post(path) for path in paths]
 
-    assert {each.headers["location"] for each in sent} == {"/console/mails?done=nothing"}
+    assert {response.headers["location"] for response in sent} == {"/console/mails?done=nothing"}
     assert await states(at) == before
 
 
@@ -131,7 +134,7 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
     refused: list[httpx2.Response] = [await at.foreign(path), await at.browser.http.post(path, data={"token": "x"})]
     opened = await at.browser.get(path)
 
-    assert [each.status_code for each in refused] == [403, 403]
+    assert [response.status_code for response in refused] == [403, 403]
     assert (opened.status_code, opened.headers["location"]) == (303, "/console/mails")
     assert await states(at) == [("failed", 3)]
 
@@ -152,7 +155,7 @@ async def test_it_is_said_in_plain_words_why_a_mail_failed_and_what_to_do(servic
 
 async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(service: Service) -> None:
     at = await desk(service)
-    await at.browser.ask("somebody@example.com")
+    await Browser(service).ask("somebody@example.com")
     await caused(at, at.bob, "Secret meeting", "ann")
 
     page = await at.page("/console/mails")
@@ -177,7 +180,7 @@ async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Servi
 
     assert handed.status_code == 200, handed.text
     page = await at.page("/console/mails")
-    assert [each.partition("@")[0] for each in page.split("<p><bdi>")[1:]] == ["eve", "dan", "cleo"]
+    assert [row.partition("@")[0] for row in page.split("<p><bdi>")[1:]] == ["eve", "dan", "cleo"]
     assert "Kept" not in page
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.accounts.browser import token
-from tests.events.console.event_scene import elsewhere, form, rows, signed_in
+from tests.events.console.event_scene import foreign_event, form, rows, signed_in
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -48,7 +48,7 @@ async def test_a_form_that_is_sent_twice_creates_one_event(service: Service) -> 
     answers = [await browser.http.post(PAGE, data=fields) for _ in range(2)]
     other = await browser.http.post(PAGE, data={**fields, "title": "Pottery"})
 
-    assert [each.status_code for each in answers] == [303, 303]
+    assert [answer.status_code for answer in answers] == [303, 303]
     assert answers[0].headers["location"] == answers[1].headers["location"]
     assert (other.status_code, "has created an event before" in other.text) == (422, True)
     assert len(await rows(service)) == 1
@@ -75,7 +75,7 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"title": ""}, "is required"),
         ({"title": "x" * 301}, "at most 300 characters"),
@@ -114,13 +114,13 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"body": "a\x00b"}, "must not contain NUL characters"),
     ],
 )
-async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], said: str) -> None:
+async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], message: str) -> None:
     _, browser = await signed_in(service)
 
     answer = await browser.send(PAGE, **form(**typed))
 
     assert answer.status_code == 422, answer.text
-    assert said in html.unescape(answer.text)
+    assert message in html.unescape(answer.text)
     assert ' aria-invalid="true"' in answer.text
     assert "Studio" in answer.text
     for value in typed.values():
@@ -168,8 +168,8 @@ async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
 
     done = await browser.http.post(PAGE, data={**fields, "token": token(page)})
 
-    for shown in ("Pottery", "15.00", "10.00", "20.00", "EUR"):
-        assert f'value="{shown}"' in page.text
+    for value in ("Pottery", "15.00", "10.00", "20.00", "EUR"):
+        assert f'value="{value}"' in page.text
     assert re.search('name="datetime"[^>]* value=""', page.text)
     assert done.status_code == 303, done.text
     _, copy = (await ada.get("/api/events")).json()["data"]
@@ -179,7 +179,7 @@ async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
 
 async def test_the_event_of_another_organizer_cannot_be_copied(service: Service) -> None:
     _, browser = await signed_in(service)
-    event = await elsewhere(service)
+    event = await foreign_event(service)
     before = await rows(service)
 
     read = await browser.get(f"{PAGE}?copy={event['id']}")
@@ -187,7 +187,7 @@ async def test_the_event_of_another_organizer_cannot_be_copied(service: Service)
     missing = await browser.send(PAGE, **form(copy="99999"))
     odd = await browser.send(PAGE, **form(copy="7 or 1"))
 
-    assert [each.status_code for each in (read, sent, missing, odd)] == [403, 403, 404, 404]
+    assert [response.status_code for response in (read, sent, missing, odd)] == [403, 403, 404, 404]
     assert "Secret meeting" not in read.text + sent.text
     assert await rows(service) == before
 
@@ -210,7 +210,7 @@ async def test_a_form_of_another_site_creates_nothing(service: Service) -> None:
     )
     unsigned = await browser.http.post(PAGE, data={**form(), "token": "1-forged"})
 
-    assert [each.status_code for each in (foreign, unsigned)] == [403, 403]
+    assert [response.status_code for response in (foreign, unsigned)] == [403, 403]
     assert await rows(service) == []
 
 

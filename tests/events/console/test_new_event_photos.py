@@ -7,7 +7,7 @@ import httpx2
 
 from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import form, rows, signed_in
-from tests.events.console.organizing import said
+from tests.events.console.organizing import main_text
 from tests.events.console.scene import hidden
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG, accepted, files, key_of, states
@@ -24,12 +24,12 @@ async def send(browser: Browser, *contents: bytes, **fields: str) -> httpx2.Resp
     return await browser.http.post(PAGE, data=data, files=sent)
 
 
-def kept(page: httpx2.Response) -> dict[str, str]:
+def checked_photos(page: httpx2.Response) -> dict[str, str]:
     """The photos that a form has kept: the names of its fields with their keys."""
-    found: list[tuple[str, str]] = re.findall(
+    checkboxes: list[tuple[str, str]] = re.findall(
         r'type="checkbox" name="(photo[0-9]+)" value="([^"]+)" checked', page.text
     )
-    return {name: unescape(key) for name, key in found}
+    return {name: unescape(key) for name, key in checkboxes}
 
 
 async def keys_shown(service: Service) -> list[list[str]]:
@@ -43,7 +43,7 @@ async def test_an_event_is_created_with_its_photos(service: Service) -> None:
 
     [event] = (await ada.get("/api/events")).json()["data"]
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
-    assert [each[-4:] for each in event["image_urls"]] == [".jpg", ".png"]
+    assert [url[-4:] for url in event["image_urls"]] == [".jpg", ".png"]
     assert (await service.http.get(event["primary_image_url"])).status_code == 200
 
 
@@ -51,16 +51,16 @@ async def test_photos_are_kept_while_a_field_is_wrong(service: Service) -> None:
     _, browser = await signed_in(service)
 
     wrong = await send(browser, picture(), picture(JPEG, 41), picture(JPEG, 42), capacity="many")
-    keys = kept(wrong)
+    keys = checked_photos(wrong)
     assert (wrong.status_code, [*keys]) == (422, ["photo1", "photo2", "photo3"])
     assert all(f'src="http://events.test/media/{key}"' in wrong.text for key in keys.values())
     chosen = {name: key for name, key in keys.items() if name != "photo2"}
     done = await send(browser, picture(JPEG, 43), **chosen)
 
     assert done.status_code == 303
-    [shown] = await keys_shown(service)
-    assert shown[:2] == [*chosen.values()]
-    assert len(shown) == 3
+    [stored_keys] = await keys_shown(service)
+    assert stored_keys[:2] == [*chosen.values()]
+    assert len(stored_keys) == 3
 
 
 async def test_a_file_that_is_no_photo_is_told_before_the_event_is_created(service: Service) -> None:
@@ -69,8 +69,8 @@ async def test_a_file_that_is_no_photo_is_told_before_the_event_is_created(servi
     answer = await send(browser, picture(), b"no picture", title="Pottery")
 
     assert (answer.status_code, await rows(service)) == (422, [])
-    assert "1.jpg is no JPEG, PNG, WebP or GIF image" in said(answer)
-    assert len(kept(answer)) == len(files(service)) == 1
+    assert "1.jpg is no JPEG, PNG, WebP or GIF image" in main_text(answer)
+    assert len(checked_photos(answer)) == len(files(service)) == 1
     assert 'value="Pottery"' in answer.text
 
 
@@ -78,13 +78,13 @@ async def test_photos_can_be_uploaded_before_the_form_is_complete(service: Servi
     _, browser = await signed_in(service)
 
     first = await send(browser, picture(), do="upload", title="", price="cheap")
-    second = await send(browser, picture(JPEG, 41), do="upload", **kept(first))
+    second = await send(browser, picture(JPEG, 41), do="upload", **checked_photos(first))
 
     assert (first.status_code, second.status_code, await rows(service)) == (200, 200, [])
     assert 'value="cheap"' in first.text
     assert ' aria-invalid="true"' not in first.text
-    assert kept(second).items() >= kept(first).items()
-    assert len(kept(second)) == len(await states(service)) == 2
+    assert checked_photos(second).items() >= checked_photos(first).items()
+    assert len(checked_photos(second)) == len(await states(service)) == 2
 
 
 async def test_a_photo_of_another_organizer_is_neither_shown_nor_used(service: Service) -> None:
@@ -93,11 +93,11 @@ async def test_a_photo_of_another_organizer_is_neither_shown_nor_used(service: S
     theirs = key_of(other.id, "a")
     await accepted(service, theirs)
 
-    shown = await send(browser, do="upload", photo1=theirs, photo2="photos/1/x.jpg")
+    answer = await send(browser, do="upload", photo1=theirs, photo2="photos/1/x.jpg")
     sent = await send(browser, photo1=theirs)
 
-    assert (shown.status_code, kept(shown)) == (200, {})
-    assert "/media/" not in shown.text
+    assert (answer.status_code, checked_photos(answer)) == (200, {})
+    assert "/media/" not in answer.text
     assert (sent.status_code, "no uploaded photo has the key" in sent.text) == (422, True)
     assert await rows(service) == []
 
@@ -123,4 +123,4 @@ async def test_more_photos_than_an_event_may_show_create_no_event(service: Servi
     answer = await send(browser, picture(), **{f"photo{place}": key for place, key in enumerate(keys)})
 
     assert (answer.status_code, await rows(service)) == (422, [])
-    assert "at most 50" in said(answer)
+    assert "at most 50" in main_text(answer)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import said
+from tests.events.console.organizing import main_text
 from tests.events.console.scene import Desk, desk, hidden
 from tests.events.people.scene import sign_up
 from tests.support import Service
@@ -21,16 +21,16 @@ async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
 async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
     table, path = await begun(service)
 
-    shown = await table.browser.get(path)
+    question = await table.browser.get(path)
 
-    text = said(shown)
+    text = main_text(question)
     assert "Have a seat and have not come 1" in text
     assert "1 person gets a seat, and is told by mail unless no mails are wanted: Bob Example" in text
     assert "1 person who has not come loses the seat" in text
-    done = await table.post(path, at_most=hidden(shown, "at_most"))
-    assert "1 person who waited has a seat now." in said(done)
-    assert "There is nothing to give away." in said(done)
-    listed = said(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
+    done = await table.post(path, at_most=hidden(question, "at_most"))
+    assert "1 person who waited has a seat now." in main_text(done)
+    assert "There is nothing to give away." in main_text(done)
+    listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
     assert "ann@example.com Ann Example Had not come: the seat was given away ·" in listed
     assert "bob@example.com Bob Example Seat ·" in listed
 
@@ -39,11 +39,11 @@ async def test_before_the_event_begins_it_gives_nothing(service: Service) -> Non
     table, path = await begun(service)
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
-    assert "Seats are kept until the event begins" in said(await table.browser.get(path))
+    assert "Seats are kept until the event begins" in main_text(await table.browser.get(path))
     refused = await table.post(path, at_most="1")
 
     assert refused.status_code == 422
-    assert "Seats are kept until the event begins" in said(refused)
+    assert "Seats are kept until the event begins" in main_text(refused)
 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])
@@ -52,7 +52,7 @@ async def test_a_form_that_says_no_number_gives_nothing(service: Service, at_mos
 
     assert (await table.post(path, at_most=at_most)).status_code == 400
     assert (await table.foreign(path, at_most="1")).status_code == 403
-    assert "On the waiting list 1" in said(await table.browser.get(path))
+    assert "On the waiting list 1" in main_text(await table.browser.get(path))
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
@@ -73,7 +73,7 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
     table, path = await begun(service)
     event_id = int(path.split("/")[3])
     registrations = f"/console/events/{event_id}/registrations"
-    assert "not in yet" not in said(await table.browser.get(registrations))
+    assert "not in yet" not in main_text(await table.browser.get(registrations))
     await service.run_sql("update events set capacity = 2")
     await table.post(path, at_most="1")
     await table.post(
@@ -84,7 +84,7 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
         text=await code_of(service, event_id, "ann"),
     )
 
-    text = said(await table.browser.get(registrations))
+    text = main_text(await table.browser.get(registrations))
 
     assert "Ann Example Seat · in since " in text
     assert "Bob Example Seat · not in yet ·" in text
@@ -99,4 +99,4 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
 async def test_the_page_is_in_german_too(service: Service) -> None:
     table, path = await begun(service, language="de")
 
-    assert "1 Person bekommt einen Platz" in said(await table.browser.get(path))
+    assert "1 Person bekommt einen Platz" in main_text(await table.browser.get(path))

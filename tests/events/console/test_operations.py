@@ -4,21 +4,24 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.console import copy_event, event_operations, event_payments, mail_paragraphs, payments, queues
-from holdfast.events.console.copy_event import CopyEvent
-from holdfast.events.console.event_operations import EditEvent
+from holdfast.events.console.events import copy_event, event_operations
+from holdfast.events.console.events.copy_event import CopyEvent
+from holdfast.events.console.events.event_operations import EditEvent
+from holdfast.events.console.mails import mail_paragraphs
+from holdfast.events.console.payments import event_payments, payments
+from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
-from holdfast.events.payments.listing import ListPayments
-from holdfast.events.payments.operations import LookAtPayments
+from holdfast.events.payments.operations import ListPersonPayments
+from holdfast.events.payments.payment_list import ListPayments
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.settings import Settings
-from holdfast.kit.caller import person
-from holdfast.kit.command import check
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
-from holdfast.kit.runner import Runner
+from holdfast.kit.contract.caller import person
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, Problem, ProblemType
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.runner import Runner
 from tests.support import Client, Service, running
 
 NOWHERE = 4711
@@ -45,8 +48,8 @@ async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exis
     def edit(id: int) -> EditEvent:
         return EditEvent(event_id=id, version="", changes=UpdateEvent(event_id=id, title="Taken over"))
 
-    assert await refusal(service, event_operations.EDIT, bob, edit(event["id"])) is FORBIDDEN
-    assert await refusal(service, event_operations.EDIT, bob, edit(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, event_operations.EDIT_EVENT, bob, edit(event["id"])) is FORBIDDEN
+    assert await refusal(service, event_operations.EDIT_EVENT, bob, edit(NOWHERE)) is NOT_FOUND
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["title"] == event["title"]
 
 
@@ -54,8 +57,8 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(servi
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    assert await refusal(service, event_operations.COUNT, bob, GetEvent(event_id=event["id"])) is FORBIDDEN
-    assert await refusal(service, event_operations.COUNT, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
+    assert await refusal(service, event_operations.COUNT_PEOPLE, bob, GetEvent(event_id=event["id"])) is FORBIDDEN
+    assert await refusal(service, event_operations.COUNT_PEOPLE, bob, GetEvent(event_id=NOWHERE)) is NOT_FOUND
 
 
 async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
@@ -63,15 +66,15 @@ async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> N
     queue = await ada.create_queue()
 
     for id in (queue["id"], NOWHERE):
-        assert await refusal(service, queues.LOOK, bob, GetQueue(queue_id=id)) is NOT_FOUND
+        assert await refusal(service, queues.READ_HISTORY, bob, GetQueue(queue_id=id)) is NOT_FOUND
 
 
 async def test_nobody_copies_the_event_of_somebody_else_or_one_that_does_not_exist(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    assert await refusal(service, copy_event.COPY, bob, copy(event["id"])) is FORBIDDEN
-    assert await refusal(service, copy_event.COPY, bob, copy(NOWHERE)) is NOT_FOUND
+    assert await refusal(service, copy_event.COPY_EVENT, bob, copy(event["id"])) is FORBIDDEN
+    assert await refusal(service, copy_event.COPY_EVENT, bob, copy(NOWHERE)) is NOT_FOUND
     assert await service.run_sql("select id from events") == [(event["id"],)]
 
 
@@ -79,9 +82,9 @@ async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    asked = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
+    command = copy(event["id"], image_keys=["photos/2/abcdefghijklmnopqrstuv.jpg"])
 
-    assert await refusal(service, copy_event.COPY, ada, asked) is VALIDATION_FAILED
+    assert await refusal(service, copy_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
 
 
 async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(settings: Settings) -> None:
@@ -89,7 +92,7 @@ async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(setting
         ada = await service.organizer()
         event = await ada.create_event()
 
-        assert await refusal(service, copy_event.COPY, ada, copy(event["id"])) is QUOTA_EXCEEDED
+        assert await refusal(service, copy_event.COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
 
 
 async def test_nobody_changes_the_paragraphs_of_somebody_else_or_of_no_event(service: Service) -> None:
@@ -108,10 +111,10 @@ async def test_nobody_looks_at_the_payments_for_an_event_of_somebody_else(servic
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
-    def look(id: int) -> LookAtPayments:
-        return LookAtPayments(event_id=id, user_id="1a2b3c4d5e6f7081")
+    def look(id: int) -> ListPersonPayments:
+        return ListPersonPayments(event_id=id, user_id="1a2b3c4d5e6f7081")
 
-    for operation in (payments.LOOK, payments.WHO):
+    for operation in (payments.READ_PAYMENTS, payments.READ_PAYER):
         assert await refusal(service, operation, bob, look(event["id"])) is FORBIDDEN
         assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
     assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN

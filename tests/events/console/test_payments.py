@@ -2,16 +2,16 @@
 
 import pytest
 
-from holdfast.events.console.payments import REFUND
+from holdfast.events.console.payments.payments import REFUND
 from holdfast.events.jobs import IDEMPOTENCY
 from holdfast.events.payments.operations import RefundPayment
-from holdfast.kit.caller import api_key
-from holdfast.kit.problems import Problem
-from holdfast.kit.runner import Runner
+from holdfast.kit.contract.caller import api_key
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.runner import Runner
 from tests.accounts.browser import Browser
 from tests.events.console.scene import hidden
 from tests.events.console.test_payouts import organizer
-from tests.events.pages.visitor import said
+from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Buyer, Scene
 
 ANN = "ann@example.com"
@@ -31,30 +31,59 @@ async def paid(shop: Scene) -> tuple[Browser, Buyer, str]:
 
 
 async def give(browser: Browser, page: str, amount: str, **fields: str) -> int:
-    shown = await browser.get(page)
-    form = {name: hidden(shown, name) for name in ("token", "once", "payment")}
+    payments_page = await browser.get(page)
+    form = {name: hidden(payments_page, name) for name in ("token", "once", "payment")}
     return (await browser.http.post(page, data={**form, f"amount-{form['payment']}": amount, **fields})).status_code
 
 
 async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:
     browser, ann, page = await paid(shop)
-    shown = said(await browser.get(page))
-    assert "€12 · Paid" in shown
-    assert "€0.60 of it is the fee" in shown
+    text = page_text(await browser.get(page))
+    assert "€12 · Paid" in text
+    assert "€0.60 of it is the fee" in text
     assert page in (await browser.get(page.removesuffix("/payments"))).text
 
     assert await give(browser, page, "4,50") == 303
     await shop.work()
 
-    assert "€4.50 back: by you." in said(await browser.get(page))
+    assert "€4.50 back: by you." in page_text(await browser.get(page))
     assert shop.moved("refund") == 450
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
 
+async def test_the_page_of_the_registration_shows_what_the_payment_says_and_the_note_beside_it(shop: Scene) -> None:
+    browser, _, page = await paid(shop)
+    page = page.removesuffix("/payments")
+    before = page_text(await browser.get(page))
+
+    await note(shop, 1000)
+
+    assert "paid by card: €12" in before
+    assert "your note" not in before
+    assert "paid by card: €12 · your note: €10" in page_text(await browser.get(page))
+    table = (await browser.get(f"{page.rpartition('/')[0]}.csv")).text
+    assert ",12.00,EUR," in table
+    assert ",10.00," not in table
+
+
+async def test_a_note_of_what_was_not_paid_by_card_is_shown_as_the_organizers(shop: Scene) -> None:
+    browser, _, page = await paid(shop)
+    await shop.service.run_sql("update payments set state = 'ended', paid_at = null")
+
+    await note(shop, 1200)
+
+    assert "paid by card: €0 · your note: €12" in page_text(await browser.get(page.removesuffix("/payments")))
+
+
+async def note(shop: Scene, amount: int) -> None:
+    """Note another amount as paid, as organizers do by the API."""
+    await shop.service.run_sql("update registrations set amount_paid = %(amount)s", amount=amount)
+
+
 async def test_a_form_that_is_sent_twice_gives_back_once(shop: Scene) -> None:
     browser, _, page = await paid(shop)
-    shown = await browser.get(page)
-    form = {name: hidden(shown, name) for name in ("token", "once", "payment")}
+    payments_page = await browser.get(page)
+    form = {name: hidden(payments_page, name) for name in ("token", "once", "payment")}
     form[f"amount-{form['payment']}"] = "5"
 
     answers = [(await browser.http.post(page, data=form)).status_code for _ in range(2)]
@@ -76,14 +105,14 @@ async def test_an_amount_that_cannot_be_given_back_is_refused_beside_its_field(s
 async def test_payments_of_anothers_event_are_not_there(shop: Scene) -> None:
     ada, _, page = await paid(shop)
     _, bob = await organizer(shop.service, "Bob Events")
-    shown = await ada.get(page)
-    form = {"once": hidden(shown, "once"), "payment": hidden(shown, "payment"), "amount-1": "1"}
-    own = await bob.get("/console/keys")
+    payments_page = await ada.get(page)
+    form = {"once": hidden(payments_page, "once"), "payment": hidden(payments_page, "payment"), "amount-1": "1"}
+    keys_page = await bob.get("/console/keys")
 
     assert (await bob.get(page)).status_code == 404
-    assert (await bob.http.post(page, data={**form, "token": hidden(own, "token")})).status_code == 404
+    assert (await bob.http.post(page, data={**form, "token": hidden(keys_page, "token")})).status_code == 404
     assert (
-        await ada.http.post(page, data={**form, "token": hidden(shown, "token"), "payment": "99"})
+        await ada.http.post(page, data={**form, "token": hidden(payments_page, "token"), "payment": "99"})
     ).status_code == 404
     await shop.work()
     assert shop.moved("refund") == 0
@@ -93,10 +122,13 @@ async def test_the_operation_refuses_what_is_anothers_and_what_is_not_there(shop
     _, ann, page = await paid(shop)
     refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY)[REFUND]
     [(owner,)] = await shop.service.run_sql("select organizer_id from events")
-    wanted = RefundPayment(event_id=ann.event_id, user_id=page.split("/")[-2], payment_id=1, amount=1)
-    nothing = RefundPayment(event_id=ann.event_id, user_id=wanted.user_id, payment_id=99, amount=1)
+    command = RefundPayment(event_id=ann.event_id, user_id=page.split("/")[-2], payment_id=1, amount=1)
+    nothing = RefundPayment(event_id=ann.event_id, user_id=command.user_id, payment_id=99, amount=1)
 
-    for caller, asked, code in ((api_key(9, 999), wanted, "forbidden"), (api_key(1, owner), nothing, "not_found")):
+    for caller, refused_command, code in (
+        (api_key(9, 999), command, "forbidden"),
+        (api_key(1, owner), nothing, "not_found"),
+    ):
         with pytest.raises(Problem) as refused:
-            await refund(caller, asked)
+            await refund(caller, refused_command)
         assert refused.value.type.code == code

@@ -7,7 +7,7 @@ import pytest
 
 from tests.accounts.browser import Browser
 from tests.events.console.scene import hidden
-from tests.events.pages.visitor import said
+from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 from tests.support import Client, Service
 
@@ -18,7 +18,7 @@ PASSWORD = "correct horse battery"
 async def organizer(service: Service, name: str = "Ada Events") -> tuple[Client, Browser]:
     email = f"{name.split(maxsplit=1)[0].lower()}@example.com"
     client, browser = await service.organizer(name, email=email, password=PASSWORD), Browser(service)
-    assert (await browser.send("/sign-in", email=email, password=PASSWORD)).status_code == 303
+    await browser.sign_in(email)
     return client, browser
 
 
@@ -28,19 +28,19 @@ async def rules(service: Service) -> list[tuple[object, ...]]:
 
 async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
     _, browser = await organizer(shop.service)
-    assert "Nobody can pay for your events yet" in said(await browser.get(PAYOUTS))
+    assert "Nobody can pay for your events yet" in page_text(await browser.get(PAYOUTS))
 
     link = await browser.send(PAYOUTS, f"{PAYOUTS}/connect")
 
     # Not a redirect: browsers let no form of ours lead to another site.
     assert link.status_code == 200
-    [opened, shown] = re.findall(r'(?:content="0; url=|class="button" href=")([^"]+)"', link.text)
-    assert opened == shown
+    [opened, linked] = re.findall(r'(?:content="0; url=|class="button" href=")([^"]+)"', link.text)
+    assert opened == linked
     assert opened.startswith(shop.processor.address)
-    assert "still needs something from you" in said(await browser.get(PAYOUTS))
+    assert "still needs something from you" in page_text(await browser.get(PAYOUTS))
     shop.processor.finish(shop.processor.things("account")[0]["id"])
     await shop.deliver()
-    page = said(await browser.get(PAYOUTS))
+    page = page_text(await browser.get(PAYOUTS))
     assert "People can pay for your events" in page
     assert "The platform keeps 5 % of each payment" in page
 
@@ -48,13 +48,13 @@ async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
 async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     bob, _ = await organizer(shop.service, "Bob Events")
-    for each in (ada, bob):
-        await each.post("/api/stripe/onboarding_link")
+    for client in (ada, bob):
+        await client.post("/api/stripe/onboarding_link")
 
     done = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")
 
     assert (done.status_code, done.headers["location"]) == (303, f"{PAYOUTS}?done=saved")
-    assert "The rule is saved." in said(await browser.get(done.headers["location"]))
+    assert "The rule is saved." in page_text(await browser.get(done.headers["location"]))
     assert await rules(shop.service) == [(ada.id, 14), (bob.id, 0)]
     assert 'value="14"' in (await browser.get(PAYOUTS)).text
 
@@ -79,12 +79,13 @@ async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
 async def test_without_a_processor_the_page_says_so(service: Service) -> None:
     _, browser = await organizer(service)
 
-    assert "takes no payments yet" in said(await browser.get(PAYOUTS))
+    assert "takes no payments yet" in page_text(await browser.get(PAYOUTS))
 
-    shown = await browser.get("/console/keys")
-    for path, more in (("connect", {}), ("rule", {"refund_days": "1"})):
-        answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden(shown, "token"), **more})
+    keys_page = await browser.get("/console/keys")
+    for path, more in (("connect", {}), ("confirm", {"account": "acct_1"}), ("rule", {"refund_days": "1"})):
+        answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden(keys_page, "token"), **more})
         assert answer.status_code == 503
+    assert (await browser.get(f"{PAYOUTS}/return")).status_code == 503
 
 
 async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
@@ -96,5 +97,5 @@ async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
         for path in ("connect", "rule")
     ]
 
-    assert [each.status_code for each in answers] == [403, 403]
+    assert [answer.status_code for answer in answers] == [403, 403]
     assert await rules(shop.service) == [(ada.id, 0)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.accounts.browser import token
-from tests.events.console.event_scene import elsewhere, rows, signed_in
+from tests.events.console.event_scene import foreign_event, rows, signed_in
 from tests.events.photos.pictures import frames, picture
 from tests.events.photos.site import site_of
 from tests.events.photos.steps import photo
@@ -26,7 +26,7 @@ async def with_photos(service: Service, owner: Client) -> tuple[dict[str, Any], 
     return event, keys
 
 
-async def shown(service: Service, event: dict[str, Any]) -> list[str]:
+async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
     [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
     return keys
 
@@ -37,10 +37,10 @@ async def test_a_photo_is_put_first_and_another_one_removed(service: Service) ->
     path = f"/console/events/{event['id']}/photos"
 
     moved = await browser.send(path, do="first", key=second)
-    assert (moved.status_code, await shown(service, event)) == (303, [second, first])
+    assert (moved.status_code, await image_keys(service, event)) == (303, [second, first])
 
     removed = await browser.send(path, do="remove", key=second)
-    assert (removed.status_code, await shown(service, event)) == (303, [first])
+    assert (removed.status_code, await image_keys(service, event)) == (303, [first])
 
 
 async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> None:
@@ -51,7 +51,7 @@ async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> 
         done = await browser.send(path, do="add", url=site.has("/poster.png", picture("image/png"), "image/png"))
 
     assert (done.status_code, done.headers["location"]) == (303, path)
-    [key] = await shown(service, event)
+    [key] = await image_keys(service, event)
     assert frames(await photo(service, f"/media/{key}")) == frames(picture("image/png"))
     assert key in (await browser.get(path)).text
 
@@ -66,7 +66,7 @@ async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(ser
         assert (answer.status_code, 'id="url-note"' in answer.text) == (422, True), url
         assert ' aria-invalid="true"' in answer.text
 
-    assert await shown(service, event) == []
+    assert await image_keys(service, event) == []
 
 
 async def test_wrong_keys_and_buttons_change_nothing(service: Service) -> None:
@@ -81,17 +81,17 @@ async def test_wrong_keys_and_buttons_change_nothing(service: Service) -> None:
         await browser.send(path, do="burn", key=keys[0]),
     ]
 
-    assert [each.status_code for each in answers] == [422, 404, 422, 400]
-    assert await shown(service, event) == keys
+    assert [answer.status_code for answer in answers] == [422, 404, 422, 400]
+    assert await image_keys(service, event) == keys
 
 
 async def test_the_photos_of_another_organizer_cannot_be_reached(service: Service) -> None:
     ada, browser = await signed_in(service)
     mine = await ada.create_event()
     other, keys = await with_photos(service, await service.organizer("Other Events"))
-    hidden = await elsewhere(service)
-    own = f"/console/events/{mine['id']}/photos"
-    mark = token(await browser.get(own))
+    hidden = await foreign_event(service)
+    own_page = f"/console/events/{mine['id']}/photos"
+    mark = token(await browser.get(own_page))
     before = await rows(service)
 
     answers = [await browser.get(f"/console/events/{other['id']}/photos")]
@@ -103,9 +103,9 @@ async def test_the_photos_of_another_organizer_cannot_be_reached(service: Servic
             ("add", {"url": "https://x.example"}),
         ):
             answers.append(await browser.http.post(path, data={"token": mark, "do": do, **more}))
-    borrowed = await browser.http.post(own, data={"token": mark, "do": "first", "key": keys[0]})
+    borrowed = await browser.http.post(own_page, data={"token": mark, "do": "first", "key": keys[0]})
 
-    assert {each.status_code for each in answers} == {403}
+    assert {answer.status_code for answer in answers} == {403}
     assert borrowed.status_code == 422
     assert await rows(service) == before
 
@@ -119,4 +119,4 @@ async def test_a_form_of_another_site_changes_no_photos(service: Service) -> Non
     sent = {"token": mark, "do": "remove", "key": keys[0]}
     foreign = await browser.http.post(path, data=sent, headers={"Origin": "https://evil.example"})
 
-    assert (foreign.status_code, await shown(service, event)) == (403, keys)
+    assert (foreign.status_code, await image_keys(service, event)) == (403, keys)

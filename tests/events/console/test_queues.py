@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.queues import picture
+from holdfast.events.queues import history
 from holdfast.events.queues.model import GetQueue
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
-from holdfast.kit.caller import person
-from holdfast.kit.problems import NOT_FOUND, Problem
+from holdfast.kit.contract.caller import person
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.accounts.browser import token
 from tests.events.console.scene import Desk, desk, hidden
 from tests.support import Client, Service, running
@@ -28,8 +28,8 @@ FORM = {
 
 async def sent(at: Desk, page: str, **fields: str) -> Any:
     """Fill in the form of a page, and send it."""
-    shown = await at.browser.get(page)
-    form = {"token": token(shown), "once": hidden(shown, "once"), **fields}
+    form_page = await at.browser.get(page)
+    form = {"token": token(form_page), "once": hidden(form_page, "once"), **fields}
     return await at.browser.http.post(page, data=form)
 
 
@@ -54,8 +54,8 @@ async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
 
 async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> None:
     at = await desk(service)
-    shown = await at.browser.get("/console/queues/new")
-    form = {**FORM, "token": token(shown), "once": hidden(shown, "once")}
+    form_page = await at.browser.get("/console/queues/new")
+    form = {**FORM, "token": token(form_page), "once": hidden(form_page, "once")}
 
     first, second = [await at.browser.http.post("/console/queues/new", data=form) for _ in range(2)]
 
@@ -69,12 +69,12 @@ async def test_a_queue_is_changed_where_the_form_says_something_else(service: Se
         starts_at="2090-05-01T10:00:30.5Z", max_queue_size=7, description="One.\nTwo.", title="Old"
     )
     page = f"/console/queues/{before['id']}/edit"
-    shown = {**FORM, "title": "Old", "description": "One.\r\nTwo.", "starts_at": "2090-05-01T10:00:30"}
-    shown |= {"release_rate": "60", "token_ttl_minutes": "10", "max_queue_size": "7"}
+    values = {**FORM, "title": "Old", "description": "One.\r\nTwo.", "starts_at": "2090-05-01T10:00:30"}
+    values |= {"release_rate": "60", "token_ttl_minutes": "10", "max_queue_size": "7"}
 
-    await sent(at, page, **shown)
+    await sent(at, page, **values)
     [same] = await queues(at.ada)
-    await sent(at, page, **{**shown, "title": "New", "max_queue_size": "", "ends_at": "2091-01-01T00:00"})
+    await sent(at, page, **{**values, "title": "New", "max_queue_size": "", "ends_at": "2091-01-01T00:00"})
     [after] = await queues(at.ada)
 
     assert same == before
@@ -88,12 +88,12 @@ async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
 
     await at.post(page, do="pause")
     [paused] = await queues(at.ada)
-    said = await at.page(page)
+    text = await at.page(page)
     await at.post(page, do="resume")
     [resumed] = await queues(at.ada)
 
     assert (paused["active"], resumed["active"]) == (False, True)
-    assert "Paused: nobody can join, and nobody is let in." in said
+    assert "Paused: nobody can join, and nobody is let in." in text
     assert "Open: people join and are let in." in await at.page(page)
     assert (await at.post(page, do="delete")).status_code == 400
 
@@ -103,11 +103,11 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
     queue = await at.ada.create_queue(title="Winter sale")
     await at.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
 
-    asked = await at.page(f"/console/queues/{queue['id']}/delete")
+    question = await at.page(f"/console/queues/{queue['id']}/delete")
     [still] = await queues(at.ada)
     done = await at.browser.send(f"/console/queues/{queue['id']}/delete")
 
-    assert "1 person waits in “<bdi>Winter sale</bdi>”" in asked
+    assert "1 person waits in “<bdi>Winter sale</bdi>”" in question
     assert still["id"] == queue["id"]
     assert (done.status_code, done.headers["location"]) == (303, "/console/queues")
     assert await queues(at.ada) == []
@@ -139,7 +139,7 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
     theirs = await at.bob.create_queue(title="Secret sale")
     page = f"/console/queues/{theirs['id']}"
 
-    shown = [await at.browser.get(f"{page}{rest}") for rest in ("", "/edit", "/delete")]
+    pages = [await at.browser.get(f"{page}{rest}") for rest in ("", "/edit", "/delete")]
     changed = [
         await at.post(page, do="pause"),
         await at.post(f"{page}/edit", **FORM),
@@ -147,8 +147,8 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
     ]
     none = await at.browser.get("/console/queues/999999")
 
-    assert [each.status_code for each in (*shown, *changed, none)] == [404] * 7
-    assert all(each.text == none.text for each in (*shown, *changed))
+    assert [response.status_code for response in (*pages, *changed, none)] == [404] * 7
+    assert all(response.text == none.text for response in (*pages, *changed))
     assert "Secret sale" not in await at.page("/console/queues")
     assert await queues(at.bob) == [theirs]
 
@@ -159,7 +159,7 @@ async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(serv
 
     with pytest.raises(Problem) as refused:
         await service.database.read(
-            lambda reader: picture.look(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
+            lambda reader: history.read_history(reader, person(1, at.ada.id), GetQueue(queue_id=theirs["id"]))
         )
 
     assert refused.value.type is NOT_FOUND
@@ -185,12 +185,12 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
         await at.foreign(f"{page}/delete"),
     ]
 
-    assert [each.status_code for each in answers] == [403] * 4
+    assert [answer.status_code for answer in answers] == [403] * 4
     assert await queues(at.ada) == [queue]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"title": "x" * 301}, "300"),
         ({"release_rate": "0"}, "1"),
@@ -206,7 +206,7 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
         ({"description": "a\x00b"}, "NUL"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], said: str) -> None:
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], message: str) -> None:
     at = await desk(service)
     queue = await at.ada.create_queue()
 
@@ -215,7 +215,7 @@ async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: 
 
         errors = answer.text.split('class="error"')[1:]
         assert (answer.status_code, len(errors)) == (422, 1)
-        assert said in errors[0].partition("</p>")[0]
+        assert message in errors[0].partition("</p>")[0]
     assert await queues(at.ada) == [queue]
 
 

@@ -3,8 +3,8 @@
 Each form is sent with many wrong values, in English and in German. The answers must have the same messages in both.
 """
 
-from holdfast.events.console.event_form import NAMES
-from holdfast.events.console.queue_form import LABELS
+from holdfast.events.console.events.event_form import NAMES
+from holdfast.events.console.queues.queue_form import LABELS
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.console import event_scene

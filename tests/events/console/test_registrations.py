@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.events.console.organizing import said, signed_in
+from tests.events.console.organizing import main_text, signed_in
 from tests.events.people.scene import erase, handle_of, over, sign_up
 from tests.support import Service
 
@@ -12,18 +12,18 @@ from tests.support import Service
 async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
-    for each in ("ann", "bob", "cleo", "dan"):
-        await ada.register(event["id"], email=f"{each}@example.com")
+    for name in ("ann", "bob", "cleo", "dan"):
+        await ada.register(event["id"], email=f"{name}@example.com")
     await service.run_sql("update events set waitinglist_capacity = 2")
     await service.settle()
     await service.run_sql("update events set capacity = 2, waitinglist_capacity = 5 where id = %(id)s", id=event["id"])
     await ada.register(event["id"], email="eve@example.com")
 
-    text = said(await browser.get(f"/console/events/{event['id']}/registrations"))
+    text = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
 
     assert "1 of 2 seats taken · 2 of 5 places on the waiting list taken" in text
-    shown = re.findall(r"(\w+)@example.com (Seat|Waiting list, place \d|Pending|No place) ·", text)
-    assert shown == [
+    rows = re.findall(r"(\w+)@example.com (Seat|Waiting list, place \d|Pending|No place) ·", text)
+    assert rows == [
         ("eve", "Pending"),
         ("dan", "No place"),
         ("cleo", "Waiting list, place 2"),
@@ -33,7 +33,7 @@ async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: 
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "names"),
     [
         ("state=registered", ["ann"]),
         ("state=waitlisted", ["bob", "cleo"]),
@@ -48,7 +48,7 @@ async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: 
         ("q=_nn", []),
     ],
 )
-async def test_the_list_is_filtered_and_searched(service: Service, query: str, found: list[str]) -> None:
+async def test_the_list_is_filtered_and_searched(service: Service, query: str, names: list[str]) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     other = await ada.create_event(title="Pottery")
@@ -59,10 +59,10 @@ async def test_the_list_is_filtered_and_searched(service: Service, query: str, f
     await service.run_sql("update events set waitinglist_capacity = 2 where id = %(id)s", id=event["id"])
     await service.settle()
 
-    text = said(await browser.get(f"/console/events/{event['id']}/registrations?{query}"))
+    text = main_text(await browser.get(f"/console/events/{event['id']}/registrations?{query}"))
 
-    assert re.findall(r"(\w+)@example.com", text.partition("Search")[2]) == found
-    assert ("Nobody fits." in text) == (not found)
+    assert re.findall(r"(\w+)@example.com", text.partition("Search")[2]) == names
+    assert ("Nobody fits." in text) == (not names)
 
 
 async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
@@ -77,12 +77,12 @@ async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
 
     while path:
         page = await browser.get(path)
-        newest += [int(each) for each in re.findall(r"<bdi>p(\d+)@", page.text)]
+        newest += [int(number) for number in re.findall(r"<bdi>p(\d+)@", page.text)]
         path = following(page.text)
     path = f"/console/events/{event['id']}/registrations?state=waitlisted"
     while path:
         page = await browser.get(path)
-        waiting += [int(each) for each in re.findall(r"Waiting list, place (\d+)", page.text)]
+        waiting += [int(place) for place in re.findall(r"Waiting list, place (\d+)", page.text)]
         path = following(page.text)
 
     assert newest == [*range(119, -1, -1)]
@@ -90,8 +90,8 @@ async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
 
 
 def following(page: str) -> str | None:
-    found = re.search(r'href="([^"]+)" rel="next"', page)
-    return found[1].replace("&amp;", "&") if found else None
+    match = re.search(r'href="([^"]+)" rel="next"', page)
+    return match[1].replace("&amp;", "&") if match else None
 
 
 async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service: Service) -> None:
@@ -102,9 +102,9 @@ async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service
     await service.settle()
     path = f"/console/events/{event['id']}/registrations"
 
-    assert "sam@example.com" in said(await browser.get(path))
-    assert "Secret" not in said(await browser.get(path))
-    assert "Nobody fits." in said(await browser.get(f"{path}?q=secret"))
+    assert "sam@example.com" in main_text(await browser.get(path))
+    assert "Secret" not in main_text(await browser.get(path))
+    assert "Nobody fits." in main_text(await browser.get(f"{path}?q=secret"))
 
 
 async def test_erased_people_are_nobody(service: Service) -> None:
@@ -115,12 +115,12 @@ async def test_erased_people_are_nobody(service: Service) -> None:
     await erase(service)
     path = f"/console/events/{event['id']}/registrations"
 
-    shown = said(await browser.get(path))
+    page_text = main_text(await browser.get(path))
 
-    assert "Somebody whose data was erased Seat" in shown
-    assert "ann" not in shown.lower().replace("cannot", "")
+    assert "Somebody whose data was erased Seat" in page_text
+    assert "ann" not in page_text.lower().replace("cannot", "")
     for text in ("ann", "erased", "example.com"):
-        assert "Nobody fits." in said(await browser.get(f"{path}?q={text}"))
+        assert "Nobody fits." in main_text(await browser.get(f"{path}?q={text}"))
 
 
 async def test_texts_of_strangers_are_texts(service: Service) -> None:
@@ -174,7 +174,7 @@ async def test_the_list_is_in_german_too(service: Service) -> None:
     event = await ada.create_event()
     await sign_up(service, event, "ann")
 
-    text = said(await browser.get(f"/console/events/{event['id']}/registrations"))
+    text = main_text(await browser.get(f"/console/events/{event['id']}/registrations"))
 
     assert "1 von 10 Plätzen " in text
     assert "ann@example.com Ann Example Platz ·" in text
@@ -184,6 +184,6 @@ async def test_the_list_in_another_language_is_searched_and_filtered_alike(servi
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 
-    shown = await browser.get(f"/console/events/{event['id']}/registrations?state=waitlisted&q=a%26b%22&lang=en")
+    page = await browser.get(f"/console/events/{event['id']}/registrations?state=waitlisted&q=a%26b%22&lang=en")
 
-    assert '<a href="?state=waitlisted&amp;q=a%26b%22&amp;lang=de" hreflang="de"' in shown.text
+    assert '<a href="?state=waitlisted&amp;q=a%26b%22&amp;lang=de" hreflang="de"' in page.text

@@ -6,7 +6,7 @@ import io
 import httpx2
 import pytest
 
-from holdfast.events.console import registrations_csv
+from holdfast.events.console.people import registrations_csv
 from tests.events.console.organizing import signed_in
 from tests.events.people.scene import erase, handle_of, over, sign_up
 from tests.support import Service
@@ -82,7 +82,7 @@ async def test_erased_people_have_a_line_of_nobody(service: Service) -> None:
 
 
 async def test_a_long_file_is_written_in_parts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registrations_csv, "MOST", 3)
+    monkeypatch.setattr(registrations_csv, "MAX_PAGE_SIZE", 3)
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=4, waitinglist_capacity=100)
     for number in range(10):

@@ -11,11 +11,11 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.documents.examples import BODIES
-from holdfast.kit.command import check
-from holdfast.kit.operation import Operation
+from holdfast.kit.contract.command import check
+from holdfast.kit.running.operation import Operation
 from tests.support import Service
 
-TAKING_A_BODY = [each for each in OPERATIONS if each.takes_body]
+TAKING_A_BODY = [operation for operation in OPERATIONS if operation.has_body_fields]
 IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt"}
 
 
@@ -47,7 +47,7 @@ async def page(service: Service) -> str:
     return (await service.http.get("/docs")).text
 
 
-@pytest.mark.parametrize("operation", TAKING_A_BODY, ids=[each.name for each in TAKING_A_BODY])
+@pytest.mark.parametrize("operation", TAKING_A_BODY, ids=[operation.name for operation in TAKING_A_BODY])
 def test_the_example_of_every_body_is_accepted(operation: Operation) -> None:
     in_path = {name: IDS[name] for name in operation.path_fields}
 
@@ -55,7 +55,7 @@ def test_the_example_of_every_body_is_accepted(operation: Operation) -> None:
 
 
 def test_there_are_no_examples_of_other_bodies() -> None:
-    assert {*BODIES} == {each.name for each in TAKING_A_BODY}
+    assert {*BODIES} == {operation.name for operation in TAKING_A_BODY}
 
 
 async def test_the_page_for_people_names_every_operation_and_refers_to_no_other_host(service: Service) -> None:

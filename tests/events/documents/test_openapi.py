@@ -11,14 +11,14 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 from holdfast.events.api import OPERATIONS
-from holdfast.events.payments.demo.processor import KEY
 from holdfast.events.problems import ALL
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import EVERYWHERE
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.running.operation import Operation
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import upload
+from tests.events.scene import PROCESSOR_KEY
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -27,7 +27,7 @@ class Document:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
-        self.kept: set[str] = set()
+        self.checked: set[str] = set()
 
     def entries(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         for path, methods in self.spec["paths"].items():
@@ -37,9 +37,10 @@ class Document:
     def operation(self, method: str, path: str) -> Operation:
         """The operation that answers a request."""
         return next(
-            each
-            for each in sorted(OPERATIONS, key=lambda each: len(each.path_fields))
-            if each.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", each.path), urlsplit(path).path)
+            operation
+            for operation in sorted(OPERATIONS, key=lambda operation: len(operation.path_fields))
+            if operation.method == method
+            and re.fullmatch(re.sub(r"{\w+}", "[^/]+", operation.path), urlsplit(path).path)
         )
 
     def keeps(self, response: httpx2.Response) -> Any:
@@ -49,21 +50,27 @@ class Document:
         documented = answers[str(response.status_code)]
         if "content" not in documented:
             assert response.content == b""
-            self.kept.add(operation.name)
+            self.checked.add(operation.name)
             return None
         assert list(documented["content"]) == [response.headers["content-type"]]
         schema = {**documented["content"]["application/json"]["schema"], "components": self.spec["components"]}
         checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
         jsonschema.validate(response.json(), schema, jsonschema.Draft202012Validator, format_checker=checker)
         if response.is_success:
-            self.kept.add(operation.name)
+            self.checked.add(operation.name)
         return response.json()
 
 
 @pytest.fixture
 def settings(settings: Settings, processor_url: str) -> Settings:
     """With a payment processor, so that every operation can answer."""
-    return settings.model_copy(update={"stripe_key": KEY, "stripe_api": processor_url})
+    return settings.model_copy(update={"stripe_key": PROCESSOR_KEY, "stripe_api": processor_url})
+
+
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """A service under these settings."""
+    return own_service
 
 
 @pytest.fixture
@@ -83,15 +90,15 @@ async def test_every_operation_of_the_table_is_in_it_exactly_once(document: Docu
     entries = list(document.entries())
 
     assert sorted((method, path) for method, path, _ in entries) == sorted(
-        (each.method, each.path) for each in OPERATIONS
+        (operation.method, operation.path) for operation in OPERATIONS
     )
-    assert sorted(entry["operationId"] for _, _, entry in entries) == sorted(each.name for each in OPERATIONS)
+    assert sorted(entry["operationId"] for _, _, entry in entries) == sorted(operation.name for operation in OPERATIONS)
 
 
 async def test_every_operation_says_what_it_does_takes_and_answers(
     document: Document, subtests: pytest.Subtests
 ) -> None:
-    by_name = {each.name: each for each in OPERATIONS}
+    by_name = {operation.name: operation for operation in OPERATIONS}
     for method, path, entry in document.entries():
         with subtests.test(method=method, path=path):
             operation = by_name[entry["operationId"]]
@@ -99,9 +106,11 @@ async def test_every_operation_says_what_it_does_takes_and_answers(
             assert entry["description"].startswith(entry["summary"])
             assert (entry.get("security") == []) == operation.public
             assert ("401" in entry["responses"]) != operation.public
-            asked = set(operation.command.__struct_fields__) - set(operation.path_fields)
-            assert ("requestBody" in entry) == (operation.takes_body and bool(asked))
-            assert [each["name"] for each in entry["parameters"] if each["in"] == "path"] == list(operation.path_fields)
+            body_fields = set(operation.command.__struct_fields__) - set(operation.path_fields)
+            assert ("requestBody" in entry) == (operation.has_body_fields and bool(body_fields))
+            assert [parameter["name"] for parameter in entry["parameters"] if parameter["in"] == "path"] == list(
+                operation.path_fields
+            )
             assert [status for status in entry["responses"] if status.startswith("2")] == [str(operation.status)]
 
 
@@ -125,7 +134,7 @@ async def test_every_parameter_and_every_field_is_bounded_or_explained(
 async def test_every_code_of_the_closed_list_is_named(document: Document) -> None:
     codes = document.spec["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
 
-    assert codes == sorted({kind.code for kind in (*EVERYWHERE, *ALL)})
+    assert codes == sorted({kind.code for kind in (*COMMON_PROBLEMS, *ALL)})
 
 
 async def test_every_schema_is_used(document: Document) -> None:
@@ -180,7 +189,7 @@ async def test_every_answer_has_the_shape_that_is_documented_for_it(service: Ser
 
     await _queues(service, document, ada)
 
-    assert document.kept == {each.name for each in OPERATIONS}
+    assert document.checked == {operation.name for operation in OPERATIONS}
 
 
 async def _photos(service: Service, document: Document, ada: Client, event_id: int) -> None:
@@ -258,6 +267,6 @@ async def test_no_answer_has_a_member_that_is_not_documented(service: Service, d
 async def test_the_catalog_names_every_operation(service: Service) -> None:
     catalog = (await service.http.get("/api")).json()
 
-    assert [(each["name"], each["method"], each["path"]) for each in catalog["endpoints"]] == [
-        (each.name, each.method, each.path) for each in OPERATIONS
+    assert [(endpoint["name"], endpoint["method"], endpoint["path"]) for endpoint in catalog["endpoints"]] == [
+        (operation.name, operation.method, operation.path) for operation in OPERATIONS
     ]

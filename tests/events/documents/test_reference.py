@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from holdfast.events.documents import openapi, reference
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.modes import read, single
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import EVERYWHERE
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 
 
 class Look(Command):
@@ -52,10 +52,10 @@ SPEC = openapi.document(
     "http://pantry.test",
     (
         Operation("look_into_jar", "GET /jars/{jar_id}", read(look), public=True),
-        Operation("fill_jar", "PATCH /jars/{jar_id}", single(fill), body="jar", status=204),
+        Operation("fill_jar", "PATCH /jars/{jar_id}", single(fill), body_member="jar", status=204),
         Operation("list_labels", "GET /labels", read(list_labels)),
     ),
-    EVERYWHERE,
+    COMMON_PROBLEMS,
 )
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.events.events.model import Frequency
-from holdfast.events.events.recurrence import continue_series, following
+from holdfast.events.events.recurrence import continue_series, next_occurrence_at
 from tests.support import Client, Service
 
 EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
@@ -12,13 +12,13 @@ EVENING = datetime(2027, 1, 31, 18, 30, tzinfo=UTC)
 
 def dates(start: datetime, frequency: Frequency, interval: int, count: int) -> list[str]:
     """The days of so many occurrences after the first."""
-    found: list[datetime] = [start]
-    while len(found) <= count:
-        date = following(start, frequency, interval, found[-1])
+    occurrences: list[datetime] = [start]
+    while len(occurrences) <= count:
+        date = next_occurrence_at(start, frequency, interval, occurrences[-1])
         assert date
         assert date.timetz() == start.timetz()
-        found.append(date)
-    return [f"{date:%Y-%m-%d}" for date in found[1:]]
+        occurrences.append(date)
+    return [f"{date:%Y-%m-%d}" for date in occurrences[1:]]
 
 
 async def goes_on(service: Service, now: datetime | None = None) -> int:

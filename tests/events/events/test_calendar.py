@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.events.events.model import Frequency
-from holdfast.events.events.recurrence import following
+from holdfast.events.events.recurrence import next_occurrence_at
 from tests.events.events.series import EVENING, dates
 
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
@@ -53,8 +53,11 @@ def test_a_series_recurs_every_so_many_days_weeks_months_or_years(
 
 @pytest.mark.parametrize("frequency", FREQUENCIES)
 def test_a_series_ends_with_the_calendar(frequency: Frequency) -> None:
-    assert following(datetime(9999, 12, 31, tzinfo=UTC), frequency, 1, datetime(9999, 12, 31, 1, tzinfo=UTC)) is None
-    assert following(datetime(2027, 1, 31, tzinfo=UTC), frequency, 10_000_000, EVENING) is None
+    assert (
+        next_occurrence_at(datetime(9999, 12, 31, tzinfo=UTC), frequency, 1, datetime(9999, 12, 31, 1, tzinfo=UTC))
+        is None
+    )
+    assert next_occurrence_at(datetime(2027, 1, 31, tzinfo=UTC), frequency, 10_000_000, EVENING) is None
 
 
 @given(
@@ -68,7 +71,7 @@ def test_the_next_date_is_the_first_one_ahead_of_all_those_counted_from_the_star
     start: datetime, later: datetime, frequency: Frequency, interval: int, zone: str
 ) -> None:
     start, after = sorted((start, later))
-    next_date = following(start, frequency, interval, after, ZoneInfo(zone))
+    next_date = next_occurrence_at(start, frequency, interval, after, ZoneInfo(zone))
     assert next_date
 
     # Count along the series, which is what "counted from the first date" means.
@@ -88,12 +91,12 @@ def counted(start: datetime, frequency: Frequency, count: int, zone: ZoneInfo) -
             year, month = local.year, local.month
             for _ in range(count * (12 if frequency == "years" else 1)):
                 year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-            there = local.replace(year=year, month=month, day=min(local.day, calendar.monthrange(year, month)[1]))
+            moved = local.replace(year=year, month=month, day=min(local.day, calendar.monthrange(year, month)[1]))
         case "weeks":
-            there = local + timedelta(weeks=count)
+            moved = local + timedelta(weeks=count)
         case _:
-            there = local + timedelta(days=count)
-    return there.replace(tzinfo=zone, fold=0).astimezone(UTC)
+            moved = local + timedelta(days=count)
+    return moved.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
 
 def utc(text: str) -> datetime:
@@ -115,11 +118,11 @@ def utc(text: str) -> datetime:
 def test_a_weekly_event_takes_place_at_the_same_time_of_its_zone_in_summer_and_in_winter(
     start: str, after: str, expected: str
 ) -> None:
-    assert following(utc(start), "weeks", 1, utc(after), ZoneInfo("Europe/Berlin")) == utc(expected)
+    assert next_occurrence_at(utc(start), "weeks", 1, utc(after), ZoneInfo("Europe/Berlin")) == utc(expected)
 
 
 def test_the_end_of_a_month_is_that_of_the_zone() -> None:
     # The last evening of January in New York is in February in UTC.
-    assert following(
+    assert next_occurrence_at(
         utc("2027-02-01T01:00"), "months", 1, utc("2027-02-01T01:00"), ZoneInfo("America/New_York")
     ) == utc("2027-03-01T01:00")

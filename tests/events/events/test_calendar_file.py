@@ -7,7 +7,7 @@ from typing import Any
 from icalendar import Calendar
 from msgspec import Struct
 
-from holdfast.events.events.calendar import calendar
+from holdfast.events.events.calendar import calendar_file
 from holdfast.events.settings import Settings
 
 
@@ -31,7 +31,7 @@ URL = "https://events.example/organizers/ada/events/7"
 
 
 def file(event: Dated, **options: Any) -> str:
-    return calendar(event, SETTINGS, url=URL, stamp=STAMP, **options).decode()
+    return calendar_file(event, SETTINGS, url=URL, stamp=STAMP, **options).decode()
 
 
 def test_the_file_of_an_event_is_to_the_letter_what_calendars_expect() -> None:
@@ -79,4 +79,4 @@ def test_texts_of_people_stay_texts() -> None:
 
 def test_without_a_sender_of_mails_nobody_is_named_as_the_organizer() -> None:
     settings = SETTINGS.model_copy(update={"mail_from": ""})
-    assert b"ORGANIZER" not in calendar(Dated(), settings, url=URL, stamp=STAMP, organizer="Ada")
+    assert b"ORGANIZER" not in calendar_file(Dated(), settings, url=URL, stamp=STAMP, organizer="Ada")

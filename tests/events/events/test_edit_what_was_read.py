@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.events.agents.samples import ANN, agent, furnished
-from tests.kit.mcp.wire import told
+from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service
 
 
@@ -63,7 +63,7 @@ async def test_an_unknown_field_is_refused_all_the_same(
     result = await agent(service, ada).call(tool, **{**ids, **change, "colour": "red"})
 
     assert (response.status_code, response.json()["errors"]) == (422, {"colour": ["unknown field"]})
-    assert told(result)["errors"] == {"colour": ["unknown field"]}
+    assert problem_of(result)["errors"] == {"colour": ["unknown field"]}
 
 
 async def test_a_registration_of_another_event_is_not_changed_under_this_address(ada: Client) -> None:

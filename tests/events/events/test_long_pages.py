@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit import pagination
+from holdfast.kit.postgres import pagination
 from tests.events.agents.samples import agent
 from tests.support import Client, Service
 
@@ -56,7 +56,7 @@ async def test_a_page_of_long_items_ends_early_and_says_so(ada: Client, path: st
     response = await ada.get(path, params={"limit": 500})
     page = response.json()
 
-    assert pagination.PAGE_BYTES / 2 < len(response.content) < pagination.PAGE_BYTES * 1.5
+    assert pagination.MAX_PAGE_BYTES / 2 < len(response.content) < pagination.MAX_PAGE_BYTES * 1.5
     assert 0 < len(page["data"]) < items
     assert page["pagination"] == {
         "count": len(page["data"]),
@@ -86,7 +86,7 @@ async def test_a_page_that_is_short_enough_is_as_long_as_asked(ada: Client, path
 
 
 async def test_an_item_longer_than_a_page_has_a_page_of_its_own(ada: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pagination, "PAGE_BYTES", LONG // 2)
+    monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", LONG // 2)
 
     page = (await ada.get("/api/events", params={"offset": 48})).json()
     last = (await ada.get("/api/events", params={"offset": 49})).json()

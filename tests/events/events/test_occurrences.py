@@ -1,8 +1,8 @@
 """An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
 
 from holdfast.events.images.retention import clear_photos
-from holdfast.events.pages.shown import find_shown
-from holdfast.kit.steps import Steps
+from holdfast.events.pages.event_cache import find_linked_events
+from holdfast.kit.running.steps import Steps
 from tests.events.events.series import EVENING, all_events, goes_on, past
 from tests.events.photos.steps import a_day_passes, photo, upload
 from tests.support import Service
@@ -34,7 +34,7 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
 
     await goes_on(service, EVENING)
 
-    [was, following_id] = [each["id"] for each in await all_events(ada)]
+    [was, following_id] = [occurrence["id"] for occurrence in await all_events(ada)]
     next_one = (await ada.get(f"/api/events/{following_id}")).json()["data"]
     assert was == event["id"]
     assert (next_one["datetime"], next_one["registration_count"]) == ("2027-02-14T18:30:00Z", 0)
@@ -108,8 +108,8 @@ async def test_a_moving_price_counts_from_the_day_its_occurrence_was_created(ser
 
 async def to_show(service: Service, event_id: int) -> int | None:
     """The event that the page and the form of an event are for."""
-    shown = await service.database.read(lambda reader: find_shown(reader, [event_id]))
-    [event] = [each.event.id for each in shown] or [None]
+    linked = await service.database.read(lambda reader: find_linked_events(reader, [event_id]))
+    [event] = [linked_event.event.id for linked_event in linked] or [None]
     return event
 
 
@@ -119,7 +119,7 @@ async def test_a_link_to_a_past_occurrence_leads_to_the_one_ahead(service: Servi
     assert await to_show(service, first["id"]) == first["id"]
     for _ in range(3):
         await goes_on(service)
-        ids = [each["id"] for each in await all_events(ada)]
+        ids = [occurrence["id"] for occurrence in await all_events(ada)]
         assert [await to_show(service, id) for id in ids] == [ids[-1]] * len(ids)
         await service.run_sql("update events set datetime = now() where id = %(id)s", id=ids[-1])
 

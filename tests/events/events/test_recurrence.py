@@ -21,7 +21,7 @@ async def test_a_monthly_event_on_the_31st_takes_place_at_the_end_of_every_month
         assert await goes_on(service, latest) == 1
         assert await goes_on(service, latest) == 0
 
-    assert [each["datetime"] for each in await all_events(ada)] == [
+    assert [event["datetime"] for event in await all_events(ada)] == [
         f"{day}T18:30:00Z" for day in ["2027-01-31", *dates(EVENING, "months", 1, 12)]
     ]
 
@@ -54,7 +54,7 @@ async def test_after_a_long_time_without_a_look_the_next_occurrence_lies_ahead(s
     assert await goes_on(service, datetime(2029, 2, 10, tzinfo=UTC)) == 1
     assert await goes_on(service, datetime(2029, 2, 10, tzinfo=UTC)) == 0
 
-    assert [each["datetime"] for each in await all_events(ada)] == ["2027-01-31T18:30:00Z", "2029-02-28T18:30:00Z"]
+    assert [event["datetime"] for event in await all_events(ada)] == ["2027-01-31T18:30:00Z", "2029-02-28T18:30:00Z"]
 
 
 @pytest.mark.parametrize("frequency", ["none", "weeks"])
@@ -128,7 +128,7 @@ async def test_a_series_keeps_to_the_clocks_of_its_time_zone_when_they_change(se
         await goes_on(service, datetime(2027, 3, day, 18, tzinfo=UTC))
 
     # 19:00 in Berlin.
-    assert [each["datetime"] for each in await all_events(ada)] == [
+    assert [event["datetime"] for event in await all_events(ada)] == [
         *("2027-03-22T18:00:00Z", "2027-03-29T17:00:00Z", "2027-04-05T17:00:00Z"),
     ]
 
@@ -155,7 +155,7 @@ async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_
     await ada.patch(f"/api/events/{event['id']}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
 
     assert await goes_on(service, datetime(2090, 1, 2, tzinfo=UTC)) == 1
-    assert [each["datetime"][:4] for each in await all_events(ada)].count("2090") == 2
+    assert [event["datetime"][:4] for event in await all_events(ada)].count("2090") == 2
 
 
 async def test_the_loop_continues_what_passes(service: Service) -> None:

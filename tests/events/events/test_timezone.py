@@ -12,13 +12,13 @@ import pytest
 from holdfast.events.events.zones import ZONES, zone
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, goes_on, past
-from tests.kit.mcp.wire import told
+from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields
 
 UNKNOWN = {"timezone": ["must be the IANA name of a time zone, such as Europe/Berlin"]}
 
 
-async def shown(client: Client, event_id: int, *fields: str) -> list[Any]:
+async def fields_of(client: Client, event_id: int, *fields: str) -> list[Any]:
     event = (await client.get(f"/api/events/{event_id}")).json()["data"]
     return [event[name] for name in fields]
 
@@ -41,13 +41,16 @@ async def test_a_time_zone_and_a_limit_are_taken_shown_changed_and_taken_back(se
         answer = await ada.patch(path, {"event": change})
         assert answer.status_code == 200, answer.text
         assert answer.json()["data"].items() >= change.items()
-    assert await shown(ada, event["id"], "timezone", "cancellation_hours") == ["America/Argentina/Buenos_Aires", 8760]
+    assert await fields_of(ada, event["id"], "timezone", "cancellation_hours") == [
+        "America/Argentina/Buenos_Aires",
+        8760,
+    ]
     [listed] = await all_events(ada)
     assert (listed["timezone"], listed["cancellation_hours"]) == ("America/Argentina/Buenos_Aires", 8760)
 
     await ada.patch(path, {"event": {"timezone": None, "cancellation_hours": 0}})
 
-    assert await shown(ada, event["id"], "timezone", "cancellation_hours") == [None, 0]
+    assert await fields_of(ada, event["id"], "timezone", "cancellation_hours") == [None, 0]
 
 
 async def test_a_date_is_answered_in_utc_whatever_the_time_zone_is(service: Service) -> None:
@@ -85,8 +88,8 @@ async def test_what_is_not_exactly_the_name_of_a_time_zone_is_refused_in_words(s
 
     assert (created.status_code, created.json()["errors"]) == (422, UNKNOWN)
     assert (changed.status_code, changed.json()["errors"]) == (422, UNKNOWN)
-    assert told(called)["errors"] == UNKNOWN
-    assert await shown(ada, event["id"], "timezone") == ["UTC"]
+    assert problem_of(called)["errors"] == UNKNOWN
+    assert await fields_of(ada, event["id"], "timezone") == ["UTC"]
 
 
 async def test_a_name_that_is_no_text_or_too_long_is_refused_too(service: Service) -> None:
@@ -106,7 +109,7 @@ async def test_a_limit_below_none_or_above_a_year_is_refused(service: Service, h
     refused = await ada.patch(f"/api/events/{event['id']}", {"event": {"cancellation_hours": hours}})
 
     assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["cancellation_hours"])
-    assert await shown(ada, event["id"], "cancellation_hours") == [3]
+    assert await fields_of(ada, event["id"], "cancellation_hours") == [3]
 
 
 async def test_the_schema_itself_refuses_a_limit_below_none(service: Service) -> None:

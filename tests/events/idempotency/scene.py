@@ -7,11 +7,11 @@ import httpx2
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from holdfast.kit.operation import Operation
+from holdfast.kit.running.operation import Operation
 from tests.events.photos.steps import key_of
 from tests.support import Client, Service, event_fields, queue_fields
 
-REPEATABLE = [each for each in OPERATIONS if each.repeatable]
+REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
 PHOTO, OTHER_PHOTO = key_of(1, "a"), key_of(1, "b")
 OTHERWISE: dict[str, dict[str, Any]] = {
     "create_event": {"title": "Portraits"},
@@ -24,7 +24,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 }
 """What makes another request of it, for each operation that takes the header."""
 
-of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[each.name for each in REPEATABLE])
+of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[operation.name for operation in REPEATABLE])
 
 COUNT: LiteralString = """
     select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations),
@@ -53,7 +53,7 @@ class Scene:
             "join_queue": {"visitor_id": "ann"},
         }
         content = {**acceptable[operation.name], **fields}
-        return {operation.body: content} if operation.body else content
+        return {operation.body_member: content} if operation.body_member else content
 
     def path(self, operation: Operation) -> str:
         return operation.path.format(event_id=self.event_id, queue_id=self.queue_id)
@@ -77,7 +77,7 @@ class Scene:
 
 
 CREATE_EVENT, CREATE_REGISTRATION, ADD_PHOTO = (
-    next(each for each in OPERATIONS if each.name == name)
+    next(operation for operation in OPERATIONS if operation.name == name)
     for name in ("create_event", "create_registration", "add_event_photo")
 )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit.operation import Operation
+from holdfast.kit.running.operation import Operation
 from tests.events.idempotency.scene import REPEATABLE, Scene, code, of_each
 from tests.support import Service
 
@@ -42,7 +42,9 @@ async def test_the_documents_name_the_header_where_it_is_taken(service: Service)
         entry["operationId"]
         for methods in spec["paths"].values()
         for entry in methods.values()
-        if any(each["name"] == "Idempotency-Key" and each["in"] == "header" for each in entry["parameters"])
+        if any(
+            parameter["name"] == "Idempotency-Key" and parameter["in"] == "header" for parameter in entry["parameters"]
+        )
     }
 
-    assert named == {each.name for each in REPEATABLE}
+    assert named == {operation.name for operation in REPEATABLE}

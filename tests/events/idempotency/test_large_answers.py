@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.kit import idempotency
+from holdfast.kit.running import idempotency
 from tests.events.idempotency.scene import Scene, code
 from tests.support import Client
 
@@ -12,7 +12,7 @@ LONG = "x" * 90_000
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for the answers to two long events."""
-    monkeypatch.setattr(idempotency, "MOST_LARGE", 300_000)
+    monkeypatch.setattr(idempotency, "MAX_LARGE_ANSWERS_BYTES", 300_000)
 
 
 async def kept_bytes(scene: Scene) -> int:
@@ -39,7 +39,7 @@ async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so
 
     again = [await scene.create(f"K{number}", body=LONG) for number in range(3)]
 
-    assert [each.content for each in again[:2]] == [each.content for each in first[:2]]
+    assert [answer.content for answer in again[:2]] == [answer.content for answer in first[:2]]
     assert code(again[2]) == (422, "idempotency_key_reused")
     assert "too large" in again[2].json()["error"]
     assert again[2].json()["hint"].startswith("Look at what was created")

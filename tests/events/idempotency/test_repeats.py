@@ -1,6 +1,8 @@
 """A request that creates something is done once and answered as before; one that was refused may be corrected."""
 
-from holdfast.kit.operation import Operation
+import pytest
+
+from holdfast.kit.running.operation import Operation
 from tests.events.idempotency.scene import (
     ADD_PHOTO,
     CREATE_EVENT,
@@ -17,7 +19,7 @@ from tests.events.photos.steps import files
 
 
 def test_every_operation_that_takes_the_header_is_tried_here() -> None:
-    assert {each.name for each in REPEATABLE} == set(OTHERWISE)
+    assert {operation.name for operation in REPEATABLE} == set(OTHERWISE)
 
 
 # Again
@@ -32,7 +34,7 @@ async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
     again = [await scene.send(operation, "K") for _ in range(3)]
 
     assert first.status_code == operation.status
-    assert {(each.status_code, each.content, each.headers["content-type"]) for each in again} == {
+    assert {(answer.status_code, answer.content, answer.headers["content-type"]) for answer in again} == {
         (first.status_code, first.content, first.headers["content-type"])
     }
     assert await scene.count() == after_one
@@ -55,12 +57,12 @@ async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(s
     async with site_of(scene.service) as site:
         source = {"url": site.has("/a.jpg", picture()), "key": None}
         first = await scene.send(ADD_PHOTO, "K", **source)
-        there = await scene.count(), files(scene.service)
+        before = await scene.count(), files(scene.service)
         again = await scene.send(ADD_PHOTO, "K", **source)
 
         assert (first.status_code, again.content) == (201, first.content)
-        assert site.asked == 1
-        assert (await scene.count(), files(scene.service)) == there
+        assert site.request_count == 1
+        assert (await scene.count(), files(scene.service)) == before
 
 
 async def test_the_same_request_to_another_address_is_another_request(scene: Scene) -> None:
@@ -86,7 +88,7 @@ async def test_other_keys_and_no_key_are_other_requests(scene: Scene) -> None:
     answers = [await scene.create(key) for key in ("K", "k", "K2")]
     answers.append(await scene.ada.post("/api/events", scene.body(CREATE_EVENT)))
 
-    assert len({each.json()["data"]["id"] for each in answers}) == 4
+    assert len({answer.json()["data"]["id"] for answer in answers}) == 4
 
 
 async def test_a_request_without_a_key_is_not_remembered(scene: Scene) -> None:
@@ -128,6 +130,7 @@ async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_sa
     assert (await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])).status_code == 202
 
 
+@pytest.mark.usefixtures("own_service")
 async def test_work_and_answer_are_stored_together_or_not_at_all(scene: Scene) -> None:
     before = await scene.count()
     await scene.service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from holdfast.events.settings import Settings
-from holdfast.kit.operation import Operation
+from holdfast.kit.running.operation import Operation
 from tests.events.idempotency.scene import CREATE_REGISTRATION, Scene, of_each
 from tests.support import Client, eventually, running
 
@@ -17,7 +17,7 @@ async def test_of_many_who_ask_at_once_one_is_served_and_all_are_answered_alike(
 
     answers = await asyncio.gather(*(scene.send(operation, "K") for _ in range(20)))
 
-    assert {(each.status_code, each.content) for each in answers} == {(operation.status, answers[0].content)}
+    assert {(answer.status_code, answer.content) for answer in answers} == {(operation.status, answers[0].content)}
     assert sum(await scene.count()) - sum(before) == 1
 
 
@@ -26,16 +26,16 @@ async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Se
     before = await scene.count()
     async with contextlib.AsyncExitStack() as stack:
         others = [await stack.enter_async_context(running(settings)) for _ in range(3)]
-        clients = [Client(each.http, scene.ada.key) for each in others]
+        clients = [Client(process.http, scene.ada.key) for process in others]
         answers = await asyncio.gather(
             *(scene.send(operation, f"K{number % 7}", client) for number in range(21) for client in clients)
         )
 
-    assert {each.status_code for each in answers} == {operation.status}
+    assert {answer.status_code for answer in answers} == {operation.status}
     # The same person is registered once, the same photo shown once, the same visitor waits once, under whatever key.
     created = 1 if operation.name in {"create_registration", "add_event_photo", "join_queue"} else 7
     assert sum(await scene.count()) - sum(before) == created
-    assert len({each.content for each in answers}) == created
+    assert len({answer.content for answer in answers}) == created
 
 
 async def test_the_same_request_in_two_processes_is_done_once_though_one_loses_its_connection(
@@ -60,8 +60,8 @@ async def test_the_same_request_in_two_processes_is_done_once_though_one_loses_i
             )
         answers = [await first, await second]
 
-    assert {each.status_code for each in answers} == {201}
-    assert len({each.content for each in answers}) == 1
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
     assert (await scene.count())[0] == 2
 
 
@@ -80,12 +80,12 @@ async def test_registrations_with_and_without_keys_share_the_service_and_each_ge
     answers = await asyncio.gather(*fresh, *twice, *old, *misused, *nowhere)
     polls = await asyncio.gather(*without)
 
-    statuses = [each.status_code for each in answers]
+    statuses = [answer.status_code for answer in answers]
     assert statuses == [202] * 20 + [422] * 5 + [404] * 5
-    assert len({each.content for each in answers[:10]}) == 10
-    assert {each.content for each in answers[10:15]} == {answers[0].content}
-    assert len({each.content for each in answers[15:20]}) == 1
-    assert {each.json()["code"] for each in answers[20:25]} == {"idempotency_key_reused"}
+    assert len({answer.content for answer in answers[:10]}) == 10
+    assert {answer.content for answer in answers[10:15]} == {answers[0].content}
+    assert len({answer.content for answer in answers[15:20]}) == 1
+    assert {answer.json()["code"] for answer in answers[20:25]} == {"idempotency_key_reused"}
     assert len(set(polls)) == 10
     assert (await scene.count())[2] == 21
     assert await scene.stored() == 11

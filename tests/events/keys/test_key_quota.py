@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.kit.mcp.wire import told
+from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, running
 
 
@@ -41,7 +41,7 @@ async def test_the_tool_refuses_it_too(service: Service) -> None:
     for _ in range(2):
         await tool.call("create_api_key", name="One more")
 
-    refusal = told(await tool.call("create_api_key", name="One too many"))
+    refusal = problem_of(await tool.call("create_api_key", name="One too many"))
 
     assert (refusal["code"], refusal["limit"], refusal["retryable"]) == ("quota_exceeded", 3, False)
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
-from holdfast.events.mails.model import Portion
+from holdfast.events.mails.model import MailBatch
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
-from holdfast.kit.elsewhere import Elsewhere
-from holdfast.kit.rendering import Writer
+from holdfast.kit.background.subprocess_call import SubprocessCall
+from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.mails.post import Post
 from tests.smtp import Server, mail_server
 from tests.support import running
@@ -24,25 +24,25 @@ def server() -> Generator[Server]:
 
 
 @pytest.fixture(scope="session")
-def writer() -> Generator[Writer[Portion]]:
+def writer() -> Generator[ContentRenderer[MailBatch]]:
     """The process that writes mails. It takes longer to start than most tests, so it serves them all."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    elsewhere = Elsewhere(write)
+    call = SubprocessCall(write)
 
-    async def writer(portion: Portion) -> list[bytes]:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(elsewhere(portion), loop))
+    async def writer(portion: MailBatch) -> list[bytes]:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(portion), loop))
 
     yield writer
-    asyncio.run_coroutine_threadsafe(elsewhere.__aexit__(), loop).result()
+    asyncio.run_coroutine_threadsafe(call.__aexit__(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
 
 
 @pytest.fixture
-async def post(settings: Settings, server: Server, writer: Writer[Portion]) -> AsyncGenerator[Post]:
+async def post(settings: Settings, server: Server, writer: ContentRenderer[MailBatch]) -> AsyncGenerator[Post]:
     """The service, without background work, and the mails of its people."""
     async with running(settings.model_copy(update=server.settings)) as service:
         yield Post(service, server, await service.organizer(), writer)

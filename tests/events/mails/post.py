@@ -10,10 +10,10 @@ from typing import Any
 from icalendar import Calendar
 
 from holdfast.events.mails import announcements, sending
-from holdfast.events.mails.model import Portion
+from holdfast.events.mails.model import MailBatch
 from holdfast.events.registrations import intake
-from holdfast.kit import sender
-from holdfast.kit.rendering import Writer
+from holdfast.kit.mail import sender
+from holdfast.kit.mail.rendering import ContentRenderer
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually
 
@@ -23,7 +23,7 @@ ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 class Post:
     """A service with an organizer, whose mails arrive when the test says so."""
 
-    def __init__(self, service: Service, server: Server, organizer: Client, writer: Writer[Portion]) -> None:
+    def __init__(self, service: Service, server: Server, organizer: Client, writer: ContentRenderer[MailBatch]) -> None:
         self.service = service
         self.server = server
         self.organizer = organizer
@@ -37,7 +37,7 @@ class Post:
 
     async def sign_up(self, event_id: int, email: str, name: str | None = None, language: str | None = None) -> None:
         """Register somebody as the form of the page does, and settle."""
-        request = intake.Request(None, event_id, email=email, name=name, language=language)
+        request = intake.IntakeRequest(None, event_id, email=email, name=name, language=language)
         await self.service.database.transact(lambda tx: intake.accept(tx, [request]))
         await self.service.settle()
 
@@ -47,13 +47,21 @@ class Post:
         return f"/api/registrations/{event_id}/{id}"
 
     async def deliver(self) -> list[Received]:
-        """Let every mail leave that waits. Returns those that have arrived since the last time."""
+        """Let ten minutes go by, and every mail leave that waits and is not held.
+
+        Returns those that have arrived since the last time.
+        """
         known = len(self.server.received)
-        await announcements.tell(self.service.database)
+        await tell_changes(self.service)
         loop = asyncio.create_task(sender.run(self.service.database, partial(sending.render, self.writer)))
 
         async def empty() -> bool:
-            return not await self.service.run_sql("select from mails where ended_at is null limit 1")
+            return not await self.service.run_sql(
+                """
+                select from mails where ended_at is null and (hold is null or due_at <= now())
+                union all select from mail_releases limit 1
+                """
+            )
 
         try:
             await eventually(empty)
@@ -63,11 +71,27 @@ class Post:
                 await loop
         return self.server.received[known:]
 
-    async def told(self) -> list[tuple[str, str]]:
+    async def sent_kinds(self) -> list[tuple[str, str]]:
         """Who got which kind of mail, of those that arrive now."""
-        arrived = {each.message_id.partition(".")[0]: each.recipient for each in await self.deliver()}
+        arrived = {received.message_id.partition(".")[0]: received.recipient for received in await self.deliver()}
         rows = await self.service.run_sql("select id::text, kind from mails order by id")
         return [(arrived[id], kind) for id, kind in rows if id in arrived]
+
+
+async def let_time_pass(post: Post, interval: str) -> None:
+    """Let time pass for all mails."""
+    await post.service.run_sql(
+        f"""
+        update mails set inserted_at = inserted_at - interval '{interval}', due_at = due_at - interval '{interval}',
+                         counted_at = counted_at - interval '{interval}'
+        """
+    )
+
+
+async def tell_changes(service: Service) -> None:
+    """Let ten minutes go by, after which the changes of events become mails."""
+    await service.run_sql("update mail_announcements set due_at = now()")
+    await announcements.process_due(service.database)
 
 
 def body(mail: EmailMessage, kind: str = "plain") -> str:
@@ -78,7 +102,7 @@ def body(mail: EmailMessage, kind: str = "plain") -> str:
 
 def entry(mail: EmailMessage) -> dict[str, Any]:
     """What the calendar file of a mail says, with its method."""
-    [file] = [each for each in mail.iter_attachments() if each.get_content_type() == "text/calendar"]
+    [file] = [attachment for attachment in mail.iter_attachments() if attachment.get_content_type() == "text/calendar"]
     calendar: Any = Calendar.from_ical(str(file.get_content()))
     assert file["Content-Type"].params["method"] == calendar["method"]
     [event] = calendar.walk("VEVENT")

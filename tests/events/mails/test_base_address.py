@@ -24,7 +24,7 @@ async def test_a_process_without_the_address_of_the_service_sends_nothing_and_sa
             with contextlib.suppress(asyncio.CancelledError):
                 await loop
 
-    assert [each["event"] for each in logs] == [
+    assert [log["event"] for log in logs] == [
         "this process sends no mails: set EVENTS_BASE_URL, since mails have links to the service"
     ]
-    assert [each.recipient for each in await post.deliver()] == [ANN]
+    assert [received.recipient for received in await post.deliver()] == [ANN]

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.mails import announcements
-from tests.events.mails.post import ANN, BOB, CY, Post
+from tests.events.mails.post import ANN, BOB, CY, Post, tell_changes
 
 
 async def test_each_outcome_is_told(post: Post) -> None:
@@ -15,8 +15,8 @@ async def test_each_outcome_is_told(post: Post) -> None:
     await post.service.run_sql("update events set waitinglist_capacity = 1 where id = %(id)s", id=event["id"])
     await post.service.settle()
 
-    assert await post.told() == [(ANN, "seat"), (BOB, "waitlisted"), (CY, "refused")]
-    assert await post.told() == []
+    assert await post.sent_kinds() == [(ANN, "seat"), (BOB, "waitlisted"), (CY, "refused")]
+    assert await post.sent_kinds() == []
 
 
 async def test_who_moves_up_is_told_at_once_and_who_leaves_too(post: Post) -> None:
@@ -26,7 +26,7 @@ async def test_who_moves_up_is_told_at_once_and_who_leaves_too(post: Post) -> No
 
     await post.organizer.delete(await post.path(event["id"], ANN))
 
-    assert await post.told() == [(ANN, "removed"), (BOB, "promoted")]
+    assert await post.sent_kinds() == [(ANN, "removed"), (BOB, "promoted")]
 
 
 async def test_who_is_put_on_the_waiting_list_again_is_told(post: Post) -> None:
@@ -36,7 +36,7 @@ async def test_who_is_put_on_the_waiting_list_again_is_told(post: Post) -> None:
 
     await post.organizer.patch(await post.path(event["id"], ANN), {"registration": {"status": "waitlisted"}})
 
-    assert await post.told() == [(ANN, "waitlisted")]
+    assert await post.sent_kinds() == [(ANN, "waitlisted")]
 
 
 async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
@@ -49,7 +49,7 @@ async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
         f"/api/events/{event['id']}", {"event": {"title": "New", "body": "New", "capacity": 9, "price": 700}}
     )
 
-    assert await post.told() == []
+    assert await post.sent_kinds() == []
 
 
 async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) -> None:
@@ -59,7 +59,7 @@ async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) 
     await post.organizer.delete(await post.path(event["id"], ANN))
     await post.organizer.delete(f"/api/events/{event['id']}")
 
-    assert await post.told() == []
+    assert await post.sent_kinds() == []
     assert await post.service.run_sql("select from mails") == []
 
 
@@ -68,7 +68,7 @@ async def test_who_stops_the_mails_gets_none_that_still_wait(post: Post) -> None
     await post.register(event["id"], ANN)
     await post.service.run_sql("update registrations set notify = false")
 
-    assert await post.told() == []
+    assert await post.sent_kinds() == []
 
 
 async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Post) -> None:
@@ -77,7 +77,7 @@ async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Po
     await post.organizer.delete(await post.path(event["id"], ANN))
 
     # Ann had a seat, Bob waited: both were true for a moment.
-    assert await post.told() == [(CY, "waitlisted"), (ANN, "removed"), (BOB, "promoted")]
+    assert await post.sent_kinds() == [(CY, "waitlisted"), (ANN, "removed"), (BOB, "promoted")]
 
 
 async def test_who_registers_anew_hears_of_the_new_registration_alone(post: Post) -> None:
@@ -86,7 +86,7 @@ async def test_who_registers_anew_hears_of_the_new_registration_alone(post: Post
     await post.organizer.delete(await post.path(event["id"], ANN))
     await post.register(event["id"], ANN)
 
-    assert await post.told() == [(ANN, "seat")]
+    assert await post.sent_kinds() == [(ANN, "seat")]
     outcomes = await post.service.run_sql("select kind, outcome from mails order by id")
     assert outcomes == [("seat", "superseded"), ("removed", "superseded"), ("seat", "sent")]
 
@@ -99,7 +99,7 @@ async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival
     await post.service.settle()
 
     kinds = await post.service.run_sql("select recipient, kind from mails order by id")
-    assert kinds == [(each, "seat") for each in people[:20]] + [(each, "waitlisted") for each in people[20:30]]
+    assert kinds == [(person, "seat") for person in people[:20]] + [(person, "waitlisted") for person in people[20:30]]
 
 
 # Changes of events
@@ -124,7 +124,7 @@ async def test_another_date_or_place_is_told_to_everybody_who_was_registered(
     await post.service.run_sql("update events set capacity = 5 where id = %(id)s", id=event["id"])
     await post.register(event["id"], CY)
 
-    assert sorted(await post.told()) == [(ANN, "event_changed"), (BOB, "event_changed"), (CY, "seat")]
+    assert sorted(await post.sent_kinds()) == [(ANN, "event_changed"), (BOB, "event_changed"), (CY, "seat")]
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
@@ -135,8 +135,52 @@ async def test_of_several_changes_only_the_last_is_told(post: Post) -> None:
     for address in ("First street 1", "Second street 2"):
         await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
 
-    assert await post.told() == [(ANN, "event_changed")]
+    assert await post.sent_kinds() == [(ANN, "event_changed")]
     assert "Second street 2" in str(post.server.received[-1].mail.get_body(("plain",)))
+
+
+async def test_changes_are_gathered_for_ten_minutes_from_the_first(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    address = f"/api/events/{event['id']}"
+    for number in range(8):
+        await post.organizer.patch(address, {"event": {"address": f"Main street {number}"}})
+    await post.register(event["id"], BOB)
+    await post.organizer.patch(address, {"event": {"location_name": "The other hall"}})
+    await announcements.process_due(post.service.database)
+
+    assert await post.service.run_sql(
+        "select kind, due_at - now() between interval '9 minutes' and interval '10 minutes' from mail_announcements"
+    ) == [("event_changed", True)]
+    assert await post.service.run_sql("select from mails where kind = 'event_changed'") == []
+    assert sorted(await post.sent_kinds()) == [(ANN, "event_changed"), (BOB, "event_changed"), (BOB, "seat")]
+
+
+async def test_that_an_event_is_cancelled_is_told_at_once_and_its_changes_no_more(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
+    await post.organizer.delete(f"/api/events/{event['id']}")
+
+    await announcements.process_due(post.service.database)
+
+    kinds = await post.service.run_sql("select kind from mails order by id")
+    assert kinds == [("seat",), ("event_cancelled",)]
+    assert await post.service.run_sql("select from mail_announcements") == []
+
+
+async def test_a_change_after_the_last_was_told_waits_for_ten_minutes_again(post: Post) -> None:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    for address in ("First street 1", "Second street 2"):
+        assert await post.sent_kinds() == []
+        await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
+        await announcements.process_due(post.service.database)
+        assert await post.service.run_sql("select from mail_announcements") == [()]
+        assert await post.sent_kinds() == [(ANN, "event_changed")]
 
 
 async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post: Post) -> None:
@@ -146,10 +190,10 @@ async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post:
     post.server.stop()
     for address in ("First street 1", "Second street 2"):
         await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
-        await announcements.tell(post.service.database)
+        await tell_changes(post.service)
     post.server.start()
 
-    assert await post.told() == [(ANN, "event_changed")]
+    assert await post.sent_kinds() == [(ANN, "event_changed")]
     kinds = await post.service.run_sql("select kind, outcome from mails order by id")
     assert kinds == [("seat", "sent"), ("event_changed", "superseded"), ("event_changed", "sent")]
 
@@ -164,9 +208,9 @@ async def test_a_cancelled_event_is_told_to_everybody_once(post: Post) -> None:
         await post.organizer.delete(f"/api/events/{event['id']}")
     await post.service.settle()
 
-    assert sorted(await post.told()) == [(ANN, "event_cancelled"), (BOB, "event_cancelled")]
+    assert sorted(await post.sent_kinds()) == [(ANN, "event_cancelled"), (BOB, "event_cancelled")]
     await post.organizer.delete(await post.path(event["id"], ANN))
-    assert await post.told() == []
+    assert await post.sent_kinds() == []
 
 
 async def test_a_mail_about_a_seat_is_not_sent_once_the_event_is_cancelled(post: Post) -> None:
@@ -174,7 +218,7 @@ async def test_a_mail_about_a_seat_is_not_sent_once_the_event_is_cancelled(post:
     await post.register(event["id"], ANN)
     await post.organizer.delete(f"/api/events/{event['id']}")
 
-    assert await post.told() == [(ANN, "event_cancelled")]
+    assert await post.sent_kinds() == [(ANN, "event_cancelled")]
 
 
 async def test_who_waits_to_be_settled_when_an_event_is_cancelled_is_refused(post: Post) -> None:
@@ -183,7 +227,7 @@ async def test_who_waits_to_be_settled_when_an_event_is_cancelled_is_refused(pos
     await post.organizer.delete(f"/api/events/{event['id']}")
     await post.service.settle()
 
-    assert await post.told() == [(ANN, "refused")]
+    assert await post.sent_kinds() == [(ANN, "refused")]
 
 
 async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
@@ -195,14 +239,14 @@ async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
     await post.organizer.delete(await post.path(event["id"], ANN))
     await post.organizer.delete(f"/api/events/{event['id']}")
 
-    assert await post.told() == []
+    assert await post.sent_kinds() == []
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
 async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.events.mails.announcements.PORTION", 3)
+    monkeypatch.setattr("holdfast.events.mails.announcements.BATCH_SIZE", 3)
     event = await post.organizer.create_event(capacity=20)
     people = [f"{number}@example.com" for number in range(10)]
     await post.register(event["id"], *people)
@@ -210,4 +254,4 @@ async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
 
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
 
-    assert sorted(await post.told()) == sorted((each, "event_changed") for each in people)
+    assert sorted(await post.sent_kinds()) == sorted((person, "event_changed") for person in people)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.mails.failures import Why, why
+from holdfast.events.mails.failures import FailureReason, failure_reason
 from tests.events.mails.post import ANN, Post
 
 
@@ -29,8 +29,8 @@ from tests.events.mails.post import ANN, Post
         ("9" * 1_000, "late"),
     ],
 )
-def test_what_a_mail_server_said_has_a_reason(error: str, reason: Why) -> None:
-    assert why(error) == reason
+def test_what_a_mail_server_said_has_a_reason(error: str, reason: FailureReason) -> None:
+    assert failure_reason(error) == reason
 
 
 async def test_what_never_reached_a_mail_server_has_a_reason(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,4 +41,4 @@ async def test_what_never_reached_a_mail_server_has_a_reason(post: Post, monkeyp
     assert await post.deliver() == []
 
     errors = await post.service.run_sql("select error from mails where outcome = 'failed' order by id")
-    assert [why(error) for (error,) in errors] == ["no_address", "unwritten"]
+    assert [failure_reason(error) for (error,) in errors] == ["no_address", "unwritten"]

@@ -2,18 +2,18 @@
 
 from tests.events.mails.post import ANN, Post, body, links
 from tests.events.pages.own_data import Reader, ask, sent
-from tests.events.pages.test_own_registration import own
+from tests.events.pages.test_own_registration import own_path
 
 
-async def asked(post: Post, language: str = "en") -> None:
+async def ask_for_data(post: Post, language: str = "en") -> None:
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN)
     await post.deliver()
-    await ask(post.service, await own(post.service, event["id"], ANN), language)
+    await ask(post.service, await own_path(post.service, event["id"], ANN), language)
 
 
 async def test_the_link_in_the_mail_opens_ones_own_data(post: Post) -> None:
-    await asked(post)
+    await ask_for_data(post)
     path = await sent(post.service)
 
     [mail] = await post.deliver()
@@ -26,7 +26,7 @@ async def test_the_link_in_the_mail_opens_ones_own_data(post: Post) -> None:
 
 
 async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
-    await asked(post, "de")
+    await ask_for_data(post, "de")
 
     [mail] = await post.deliver()
 
@@ -35,14 +35,14 @@ async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
 
 
 async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
-    await asked(post)
+    await ask_for_data(post)
     await post.service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
 
     assert await post.deliver() == []
 
 
 async def test_nothing_is_sent_to_somebody_who_was_erased_before_the_mail_left(post: Post) -> None:
-    await asked(post)
+    await ask_for_data(post)
     ann = Reader(post.service, await sent(post.service))
     await ann.open()
     await ann.press("erase", confirmed="yes")

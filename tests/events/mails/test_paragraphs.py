@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from holdfast.events.mails import paragraphs
-from holdfast.events.mails.paragraphs import KINDS, UpdateMailParagraphs
-from holdfast.kit.caller import api_key
+from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS, UpdateMailParagraphs
+from holdfast.kit.contract.caller import api_key
 from tests.events.events.series import goes_on, past
 from tests.events.mails.post import ANN, BOB, CY, Post, body
 from tests.events.pages.visitor import Visitor
 
-ALL = {kind: f"Paragraph of {kind}." for kind in KINDS}
+ALL = {kind: f"Paragraph of {kind}." for kind in PARAGRAPH_KINDS}
 
 
 async def add(post: Post, event: dict[str, Any], **texts: str) -> None:
@@ -27,10 +27,10 @@ async def add(post: Post, event: dict[str, Any], **texts: str) -> None:
     assert await post.service.database.transact(added)
 
 
-async def said(post: Post) -> dict[str, str]:
+async def paragraphs_sent(post: Post) -> dict[str, str]:
     """The paragraph in each mail that arrives now, by recipient."""
-    found = {each.recipient: body(each.mail) for each in await post.deliver()}
-    return {who: " ".join(re.findall(r"Paragraph of (\w+)\.", text)) for who, text in found.items()}
+    texts = {received.recipient: body(received.mail) for received in await post.deliver()}
+    return {who: " ".join(re.findall(r"Paragraph of (\w+)\.", text)) for who, text in texts.items()}
 
 
 async def test_each_kind_of_mail_has_its_own_paragraph(post: Post) -> None:
@@ -43,16 +43,16 @@ async def test_each_kind_of_mail_has_its_own_paragraph(post: Post) -> None:
     await post.organizer.register(event["id"], email=CY)
     await post.service.run_sql("update events set waitinglist_capacity = 1")
     await post.service.settle()
-    assert await said(post) == {ANN: "seat", BOB: "waitlisted", CY: "refused"}
+    assert await paragraphs_sent(post) == {ANN: "seat", BOB: "waitlisted", CY: "refused"}
 
     await post.organizer.delete(await post.path(event["id"], ANN))
-    assert await said(post) == {ANN: "removed", BOB: "promoted"}
+    assert await paragraphs_sent(post) == {ANN: "removed", BOB: "promoted"}
 
     await post.organizer.patch(path, {"event": {"address": "Elsewhere 5"}})
-    assert await said(post) == {BOB: "event_changed"}
+    assert await paragraphs_sent(post) == {BOB: "event_changed"}
 
     await post.organizer.delete(path)
-    assert await said(post) == {BOB: "event_cancelled"}
+    assert await paragraphs_sent(post) == {BOB: "event_cancelled"}
 
 
 async def test_a_mail_that_is_sent_again_has_the_paragraph_that_it_had(post: Post) -> None:
@@ -66,7 +66,7 @@ async def test_a_mail_that_is_sent_again_has_the_paragraph_that_it_had(post: Pos
     for email in (ANN, BOB):
         await Visitor(post.service).send(event["id"], email=email)
 
-    assert await said(post) == {ANN: "seat", BOB: "waitlisted"}
+    assert await paragraphs_sent(post) == {ANN: "seat", BOB: "waitlisted"}
 
 
 async def test_the_paragraph_stands_below_our_sentences_as_the_organizers_words(post: Post) -> None:
@@ -75,7 +75,7 @@ async def test_the_paragraph_stands_below_our_sentences_as_the_organizers_words(
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB, None, "de")
 
-    arrived = {each.recipient: each.mail for each in await post.deliver()}
+    arrived = {received.recipient: received.mail for received in await post.deliver()}
 
     quoted = "> Bring a pencil.\n>\n> The door is on the left.\n\n"
     text = body(arrived[ANN])
@@ -145,11 +145,9 @@ async def test_nothing_in_a_paragraph_acts(post: Post, text: str) -> None:
     assert not re.search(r"<script|<img(?! class=\"code\")|<h1>You|60481729", html)
     assert (html.count("</blockquote>"), html.count("</main>")) == (1, 1)
     assert not {*"\u202e\u2066\ufeff\x07\x1b\x85\u2028"} & {*html, *body(mail)}
-    assert all(
-        each.startswith(("http://events.test/", "cid:")) for each in re.findall(r"(?:href|src)=\"([^\"]*)", html)
-    )
+    assert all(url.startswith(("http://events.test/", "cid:")) for url in re.findall(r"(?:href|src)=\"([^\"]*)", html))
     quoted = body(mail).partition("schreibt:\n")[2].partition("\n\n")[0]
-    assert all(each.startswith(">") for each in quoted.splitlines())
+    assert all(line.startswith(">") for line in quoted.splitlines())
 
 
 async def test_the_next_date_of_a_series_says_the_same_in_its_mails(post: Post) -> None:

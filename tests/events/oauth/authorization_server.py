@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import socket
 import time
 from base64 import urlsafe_b64encode
 from collections import Counter
@@ -15,7 +14,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -25,16 +23,15 @@ from joserfc.jwa import JWS_ALGORITHMS
 from joserfc.jwk import ECKey, Key, RSAKey
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from tests.serving import listener, serving
-from tests.support import eventually
 
 AUDIENCE = "http://events.test/mcp"
 
 Answer = Callable[[str], Awaitable[Response | None]]
 
-_SIGNING = {each.name: each for each in JWS_ALGORITHMS}
+_SIGNING = {algorithm.name: algorithm for algorithm in JWS_ALGORITHMS}
 _numbers = itertools.count(1)
 
 
@@ -91,7 +88,7 @@ class AuthorizationServer:
                 "code_challenge_methods_supported": ["S256"],
             }
         }
-        self.asked = Counter[str]()
+        self.requests = Counter[str]()
         self.answer: Answer | None = None
         self.back = asyncio.Event()
 
@@ -119,7 +116,7 @@ class AuthorizationServer:
     @property
     def readings(self) -> int:
         """How often the keys were asked for."""
-        return self.asked["/keys"]
+        return self.requests["/keys"]
 
     async def silence(self, path: str) -> None:
         """Answers nothing until the server is back."""
@@ -147,7 +144,7 @@ class AuthorizationServer:
             return
         request = Request(scope)
         path = request.url.path
-        self.asked[path] += 1
+        self.requests[path] += 1
         assert (request.method, request.url.query) == ("GET", "")
         assert request.headers["accept"] == "application/json"
         response = (self.answer and await self.answer(path)) or self._usual(path)
@@ -175,28 +172,12 @@ async def authorization_server(path: str = "", certificate: Path | None = None) 
     listening = listener()
     scheme = "https" if certificate else "http"
     server = AuthorizationServer(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", path)
-    async with encrypted(server, listening, certificate) if certificate else serving(server, listening):
+    encryption: dict[str, Any] = {"ssl_certfile": certificate, "log_level": "critical"} if certificate else {}
+    async with serving(server, listening, **encryption):
         try:
             yield server
         finally:
             server.recover()
-
-
-@contextlib.asynccontextmanager
-async def encrypted(app: ASGIApp, at: socket.socket, certificate: Path) -> AsyncGenerator[None]:
-    """Serve an application by https, for as long as the block lasts."""
-    served = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", ssl_certfile=certificate))
-
-    async def is_up() -> bool:
-        return served.started
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(served.serve([at]))
-        await eventually(is_up)
-        try:
-            yield
-        finally:
-            served.should_exit = True
 
 
 def self_signed(directory: Path) -> Path:

@@ -12,11 +12,18 @@ from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServe
 from tests.events.oauth.scene import Scene, furnished
 
 
+@pytest.fixture(scope="session")
+def as_it_is() -> dict[str, float]:
+    """The times of the issuer as they are outside of tests."""
+    return {"COOL_DOWN": module.MIN_READ_INTERVAL_SECONDS, "PATIENCE": module.NEW_KEY_TIMEOUT_SECONDS}
+
+
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried(as_it_is: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a server that answers is not too late, and is not asked again before it should."""
-    monkeypatch.setattr(jwks, "TIMEOUT", 60.0)
-    monkeypatch.setattr(module, "COOL_DOWN", 3600.0)
+    monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 60.0)
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 60.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -47,5 +54,5 @@ async def scene(with_issuer: Settings, server: AuthorizationServer) -> AsyncIter
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered, and the server may be asked at any time."""
-    monkeypatch.setattr(module, "REMEMBERED", -1.0)
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    monkeypatch.setattr(module, "KEYS_TTL_SECONDS", -1.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)

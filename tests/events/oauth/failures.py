@@ -48,7 +48,7 @@ def dripping() -> Response:
 
 def flooding() -> Response:
     async def flood() -> AsyncGenerator[bytes]:
-        for _ in range(4 * jwks.LARGEST // 65_536):
+        for _ in range(4 * jwks.MAX_DOCUMENT_BYTES // 65_536):
             yield b" " * 65_536
 
     return StreamingResponse(flood(), media_type="application/json")

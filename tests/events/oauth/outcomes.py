@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
-from holdfast.kit.problems import Problem
-from holdfast.kit.signing import InvalidToken
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.security.signing_keys import InvalidToken
 
 
 async def refusal(issuer: Issuer, token: str) -> str:
@@ -27,7 +28,9 @@ async def is_unavailable(issuer: Issuer, token: str) -> int:
 
 
 async def is_not_believed(issuer: Issuer, token: str) -> None:
-    """Whether a token is called invalid or told to come back is not what this is about."""
-    with pytest.raises((InvalidToken, Problem)) as refused:
-        await issuer.verify(token)
+    """A token is called invalid by whoever does not wait for the server to be asked again."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
+        with pytest.raises((InvalidToken, Problem)) as refused:
+            await issuer.verify(token)
     assert not isinstance(refused.value, Problem) or refused.value.status == 503

@@ -26,14 +26,14 @@ class Scene:
 
     def token(self, **claims: Any) -> str:
         """A token with the organizer's verified address, but for what is given."""
-        given: dict[str, Any] = {"sub": "ada", "email": self.email, "email_verified": True, **claims}
-        return self.server.token(**given)
+        token_claims: dict[str, Any] = {"sub": "ada", "email": self.email, "email_verified": True, **claims}
+        return self.server.token(**token_claims)
 
     def agent(self, version: str = "2025-11-25", **claims: Any) -> Agent:
         return Agent(self.service.app, self.token(**claims), version)
 
     async def new_key(self) -> Client:
-        """The organizer with a key of its own making, after the link has ended those from before."""
+        """The organizer with a key of its own making."""
         key = await self.service.database.transact(lambda tx: mint(tx, self.ada.id, "New"))
         return Client(self.service.http, key.key, self.ada.id, self.ada.slug)
 
@@ -62,7 +62,7 @@ class Scene:
 
     async def subjects(self, slug: str) -> list[LinkedSubject]:
         """The subjects of an organizer, as operators see them."""
-        return await self.service.database.transact(lambda tx: operations.subjects(tx, ListSubjects(slug=slug)))
+        return await self.service.database.transact(lambda tx: operations.list_subjects(tx, ListSubjects(slug=slug)))
 
     async def by_email(self, subject: str, email: str) -> int:
         """The id of the organizer that a subject with a verified address acts for."""

@@ -37,20 +37,20 @@ def operator(database_url: str) -> Operator:
 async def test_a_subject_is_linked_seen_moved_and_unlinked(operator: Operator, service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
 
-    said = operator.says("link", ada.slug, "auth0|[7]")
-    assert said == f"auth0|[7] of {ISSUER} acts for {ada.slug}, organizer {ada.id}.\n"
+    output = operator.says("link", ada.slug, "auth0|[7]")
+    assert output == f"auth0|[7] of {ISSUER} acts for {ada.slug}, organizer {ada.id}.\n"
     assert operator.links() == [(ISSUER, "auth0|[7]", ada.id, None)]
 
     seen = operator.says("subjects", ada.slug, issuer="")
     assert re.fullmatch(rf"{re.escape(ISSUER)}\tauth0\|\[7\]\t-\t\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", seen)
 
-    said = operator.says("link", ben.slug, "auth0|[7]", status=1)
-    assert f"is linked to {ada.slug}; --move takes it from there" in said
+    output = operator.says("link", ben.slug, "auth0|[7]", status=1)
+    assert f"is linked to {ada.slug}; --move takes it from there" in output
     operator.says("link", ben.slug, "auth0|[7]", "--move")
     assert operator.links() == [(ISSUER, "auth0|[7]", ben.id, None)]
 
-    said = operator.says("unlink", "auth0|[7]")
-    assert said == f"auth0|[7] of {ISSUER} acts for nobody any more; it did for {ben.slug}.\n"
+    output = operator.says("unlink", "auth0|[7]")
+    assert output == f"auth0|[7] of {ISSUER} acts for nobody any more; it did for {ben.slug}.\n"
     assert operator.links() == [(ISSUER, "auth0|[7]", None, None)]
 
 

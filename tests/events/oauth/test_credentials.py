@@ -19,7 +19,7 @@ async def test_a_token_may_do_what_its_scopes_allow(scene: Scene) -> None:
     agent = scene.agent(scope="openid read_events")
 
     tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
-    assert tools == {each.name for each in OPERATIONS if each.tool and each.scope == "read_events"}
+    assert tools == {operation.name for operation in OPERATIONS if operation.tool and operation.scope == "read_events"}
     response = await agent.ask("tools/call", {"name": "create_event", "arguments": {}})
     assert refused(response) == (403, "insufficient_scope")
     challenge = response.headers["www-authenticate"]
@@ -31,9 +31,9 @@ async def test_a_token_without_any_scope_of_ours_may_do_nothing(scene: Scene) ->
     for scope in (None, "", "openid email", "admin"):
         agent = scene.agent(scope=scope)
         assert (await agent.result("tools/list"))["tools"] == []
-        for each in OPERATIONS:
-            if each.tool:
-                response = await agent.ask("tools/call", {"name": each.name, "arguments": {}})
+        for operation in OPERATIONS:
+            if operation.tool:
+                response = await agent.ask("tools/call", {"name": operation.name, "arguments": {}})
                 assert refused(response) == (403, "insufficient_scope")
 
 
@@ -45,7 +45,7 @@ async def test_keys_are_made_only_with_the_scope_for_it(scene: Scene) -> None:
     made = (await scene.agent(scope="manage_keys").call("create_api_key", name="For later"))["structuredContent"]
     assert made["user_id"] == scene.ada.id
     listed = await Client(scene.service.http, made["key"]).get("/api/organizers")
-    assert [each["id"] for each in listed.json()["data"]] == [scene.ada.id]
+    assert [key["id"] for key in listed.json()["data"]] == [scene.ada.id]
 
 
 async def test_a_token_makes_no_key_for_somebody_else(scene: Scene) -> None:
@@ -64,11 +64,11 @@ async def test_tokens_are_refused_at_every_door_but_the_one_for_agents(scene: Sc
     token = scene.token()
     assert (await Agent(scene.service.app, token).ask("ping")).status_code == 200
 
-    for each in OPERATIONS:
-        if each.route and not each.public:
-            path = each.path.format(id=1, event_id=1, user_id="abcdefgh", queue_id=1, visitor_id="ann")
+    for operation in OPERATIONS:
+        if operation.route and not operation.public:
+            path = operation.path.format(id=1, event_id=1, user_id="abcdefgh", queue_id=1, visitor_id="ann")
             for headers in ({"Authorization": f"Bearer {token}"}, {"X-API-Key": token}):
-                response = await scene.service.http.request(each.method, path, headers=headers)
+                response = await scene.service.http.request(operation.method, path, headers=headers)
                 assert refused(response) == (401, "invalid_api_key")
 
 
@@ -79,7 +79,7 @@ async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
         assert len(seen) == count
     assert refused(await Agent(scene.service.app).ask("ping")) == (401, "missing_api_key")
     assert refused(await Agent(scene.service.app, "hf_" + "A" * 43).ask("ping")) == (401, "invalid_api_key")
-    assert scene.server.asked.total() == 0
+    assert scene.server.requests.total() == 0
 
 
 async def test_without_an_issuer_tokens_are_no_credentials(settings: Settings, server: AuthorizationServer) -> None:
@@ -88,7 +88,7 @@ async def test_without_an_issuer_tokens_are_no_credentials(settings: Settings, s
 
         assert refused(response) == (401, "invalid_api_key")
         assert response.json()["error"] == "This is not an API key of this service."
-    assert server.asked.total() == 0
+    assert server.requests.total() == 0
 
 
 async def test_a_bad_token_is_told_why(scene: Scene) -> None:
@@ -136,8 +136,8 @@ async def test_a_service_that_stops_gives_up_reading_keys(
 ) -> None:
     async with furnished(with_issuer, server) as scene:
         await scene.organizer()
-        monkeypatch.setattr(module, "REMEMBERED", -1.0)
-        monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+        monkeypatch.setattr(module, "KEYS_TTL_SECONDS", -1.0)
+        monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
         server.fall_silent()
         await scene.organizer()  # which is answered, while the keys are read
         assert await is_reading()

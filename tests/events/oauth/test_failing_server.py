@@ -1,6 +1,8 @@
 """While the authorization server fails, the last good keys serve for some time, and nothing is called wrong unasked."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,7 +21,7 @@ async def test_the_last_good_keys_stay_good_while_the_server_fails(
     server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     await issuer.verify(server.token())
-    monkeypatch.setattr(jwks, "TIMEOUT", 0.3)
+    monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 0.3)
     await FAILURES[failure][0](server)
 
     with capture_logs() as logs:
@@ -33,7 +35,7 @@ async def test_the_last_good_keys_stay_good_while_the_server_fails(
     assert "signature" in await refusal(issuer, server.token(key=new_key(), header={"kid": server.keys[0].kid}))
 
 
-async def test_a_key_nobody_can_be_asked_about_is_not_called_wrong(
+async def test_a_new_key_is_not_known_until_the_server_answers(
     server: AuthorizationServer, issuer: Issuer, impatient: None
 ) -> None:
     await issuer.verify(server.token())
@@ -41,31 +43,37 @@ async def test_a_key_nobody_can_be_asked_about_is_not_called_wrong(
     server.fail()
     token = server.token()
 
-    await is_unavailable(issuer, token)
+    assert "key is not known" in await refusal(issuer, token)
     server.recover()
     assert await issuer.verify(token)
 
 
-async def test_the_last_good_keys_are_not_good_for_ever(
+async def test_good_tokens_wait_for_nothing_however_long_the_keys_were_not_read(
     server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = server.token()
-    await issuer.verify(token)
+    await issuer.verify(server.token())
+    server.fall_silent()
+    days_later = time.monotonic() + 3 * 86_400
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: days_later))
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 30.0)
+
+    async with asyncio.timeout(2):
+        assert await issuer.verify(server.token(sub="ben"))
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
+    assert "key is not known" in await refusal(issuer, server.token(key=new_key()))
+
+
+async def test_a_server_that_fails_is_left_alone_for_a_while(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.fail()
-    monkeypatch.setattr(module, "LAST_GOOD", -1.0)
-
-    await is_unavailable(issuer, token)
-
-
-async def test_a_server_that_fails_is_left_alone_for_a_while(server: AuthorizationServer, issuer: Issuer) -> None:
-    server.fail()
-    for _ in range(5):
-        await is_unavailable(issuer, server.token())
-    asked = server.asked.total()
+    await is_unavailable(issuer, server.token())
+    count = server.requests.total()
     server.recover()
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
 
     await is_unavailable(issuer, server.token())
-    assert server.asked.total() == asked <= 2
+    assert server.requests.total() == count <= 2
 
 
 async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
@@ -74,7 +82,7 @@ async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
     server.fall_silent()
 
     async def is_asked() -> bool:
-        return server.asked.total() > 0
+        return server.requests.total() > 0
 
     leaving, waiting = [asyncio.create_task(issuer.verify(server.token())) for _ in range(2)]
     await eventually(is_asked)
@@ -90,7 +98,7 @@ async def test_a_reading_that_is_given_up_leaves_nothing_behind(server: Authoriz
     server.fall_silent()
 
     async def is_asked() -> bool:
-        return server.asked.total() > 0
+        return server.requests.total() > 0
 
     before = asyncio.all_tasks()
     waiting = asyncio.create_task(is_unavailable(issuer, server.token()))

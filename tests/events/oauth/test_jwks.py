@@ -92,7 +92,7 @@ async def test_without_keys_it_is_the_service_that_cannot_answer(
 ) -> None:
     fail, reason = FAILURES[failure]
     if reason == "TimeoutError":
-        monkeypatch.setattr(jwks, "TIMEOUT", 0.3)
+        monkeypatch.setattr(jwks, "READ_TIMEOUT_SECONDS", 0.3)
     await fail(server)
     issuer = Issuer(server.issuer, AUDIENCE)
 
@@ -100,8 +100,8 @@ async def test_without_keys_it_is_the_service_that_cannot_answer(
         tokens = [server.token(sub=f"ann-{number}") for number in range(5)]
         waits = await asyncio.gather(*(is_unavailable(issuer, token) for token in tokens))
 
-    assert all(1 <= wait <= module.COOL_DOWN for wait in waits)
+    assert all(1 <= wait <= module.MIN_READ_INTERVAL_SECONDS for wait in waits)
     [entry] = logs
     assert reason in entry["error"]
-    assert server.asked.total() <= 3
-    assert server.asked["/more"] == 0
+    assert server.requests.total() <= 3
+    assert server.requests["/more"] == 0

@@ -25,7 +25,7 @@ async def readings(server: AuthorizationServer, count: int) -> None:
 async def test_the_keys_are_read_once_for_everybody_who_waits(server: AuthorizationServer, issuer: Issuer) -> None:
     claims = await asyncio.gather(*(issuer.verify(server.token(sub=f"ann-{number}")) for number in range(50)))
 
-    assert {each.subject for each in claims} == {f"ann-{number}" for number in range(50)}
+    assert {token_claims.subject for token_claims in claims} == {f"ann-{number}" for number in range(50)}
     assert server.readings == 1
 
 
@@ -37,8 +37,8 @@ async def test_the_keys_are_read_again_after_a_while(
         await issuer.verify(token)
     assert server.readings == 1
 
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
-    monkeypatch.setattr(module, "REMEMBERED", -1.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(module, "KEYS_TTL_SECONDS", -1.0)
     await issuer.verify(token)
     await readings(server, 2)
 
@@ -65,12 +65,21 @@ async def test_a_token_is_verified_once(server: AuthorizationServer, issuer: Iss
 async def test_what_is_remembered_stays_bounded(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CAPACITY", 2)
+    monkeypatch.setattr(module, "MAX_CACHED_TOKENS", 2)
     tokens = [server.token(jti=str(number)) for number in range(3)]
     seen = [await issuer.verify(token) for token in tokens]
 
     assert await issuer.verify(tokens[2]) is seen[2]
     assert await issuer.verify(tokens[0]) is not seen[0]
+
+
+async def test_a_token_is_not_remembered_for_ever(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CACHE_TTL_SECONDS", 0.0)
+    token = server.token()
+
+    assert await issuer.verify(token) is not await issuer.verify(token)
 
 
 async def test_what_was_verified_is_remembered_for_as_long_as_the_keys_stay_the_same(
@@ -94,14 +103,14 @@ async def test_a_new_key_is_accepted_at_once(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
 
     server.keys.insert(0, new_key())
     fresh = await asyncio.gather(*(issuer.verify(server.token(sub=f"ann-{number}")) for number in range(5)))
     server.keys.insert(0, new_key(kid=None))
     unnamed = await issuer.verify(server.token(header={"kid": None}))
 
-    assert len({each.subject for each in fresh}) == 5
+    assert len({token_claims.subject for token_claims in fresh}) == 5
     assert unnamed.subject == "ann"
 
 
@@ -111,7 +120,7 @@ async def test_what_a_withdrawn_key_signed_ends(
     old = server.token()
     await issuer.verify(old)
     server.rotate()
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
     await issuer.verify(server.token())
 
     assert "key is not known" in await refusal(issuer, old)

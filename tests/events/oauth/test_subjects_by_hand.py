@@ -2,13 +2,13 @@
 
 import pytest
 
-from holdfast.kit import lookups
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres import lookup_cache
 from tests.events.oauth.scene import Scene
 
 
 async def test_the_operators_link_is_heard_of_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
     ben = await scene.service.organizer()
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
@@ -45,7 +45,7 @@ async def test_only_organizers_are_linked_to(scene: Scene) -> None:
 
 
 async def test_an_unlinked_subject_acts_for_nobody_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
 
@@ -91,7 +91,7 @@ async def test_an_operator_sees_who_acts_for_an_organizer(scene: Scene) -> None:
 
     seen = await scene.subjects(scene.ada.slug)
 
-    assert [(each.issuer, each.subject, each.email) for each in seen] == [
+    assert [(link.issuer, link.subject, link.email) for link in seen] == [
         (scene.server.issuer, "ada", "ada@example.com"),
         ("https://else.example", "ann", None),
     ]

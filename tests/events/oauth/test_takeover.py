@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 from tests.events.oauth.scene import Scene
 
 
@@ -80,5 +80,5 @@ async def test_whatever_happens_an_address_takes_nothing_over(scene: Scene, stor
             case _:
                 assert refused is None
                 expected[subject] = name
-        found = {subject: user_id for subject, user_id, _ in await scene.links()}
-        assert found == {each: whose and names[whose].id for each, whose in expected.items()}
+        owners = {subject: user_id for subject, user_id, _ in await scene.links()}
+        assert owners == {subject: whose and names[whose].id for subject, whose in expected.items()}

@@ -11,42 +11,67 @@ from holdfast.events.oauth import jwks
 from holdfast.events.oauth.access_token import REGISTRY
 from holdfast.events.oauth.issuer import Issuer
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
-from tests.events.oauth.outcomes import is_not_believed, is_unavailable, refusal
-
-HOUR = 3600.0
+from tests.events.oauth.outcomes import is_not_believed, refusal
 
 
-async def test_made_up_keys_make_nobody_ask_the_server(
+async def test_made_up_keys_make_nobody_ask_the_server_often(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
     strangers = [new_key() for _ in range(10)]
     made_up = [server.token(key=key, header={"kid": kid}) for key in strangers for kid in (key.kid, None)]
 
-    await asyncio.gather(*(is_unavailable(issuer, token) for token in made_up))
-    assert server.readings == 1
-
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
-    refused = await asyncio.gather(*(refusal(issuer, token) for token in made_up))
-    assert all("key is not known" in each for each in refused)
-    assert server.readings == 2
-    monkeypatch.setattr(module, "COOL_DOWN", HOUR)
-    await asyncio.gather(*(is_unavailable(issuer, token) for token in made_up))
-    assert server.readings == 2
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.2)
+    for readings in (2, 3):
+        refused = await asyncio.gather(*(refusal(issuer, token) for token in made_up))
+        assert all("key is not known" in message for message in refused)
+        assert server.readings == readings
 
 
-async def test_a_new_key_is_not_called_invalid_because_the_server_was_just_asked(
+async def test_a_token_with_an_unknown_key_is_invalid_if_the_keys_cannot_be_read_in_time(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
-    server.keys.insert(0, new_key())
-    token = server.token()
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
+    made_up = server.token(key=new_key())
 
     for _ in range(3):
-        assert 1 <= await is_unavailable(issuer, token) <= module.COOL_DOWN
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
-    assert await issuer.verify(token)
-    assert server.readings == 2
+        assert "key is not known" in await refusal(issuer, made_up)
+    assert server.readings == 1
+
+
+async def test_good_tokens_are_verified_while_others_wait(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await issuer.verify(server.token())
+    server.fall_silent()
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
+    waiting = [asyncio.create_task(refusal(issuer, server.token(key=new_key()))) for _ in range(100)]
+    await asyncio.sleep(0)
+
+    for number in range(5):
+        assert (await issuer.verify(server.token(sub=f"ann-{number}"))).subject == f"ann-{number}"
+    assert not any(task.done() for task in waiting)
+    server.recover()
+    assert {*await asyncio.gather(*waiting)} == {"The access token's key is not known."}
+
+
+async def test_a_new_key_works_though_the_server_was_just_asked(
+    server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.2)
+    await issuer.verify(server.token())
+    assert "key is not known" in await refusal(issuer, server.token(key=new_key()))
+    server.keys.insert(0, new_key())
+
+    claims = await asyncio.gather(*(issuer.verify(server.token(sub=f"ann-{number}")) for number in range(5)))
+
+    assert len({token_claims.subject for token_claims in claims}) == 5
+    assert server.readings == 3
+
+
+def test_a_token_waits_longer_than_the_server_is_left_alone(as_it_is: dict[str, float]) -> None:
+    assert as_it_is["COOL_DOWN"] < as_it_is["PATIENCE"] <= 2
 
 
 @pytest.fixture
@@ -72,35 +97,35 @@ async def test_a_forged_token_is_tried_with_each_key_once(
     tried.clear()
     forged = server.token(key=new_key(), header={"kid": None})
 
-    await is_unavailable(issuer, forged)
-    assert len(tried) == 5
-    tried.clear()
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)  # now the server is asked, and has the same keys
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)  # the server is asked, and has the same keys
     await refusal(issuer, forged)
     assert len(tried) == 5
     assert server.readings == 2
 
 
-async def test_only_so_many_keys_are_used(server: AuthorizationServer, issuer: Issuer, tried: list[str]) -> None:
-    used = [new_key() for _ in range(jwks.MOST)]
+async def test_only_so_many_keys_are_used(
+    server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = [new_key() for _ in range(jwks.MAX_KEYS)]
     surplus = new_key()
-    encrypting = [{**new_key().as_dict(private=False), "use": "enc"} for _ in range(jwks.MOST)]
+    encrypting = [{**new_key().as_dict(private=False), "use": "enc"} for _ in range(jwks.MAX_KEYS)]
     server.jwks = [{}, *encrypting, *(key.as_dict(private=False) for key in (*used, surplus))]
 
     with capture_logs() as logs:
         await issuer.verify(server.token(key=used[-1]))
+    monkeypatch.setattr(module, "NEW_KEY_TIMEOUT_SECONDS", 0.05)
     assert [entry["event"] for entry in logs] == ["the authorization server has more keys than are used"]
     await is_not_believed(issuer, server.token(key=surplus))
     tried.clear()
     await is_not_believed(issuer, server.token(key=new_key(), header={"kid": None}))
-    assert len(tried) == jwks.MOST
+    assert len(tried) == jwks.MAX_KEYS
 
 
 async def test_a_wrong_signature_by_a_known_key_makes_nobody_ask_the_server(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
 
     assert "signature" in await refusal(issuer, server.token(key=new_key(), header={"kid": server.keys[0].kid}))
     assert server.readings == 1
@@ -110,10 +135,10 @@ async def test_tokens_that_are_not_for_us_make_nobody_ask_the_server(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
-    monkeypatch.setattr(module, "COOL_DOWN", 0.0)
+    monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)
     stranger = new_key()
 
     claims: list[dict[str, Any]] = [{"iss": "https://else.example"}, {"aud": "https://else.example"}, {"exp": 1}]
-    for each in claims:
-        assert await refusal(issuer, server.token(key=stranger, **each))
+    for wrong_claims in claims:
+        assert await refusal(issuer, server.token(key=stranger, **wrong_claims))
     assert server.readings == 1

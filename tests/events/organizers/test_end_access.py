@@ -29,7 +29,7 @@ async def keys(scene: Scene) -> list[tuple[str]]:
 async def test_who_says_that_what_was_there_is_not_theirs_ends_connected_apps_too(scene: Scene) -> None:
     tokens = await scene.connected()
     ben, browser = await scene.somebody()
-    kept = (await browser.allow(scene.app.query()))["code"]
+    code = (await browser.allow(scene.app.query()))["code"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     ada = Browser(scene.service)
     await ada.sign_in(ADA)
@@ -39,7 +39,7 @@ async def test_who_says_that_what_was_there_is_not_theirs_ends_connected_apps_to
 
     assert not await scene.works(tokens)
     assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
-    assert (await scene.app.redeem(kept)).status_code == 200
+    assert (await scene.app.redeem(code)).status_code == 200
     assert (await ben.get("/api/events")).status_code == 200
 
 
@@ -57,8 +57,8 @@ async def test_who_says_that_it_is_theirs_keeps_them(scene: Scene) -> None:
 async def test_somebody_who_is_being_signed_out_makes_no_key_that_lasts(scene: Scene) -> None:
     thief = Browser(scene.service)
     await thief.sign_in(ADA)
-    shown = await thief.get("/console/keys")
-    form = {"token": hidden(shown, "token"), "once": hidden(shown, "once"), "name": "A way back in"}
+    keys_page = await thief.get("/console/keys")
+    form = {"token": hidden(keys_page, "token"), "once": hidden(keys_page, "once"), "name": "A way back in"}
 
     async with ending(scene.service) as this:
         await end_access(this.tx, scene.ada.id)

@@ -7,11 +7,11 @@ from tests.events.pages.visitor import Visitor, value
 from tests.support import Service
 
 
-async def ask(service: Service, own: str, language: str = "en") -> httpx2.Response:
+async def ask(service: Service, path: str, language: str = "en") -> httpx2.Response:
     """Ask for the link, on the page behind a link to a registration."""
     http = Visitor(service, language=language).http
-    page = await http.get(f"{own}/data")
-    return await http.post(f"{own}/data", data={"token": value(page, "token")})
+    page = await http.get(f"{path}/data")
+    return await http.post(f"{path}/data", data={"token": value(page, "token")})
 
 
 async def sent(service: Service, email: str = "ann@example.com") -> str:

@@ -1,8 +1,8 @@
 """Whoever holds the link of a mail about a registration asks for another link, which goes to the address itself."""
 
 from tests.events.pages.own_data import ask
-from tests.events.pages.test_own_registration import own, settled
-from tests.events.pages.visitor import Visitor, said, state, value
+from tests.events.pages.test_own_registration import own_path, settled
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Service
 
 
@@ -15,15 +15,15 @@ async def test_the_link_is_sent_to_the_address_and_not_shown_to_whoever_asks(ser
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
-    shown = await Visitor(service).http.get(address)
-    assert f'href="{address.removeprefix("http://events.test")}/data"' in shown.text
+    own_page_response = await Visitor(service).http.get(address)
+    assert f'href="{address.removeprefix("http://events.test")}/data"' in own_page_response.text
 
     page = await ask(service, address)
 
     assert (page.status_code, state(page)) == (200, "sent")
     assert await links_sent(service) == ["ann@example.com"]
     assert "/people/" not in page.text
-    assert "ann" not in said(page).lower()
+    assert "ann" not in page_text(page).lower()
 
 
 async def test_looking_sends_nothing(service: Service) -> None:
@@ -98,7 +98,7 @@ async def test_the_address_of_an_organizer_is_not_told_apart(service: Service) -
     event = await ada.create_event()
     ben, ann = await settled(service, ada, event, "ben", "ann")
 
-    assert said(await ask(service, ann)) == said(await ask(service, ben))
+    assert page_text(await ask(service, ann)) == page_text(await ask(service, ben))
     assert await links_sent(service) == ["ann@example.com", "ben@example.com"]
 
 
@@ -107,7 +107,7 @@ async def test_the_page_is_in_german_too(service: Service) -> None:
     event = await ada.create_event()
     await settled(service, ada, event, "ann")
 
-    page = await ask(service, await own(service, event["id"], "ann@example.com"), language="de")
+    page = await ask(service, await own_path(service, event["id"], "ann@example.com"), language="de")
 
-    assert "Sehen Sie in Ihre E-Mails" in said(page)
+    assert "Sehen Sie in Ihre E-Mails" in page_text(page)
     assert await service.run_sql("select arguments->>'language' from mails where kind = 'own_data'") == [("de",)]

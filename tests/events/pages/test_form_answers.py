@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.events.recurrence import continue_series
-from holdfast.events.pages.form import purpose, tokens
-from tests.events.pages.visitor import Visitor, said, state, value
+from holdfast.events.pages.registration_form import purpose, tokens
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Service
 
 
@@ -24,13 +24,13 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     async def register(email: str) -> str:
         path = await visitor.register(event["id"], email)
         await service.settle()
-        return said(await visitor.http.get(path))
+        return page_text(await visitor.http.get(path))
 
-    assert "Register" in said(await visitor.open(event["id"]))
+    assert "Register" in page_text(await visitor.open(event["id"]))
     assert "You have a seat." in await register("ann@example.com")
     waiting = await visitor.open(event["id"])
     assert state(waiting) == "waiting_list"
-    assert "Join the waiting list" in said(waiting)
+    assert "Join the waiting list" in page_text(waiting)
     assert "You are on the waiting list, place 1 of 1." in await register("ben@example.com")
     full = await visitor.open(event["id"])
     assert state(full) == "full"
@@ -51,7 +51,7 @@ async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: 
     assert state(await visitor.http.get(first)) == "registered"
     page = await visitor.http.get(second)
     assert state(page) == "rejected"
-    assert "There was no place left." in said(page)
+    assert "There was no place left." in page_text(page)
 
 
 async def test_a_new_try_after_a_rejection_has_an_outcome_of_its_own(service: Service) -> None:
@@ -90,7 +90,7 @@ async def test_an_event_with_a_price_stores_nothing(service: Service, framed: bo
     refused = await visitor.post(event["id"], token=token, email="ann@example.com")
 
     assert state(page) == "unpayable"
-    assert "cannot be paid here yet" in said(page)
+    assert "cannot be paid here yet" in page_text(page)
     assert (refused.status_code, state(refused)) == (422, "unpayable")
     assert await count(service) == 0
     assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(0,)]
@@ -101,7 +101,7 @@ async def test_a_cancelled_event_and_one_that_is_over_take_nobody(service: Servi
     ada = await service.organizer()
     cancelled, over = await ada.create_event(), await ada.create_event()
     visitor = Visitor(service)
-    tokens = [value(await visitor.open(each["id"]), "token") for each in (cancelled, over)]
+    tokens = [value(await visitor.open(event["id"]), "token") for event in (cancelled, over)]
     await ada.delete(f"/api/events/{cancelled['id']}")
     await service.run_sql("update events set datetime = now() - interval '1 second' where id = %(id)s", id=over["id"])
 
@@ -128,7 +128,7 @@ async def test_after_a_date_of_a_series_the_form_is_for_the_next(service: Servic
 
     assert f'action="/events/{next_id}/embed"' in page.text
     assert (late.status_code, state(late)) == (422, "open")
-    assert "The date you had chosen has passed." in said(late)
+    assert "The date you had chosen has passed." in page_text(late)
     assert (value(late, "email"), value(late, "name")) == ("ann@example.com", "Ann")
     assert await count(service) == 0
     sent = await visitor.post(next_id, token=value(late, "token"), email="ann@example.com")
@@ -149,7 +149,7 @@ async def test_sending_a_form_twice_registers_once_and_shows_the_same_outcome(se
     await service.settle()
     answers.append(await visitor.post(event["id"], token=token, email="ann@example.com"))
 
-    assert len({each.headers["location"] for each in answers}) == 1
+    assert len({answer.headers["location"] for answer in answers}) == 1
     assert await count(service) == 1
 
 
@@ -164,9 +164,9 @@ async def test_about_an_older_registration_the_page_tells_nothing(service: Servi
     page = await visitor.send(event["id"], email="ann@example.com", name="Mallory")
 
     assert (page.status_code, state(page)) == (200, "known")
-    assert "This address was registered before." in said(page)
+    assert "This address was registered before." in page_text(page)
     for secret in ("Ann", "ann@", "seat", "/registrations/"):
-        assert secret not in said(page)
+        assert secret not in page_text(page)
     assert await service.run_sql("select name from registrations") == [("Ann",)]
 
 
@@ -193,6 +193,25 @@ async def test_the_details_of_an_older_registration_are_sent_to_its_address_once
     page = await visitor.send(event["id"], email="ann@example.com")
     assert state(page) == "known"
     assert await details() == 2
+
+
+async def test_sending_the_form_again_sends_the_details_again_but_a_double_click_does_not(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    visitor = Visitor(service)
+    await visitor.register(event["id"], "ann@example.com")
+    await service.settle()
+
+    async def kinds() -> list[tuple[object, ...]]:
+        return await service.run_sql("select kind from mails order by id")
+
+    await visitor.register(event["id"], "ann@example.com")
+    assert await kinds() == [("seat",)]
+
+    await service.run_sql("update registrations set received_at = received_at - interval '2 minutes'")
+    for _ in range(2):
+        await visitor.register(event["id"], "ann@example.com")
+    assert await kinds() == [("seat",), ("seat_again",)]
 
 
 async def test_the_outcome_is_shown_for_a_day(service: Service) -> None:
@@ -232,9 +251,9 @@ async def test_the_language_goes_on_from_page_to_page(service: Service) -> None:
     )
 
     assert f'action="/events/{event["id"]}/embed?lang=de"' in page.text
-    assert "Das ist keine E-Mail-Adresse." in said(wrong)
+    assert "Das ist keine E-Mail-Adresse." in page_text(wrong)
     assert sent.headers["location"].endswith("/outcome/embed?lang=de")
-    assert "Ihre Anmeldung ist eingegangen." in said(await http.get(sent.headers["location"]))
+    assert "Ihre Anmeldung ist eingegangen." in page_text(await http.get(sent.headers["location"]))
     assert await service.run_sql("select language from registrations") == [("de",)]
 
 
@@ -264,6 +283,6 @@ async def test_an_old_form_is_shown_again_with_what_was_typed(service: Service, 
     again: dict[str, Any] = {name: value(page, name) for name in ("token", "email", "name")}
 
     assert page.status_code == 422
-    assert "open for too long" in said(page)
+    assert "open for too long" in page_text(page)
     assert (again["email"], again["name"]) == ("ann@example.com", "Ann")
     assert (await visitor.post(event["id"], **again)).status_code == 303

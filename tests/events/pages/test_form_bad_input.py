@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.databases import scratch_database
-from tests.events.pages.visitor import Visitor, said, state, value
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.events.scene import LEAKS
 from tests.support import Service, running, unlimited
 
@@ -37,7 +37,7 @@ class Form:
         assert "<script>alert" not in answer.text
         assert not LEAKS.search(answer.text)
         assert await self.service.run_sql("select count(*) from registrations") == [(0,)]
-        return said(answer)
+        return page_text(answer)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

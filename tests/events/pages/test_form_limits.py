@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.pages.visitor import Visitor, said, state, value
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.faults.holder import holding
 from tests.support import Service, running
 
@@ -27,10 +27,10 @@ async def test_a_thousand_forms_from_one_address_are_refused_and_others_are_not(
         for number in range(1_000)
     ]
 
-    assert [each.status_code for each in answers] == [303] * 20 + [429] * 980
+    assert [answer.status_code for answer in answers] == [303] * 20 + [429] * 980
     last = answers[-1]
     assert 1 <= int(last.headers["retry-after"]) <= 60
-    assert f"please send it again in {last.headers['retry-after']} second" in said(last)
+    assert f"please send it again in {last.headers['retry-after']} second" in page_text(last)
     assert (value(last, "email"), value(last, "name")) == ("x999@example.com", "X")
     assert (await person.send(event["id"], email="ann@example.com")).status_code == 303
     assert await limited.run_sql("select count(*) from registrations") == [(21,)]
@@ -61,9 +61,9 @@ async def test_one_event_takes_so_many_forms_a_minute_and_another_its_own(limite
         for number in range(60)
     ]
 
-    assert [each.status_code for each in answers] == [303] * 50 + [429] * 10
+    assert [answer.status_code for answer in answers] == [303] * 50 + [429] * 10
     assert state(answers[-1]) == "open"
-    assert "Too many forms are being sent." in said(answers[-1])
+    assert "Too many forms are being sent." in page_text(answers[-1])
     assert (await Visitor(limited).send(quiet["id"], email="ann@example.com")).status_code == 303
 
 
@@ -73,8 +73,8 @@ async def test_who_guesses_links_is_soon_refused(limited: Service, path: str) ->
 
     pages = [await http.get(f"/registrations/1-abcdefgh-1-{'0' * 31}{number}{path}") for number in range(8)]
 
-    assert [each.status_code for each in pages] == [404] * 5 + [429] * 3
-    assert {each.headers["content-type"] for each in pages} == {"text/html; charset=utf-8"}
+    assert [page.status_code for page in pages] == [404] * 5 + [429] * 3
+    assert {page.headers["content-type"] for page in pages} == {"text/html; charset=utf-8"}
 
 
 async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_was_typed(limited: Service) -> None:
@@ -86,7 +86,7 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
         busy = await visitor.send(event["id"], email="ann@example.com", name="Ann")
 
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
-    assert "could not store your registration" in said(busy)
+    assert "could not store your registration" in page_text(busy)
     again = {name: value(busy, name) for name in ("token", "email", "name")}
     assert (await visitor.post(event["id"], **again)).status_code == 303
 

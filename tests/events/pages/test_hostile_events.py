@@ -29,11 +29,11 @@ class Elements(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -49,10 +49,10 @@ async def test_a_hostile_text_stays_a_text_in_every_place_of_a_page(service: Ser
     ):
         page, usual = await service.http.get(path), await service.http.get(other)
         assert page.status_code == 200
-        elements, expected = Elements(page.text).found, Elements(usual.text).found
+        elements, expected = Elements(page.text).elements, Elements(usual.text).elements
         # A link in the body is the only element that may be missing.
         assert [tag for tag, _ in elements if tag != "a"] == [tag for tag, _ in expected if tag != "a"]
-        assert not any(name.startswith("on") or name == "style" for _, each in elements for name in each)
+        assert not any(name.startswith("on") or name == "style" for _, attributes in elements for name in attributes)
         for _, attributes in elements:
             assert not (attributes.get("href") or "").lower().startswith(("javascript:", "data:"))
         assert "60481729" not in page.text

@@ -7,8 +7,9 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.settings import Settings
-from holdfast.kit import lookups
-from holdfast.kit.pages.rendered import Page, Pages, page
+from holdfast.kit.pages import page_cache
+from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
+from holdfast.kit.postgres import lookup_cache
 from tests.events.pages.reading import text
 from tests.events.pages.visitor import state
 from tests.support import Service, eventually, running
@@ -52,15 +53,15 @@ async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Ser
 async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
     ada = await service.organizer()
     event = await ada.create_event(capacity=2)
 
     async def places() -> tuple[str, str]:
         """What the page says of places, and the state of the form in a frame."""
-        page, frame = [await service.http.get(event[each]) for each in ("public_url", "embed_url")]
-        [said] = re.findall(r"\d places? left|No places left", text(page)) or ["?"]
-        return said, state(frame)
+        page, frame = [await service.http.get(event[field]) for field in ("public_url", "embed_url")]
+        [places] = re.findall(r"\d places? left|No places left", text(page)) or ["?"]
+        return places, state(frame)
 
     seen = [await places()]
     url = ""
@@ -80,37 +81,37 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
 
 
 async def test_a_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     async with running(settings) as one, running(settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
-        for each in (one, other):
-            assert "Watercolours" not in (await each.http.get(event["public_url"])).text
+        for process in (one, other):
+            assert "Watercolours" not in (await process.http.get(event["public_url"])).text
 
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
         await other.hear()
 
-        for each in (one, other):
-            assert "Watercolours" in (await each.http.get(event["public_url"])).text
+        for process in (one, other):
+            assert "Watercolours" in (await process.http.get(event["public_url"])).text
 
 
 async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     ada = await service.organizer()
     event = await ada.create_event()
     await service.hear()
     await service.http.get(event["public_url"])
 
-    def asked() -> float | None:
+    def lookups() -> float | None:
         return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "find_shown_event"})
 
-    before = asked()
+    before = lookups()
     for _ in range(5):
         await service.http.get(event["public_url"])
         await service.http.get(event["embed_url"])
 
     assert before
-    assert asked() == before
+    assert lookups() == before
 
 
 async def test_each_language_is_kept_by_itself(service: Service) -> None:
@@ -122,7 +123,7 @@ async def test_each_language_is_kept_by_itself(service: Service) -> None:
         for language in ("de", "en", "de", "en")
     ]
 
-    assert ["Über diese Veranstaltung" in each.text for each in pages] == [True, False, True, False]
+    assert ["Über diese Veranstaltung" in page.text for page in pages] == [True, False, True, False]
 
 
 async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(service: Service) -> None:
@@ -168,14 +169,14 @@ async def test_a_moving_price_is_told_with_its_bounds_and_its_history(service: S
 
 
 async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
-    pages, rendered = Pages(), 0
+    pages, rendered = PageCache(), 0
     go_on = asyncio.Event()
 
-    async def render() -> Page:
+    async def render() -> CachedPage:
         nonlocal rendered
         rendered += 1
         await go_on.wait()
-        return page("<p>", [])
+        return cached_page("<p>", [])
 
     waiting = [asyncio.create_task(pages.get("key", render)) for _ in range(100)]
     await asyncio.sleep(0)
@@ -183,22 +184,22 @@ async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
     waiting[0].cancel()
     await asyncio.sleep(0)
     go_on.set()
-    found = await asyncio.gather(*waiting[1:])
+    page_results = await asyncio.gather(*waiting[1:])
 
     assert rendered == 1
-    assert {each.content for each in found} == {b"<p>"}
+    assert {page.content for page in page_results} == {b"<p>"}
     assert (await pages.get("key", render)).content == b"<p>"
     assert rendered == 1
 
 
 async def test_a_page_that_fails_is_rendered_again() -> None:
-    pages = Pages()
+    pages = PageCache()
 
-    async def fail() -> Page:
+    async def fail() -> CachedPage:
         raise LookupError
 
-    async def render() -> Page:
-        return page("<p>", [])
+    async def render() -> CachedPage:
+        return cached_page("<p>", [])
 
     with pytest.raises(LookupError):
         await pages.get("key", fail)
@@ -206,15 +207,15 @@ async def test_a_page_that_fails_is_rendered_again() -> None:
 
 
 async def test_only_so_many_bytes_of_pages_are_kept() -> None:
-    pages, rendered = Pages(most=100_000), 0
+    pages, rendered = PageCache(most=100_000), 0
 
-    async def render() -> Page:
+    async def render() -> CachedPage:
         nonlocal rendered
         rendered += 1
-        return page("x" * 20_000, [])
+        return cached_page("x" * 20_000, [])
 
-    async def huge() -> Page:
-        return page("x" * 200_000, [])
+    async def huge() -> CachedPage:
+        return cached_page("x" * 200_000, [])
 
     for number in range(20):
         await pages.get(number, render)
@@ -223,3 +224,18 @@ async def test_only_so_many_bytes_of_pages_are_kept() -> None:
         await pages.get(number, render)
 
     assert rendered == 20 + 16
+
+
+async def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "CACHE_TTL_SECONDS", 0)
+    pages, times = PageCache(), 0
+
+    async def render() -> CachedPage:
+        nonlocal times
+        times += 1
+        return cached_page("a page", [])
+
+    for _ in range(2):
+        await pages.get("a", render)
+
+    assert times == 2

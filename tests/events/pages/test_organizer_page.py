@@ -48,21 +48,21 @@ async def test_an_organizer_without_plans_says_so(service: Service) -> None:
 async def test_a_long_list_goes_on_without_leaving_out_or_repeating_an_event(service: Service) -> None:
     ada = await service.organizer()
     # Events of the same date are told apart by their ids.
-    wanted = [f"Event {number}" for number in range(45)]
-    for number, title in enumerate(wanted):
+    expected = [f"Event {number}" for number in range(45)]
+    for number, title in enumerate(expected):
         await ada.create_event(title=title, datetime=f"2040-01-{number // 9 + 1:02}T18:00:00.123456Z")
 
-    found: list[str] = []
+    listed: list[str] = []
     pages = 0
     path = f"/organizers/{ada.slug}?lang=de"
     while path:
         page = await service.http.get(path)
-        found += titles(page)
+        listed += titles(page)
         pages += 1
         following = re.search(r'<a href="([^"]+)" rel="next">Spätere', page.text)
         path = following[1].replace("&amp;", "&") if following else ""
 
-    assert found == wanted
+    assert listed == expected
     assert pages == 3
 
 

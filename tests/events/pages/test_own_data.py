@@ -6,24 +6,25 @@ from typing import Any
 
 import pytest
 
+from holdfast.events.payments import erasing
 from holdfast.events.people import proof
 from holdfast.events.people.links import DataLink, path
-from holdfast.events.people.proof import EraseOwn, ExportOwn, PreviewOwn
-from holdfast.kit.caller import NOBODY
-from holdfast.kit.problems import Problem
-from holdfast.kit.secrets import Secret
+from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwnErasure
+from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.security.secrets import Secret
 from tests.events.pages.own_data import Reader, ask, sent
-from tests.events.pages.test_own_registration import own
-from tests.events.pages.visitor import said, state
+from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.visitor import page_text, state
 from tests.events.people.scene import erase, listed, over, sign_up, stored
 from tests.support import Client, Service
 
 
-async def asked(service: Service, ada: Client, **fields: object) -> str:
+async def data_link(service: Service, ada: Client, **fields: object) -> str:
     """Register Ann for an event, and return the path of the link that was sent to her."""
     event = await ada.create_event(**fields)
     await sign_up(service, event, "ann")
-    await ask(service, await own(service, event["id"], "ann@example.com"))
+    await ask(service, await own_path(service, event["id"], "ann@example.com"))
     return await sent(service)
 
 
@@ -35,7 +36,7 @@ async def test_everything_is_downloaded_as_a_file(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     other = await ben.create_event(title="Töpfern")
     await sign_up(service, other, "ann", "bob")
-    ann = Reader(service, await asked(service, ada))
+    ann = Reader(service, await data_link(service, ada))
     await ann.open()
 
     file = await ann.press("export")
@@ -46,7 +47,7 @@ async def test_everything_is_downloaded_as_a_file(service: Service) -> None:
     assert file.headers["cache-control"] == "no-store"
     exported = json.loads(file.content)
     assert exported["account"]["email"] == "ann@example.com"
-    assert [each["event"] for each in exported["registrations"]] == ["Töpfern", "Life drawing"]
+    assert [registration["event"] for registration in exported["registrations"]] == ["Töpfern", "Life drawing"]
     assert "bob" not in file.text
 
 
@@ -57,13 +58,13 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
     await over(service, past)
     paid = await ada.create_event(title="<b>Pottery", pricing_mode="fixed", price=1500)
     await ada.register(paid["id"], email="ann@example.com")
-    ann = Reader(service, await asked(service, ada, title="Life drawing"))
+    ann = Reader(service, await data_link(service, ada, title="Life drawing"))
     await ann.open()
 
     page = await ann.press("erase")
 
     assert (page.status_code, state(page)) == (200, "confirming")
-    text = said(page)
+    text = page_text(page)
     for part in ("<b>Pottery", "Life drawing", "One registration stays", "Nothing is paid back", "cannot be undone"):
         assert part in text
     assert "Last year" not in text
@@ -73,12 +74,12 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
 
     assert (done.status_code, state(done)) == (200, "erased")
     assert not await is_there(service)
-    assert [each["status"] for each in await listed(ada, past)] == ["registered"]
+    assert [registration["status"] for registration in await listed(ada, past)] == ["registered"]
     assert await listed(ada, paid) == []
 
 
 async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     scanner, ann = Reader(service, link), Reader(service, link)
     for method in ("GET", "HEAD"):
         for suffix in ("", "/export", "/erase"):
@@ -93,7 +94,7 @@ async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Servi
 
 
 async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     ann, finder = Reader(service, link), Reader(service, link)
     await ann.open()
     await finder.open()
@@ -113,18 +114,18 @@ async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -
 
 
 async def test_of_two_who_use_a_link_at_once_one_can(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     both = [Reader(service, link) for _ in range(2)]
-    for each in both:
-        await each.open()
+    for reader in both:
+        await reader.open()
 
-    answers = await asyncio.gather(*(each.press("export") for each in both))
+    answers = await asyncio.gather(*(reader.press("export") for reader in both))
 
-    assert sorted(each.status_code for each in answers) == [200, 410]
+    assert sorted(answer.status_code for answer in answers) == [200, 410]
 
 
 async def test_a_link_is_good_for_an_hour(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     user_id, issued, _ = link.rpartition("/")[2].split("-")
     secret = service.database.resources.secret
     # The link names the moment at which it was made, so links of other times are other links.
@@ -139,26 +140,28 @@ async def test_a_link_is_good_for_an_hour(service: Service) -> None:
 
         assert (await Reader(service, path(secret, older)).open()).status_code == status
 
-    for command in (ExportOwn, PreviewOwn, EraseOwn):
+    for command in (ExportOwnData, PreviewOwnErasure, EraseOwnData):
         with pytest.raises(Problem) as refused:
             await run(service, command(**older._asdict(), holder=bytes(32)))
         assert refused.value.status == 404
     assert await is_there(service)
 
 
-async def run(service: Service, command: ExportOwn | PreviewOwn | EraseOwn) -> None:
+async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | EraseOwnData) -> None:
     """Use a link without a page."""
-    work: Any = {ExportOwn: proof.export, PreviewOwn: proof.preview, EraseOwn: proof.erase}[type(command)]
+    work: Any = {ExportOwnData: proof.export, PreviewOwnErasure: proof.preview, EraseOwnData: erasing.erase_own}[
+        type(command)
+    ]
     await service.database.transact(lambda tx: work(tx, NOBODY, command))
 
 
 async def test_a_newer_link_ends_the_one_before(service: Service) -> None:
     ada = await service.organizer()
-    first = await asked(service, ada)
+    first = await data_link(service, ada)
     before = Reader(service, first)
     await before.open()
     await service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
-    second = await asked(service, ada)
+    second = await data_link(service, ada)
 
     for answer in (await before.press("export"), await before.press("erase", confirmed="yes"), await before.open()):
         assert (answer.status_code, state(answer)) == (410, "gone")
@@ -168,10 +171,10 @@ async def test_a_newer_link_ends_the_one_before(service: Service) -> None:
 
 
 async def test_guessed_links_lead_nowhere(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     user_id, issued, signature = link.rpartition("/")[2].split("-")
     [(other,)] = await service.run_sql("select public_id from users where role = 'organizer'")
-    own_link = (await own(service, 1, "ann@example.com")).rpartition("/")[2]
+    own_link = (await own_path(service, 1, "ann@example.com")).rpartition("/")[2]
     http = Reader(service, link).http
 
     for guess in (
@@ -192,7 +195,7 @@ async def test_guessed_links_lead_nowhere(service: Service) -> None:
 
 async def test_forms_of_other_sites_and_forms_that_were_not_shown_do_nothing(service: Service) -> None:
     ada = await service.organizer()
-    link = await asked(service, ada)
+    link = await data_link(service, ada)
     ann = Reader(service, link)
     await ann.open()
 
@@ -212,7 +215,7 @@ async def test_forms_of_other_sites_and_forms_that_were_not_shown_do_nothing(ser
 
 
 async def test_after_the_erasure_the_link_is_gone_like_any_other(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()
     await ann.press("erase", confirmed="yes")
@@ -222,7 +225,7 @@ async def test_after_the_erasure_the_link_is_gone_like_any_other(service: Servic
 
 
 async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()
 
@@ -235,22 +238,23 @@ async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service
 async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
     await service.organizer(email="ann@example.com")
     ada = await service.organizer()
-    link = await asked(service, ada)
+    link = await data_link(service, ada)
     ann = Reader(service, link)
 
     page = await ann.open()
 
     assert (page.status_code, state(page)) == (403, "organizer")
-    assert "cancel your events and revoke your keys" in said(page)
+    assert "cancel your events and revoke your keys" in page_text(page)
     assert await is_there(service)
 
 
 async def test_who_has_become_an_organizer_in_the_meantime_is_told_so_too(service: Service) -> None:
-    link = await asked(service, await service.organizer())
+    link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()
     await service.run_sql(
-        "update users set role = 'organizer', slug = 'ann', name = 'Ann' where email = 'ann@example.com'"
+        "update users set role = 'organizer', slug = 'ann', name = 'Ann', proved_at = now()"
+        " where email = 'ann@example.com'"
     )
 
     for fields in ({}, {"confirmed": "yes"}):
@@ -261,21 +265,21 @@ async def test_who_has_become_an_organizer_in_the_meantime_is_told_so_too(servic
 
 
 async def test_many_registrations_are_listed_in_part(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.events.pages.person.SHOWN", 1)
+    monkeypatch.setattr("holdfast.events.pages.own_data.MAX_LISTED_REGISTRATIONS", 1)
     ada = await service.organizer()
     for title in ("Life drawing", "Pottery"):
         await sign_up(service, await ada.create_event(title=title), "ann")
-    ann = Reader(service, await asked(service, ada))
+    ann = Reader(service, await data_link(service, ada))
     await ann.open()
 
-    assert "and 2 more" in said(await ann.press("erase"))
+    assert "and 2 more" in page_text(await ann.press("erase"))
 
 
 async def test_the_pages_are_in_german_too(service: Service) -> None:
-    ann = Reader(service, await asked(service, await service.organizer()), language="de")
+    ann = Reader(service, await data_link(service, await service.organizer()), language="de")
 
-    opened, confirming = said(await ann.open()), said(await ann.press("erase"))
+    opened, confirming = page_text(await ann.open()), page_text(await ann.press("erase"))
 
     assert "Meine Daten herunterladen" in opened
     assert "Das lässt sich nicht rückgängig machen." in confirming
-    assert "Ihre Daten sind gelöscht." in said(await ann.press("erase", confirmed="yes"))
+    assert "Ihre Daten sind gelöscht." in page_text(await ann.press("erase", confirmed="yes"))

@@ -7,21 +7,21 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.registrations.links import OUTCOME, OWN, Link, own_url, write
-from tests.events.pages.visitor import Visitor, said, state, value
+from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link, own_url, write
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Client, Service
 
 
 async def settled(service: Service, ada: Client, event: dict[str, Any], *people: str) -> list[str]:
     """Register people on the form, settle them, and return the addresses of their own pages, as mails have them."""
     visitor = Visitor(service)
-    for each in people:
-        await visitor.register(event["id"], f"{each}@example.com", name=each.title())
+    for person in people:
+        await visitor.register(event["id"], f"{person}@example.com", name=person.title())
     await service.settle()
-    return [await own(service, event["id"], f"{each}@example.com") for each in people]
+    return [await own_path(service, event["id"], f"{person}@example.com") for person in people]
 
 
-async def own(service: Service, event_id: int, email: str) -> str:
+async def own_path(service: Service, event_id: int, email: str) -> str:
     [(user_id, arrival)] = await service.run_sql(
         """
         select public_id, arrival from registrations join users on users.id = user_id
@@ -35,7 +35,10 @@ async def own(service: Service, event_id: int, email: str) -> str:
 
 
 async def statuses(ada: Client) -> dict[str, str]:
-    return {each["email"][:3]: each["status"] for each in (await ada.get("/api/registrations")).json()["data"]}
+    return {
+        registration["email"][:3]: registration["status"]
+        for registration in (await ada.get("/api/registrations")).json()["data"]
+    }
 
 
 async def cancel(service: Service, address: str, **fields: str) -> httpx2.Response:
@@ -60,7 +63,7 @@ async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
     page = await Visitor(service).http.get(address)
 
     assert (page.status_code, state(page)) == (200, "registered")
-    text = said(page)
+    text = page_text(page)
     for part in ("Life <drawing>", "July 1, 2031, 8:00", "Studio 7", "Main Street 1", "Ada & Sons", "You have a seat."):
         assert part in text
     assert "You can cancel until June 30, 2031, 8:00" in text
@@ -81,7 +84,7 @@ async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(ser
 
     gone = await cancel(service, ann)
 
-    assert "place 1 of 2" in said(before)
+    assert "place 1 of 2" in page_text(before)
     assert (gone.status_code, state(gone)) == (200, "cancelled")
     assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert state(await http.get(ben)) == "registered"
@@ -95,7 +98,7 @@ async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) ->
     await cancel(service, ben)
 
     assert await statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
-    assert "place 1 of 1" in said(await Visitor(service).http.get(cal))
+    assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
 async def test_looking_changes_nothing(service: Service) -> None:
@@ -123,7 +126,7 @@ async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> No
     for fields in ({}, {"token": "x"}, {"token": token_of_another}):
         page = await http.post(f"{ann}/cancel", data=fields)
         assert (page.status_code, state(page)) == (422, "registered")
-        assert "Nothing was cancelled" in said(page)
+        assert "Nothing was cancelled" in page_text(page)
     foreign = await http.post(
         f"{ann}/cancel", data={"token": value(await http.get(ann), "token")}, headers={"Origin": "https://evil.example"}
     )
@@ -144,10 +147,10 @@ async def test_after_the_deadline_the_page_says_whom_to_ask(service: Service) ->
     await service.run_sql("update events set cancellation_hours = 6")
     late = await http.post(f"{address}/cancel", data={"token": token})
 
-    assert "please ask the organizer: Ada Events" in said(page)
+    assert "please ask the organizer: Ada Events" in page_text(page)
     assert "<button" not in page.text
     assert (late.status_code, state(late)) == (422, "registered")
-    assert "too late" in said(late)
+    assert "too late" in page_text(late)
     assert await statuses(ada) == {"ann": "registered"}
 
 
@@ -200,7 +203,7 @@ async def test_guessed_links_lead_nowhere(service: Service) -> None:
 
     for guess in (
         "x",
-        write(secret, OUTCOME, link),
+        write(secret, OUTCOME_PAGE, link),
         f"{address.rsplit('/', 1)[1][:-1]}g",
         "%00",
         "1-aaaaaaaa-1-" + "0" * 32,
@@ -209,7 +212,7 @@ async def test_guessed_links_lead_nowhere(service: Service) -> None:
             page = await http.get(f"/registrations/{guess}{path}")
             assert page.status_code == 404
             assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert (await http.get(f"/registrations/{write(secret, OWN, link)}/outcome")).status_code == 404
+    assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 
 async def test_mails_are_stopped_by_one_button(service: Service) -> None:
@@ -218,14 +221,14 @@ async def test_mails_are_stopped_by_one_button(service: Service) -> None:
     [address] = await settled(service, ada, event, "ann")
     http = Visitor(service).http
 
-    asked = await http.get(f"{address}/unsubscribe")
+    question = await http.get(f"{address}/unsubscribe")
     done = await http.post(f"{address}/unsubscribe")
 
-    assert state(asked) == "subscribed"
-    assert re.search(r"<form[^>]*>\s*<button", asked.text)
+    assert state(question) == "subscribed"
+    assert re.search(r"<form[^>]*>\s*<button", question.text)
     assert (done.status_code, state(done)) == (200, "unsubscribed")
     assert await service.run_sql("select notify from registrations") == [(False,)]
-    assert "You get no mails" in said(await http.get(address))
+    assert "You get no mails" in page_text(await http.get(address))
     assert await statuses(ada) == {"ann": "registered"}
 
 
@@ -252,7 +255,7 @@ async def test_pages_are_in_the_language_of_the_browser(service: Service) -> Non
     german = await Visitor(service, language="de-AT,de;q=0.9,en;q=0.5").http.get(address)
     chosen = await Visitor(service).http.get(f"{address}?lang=de")
 
-    assert "Sie haben einen Platz." in said(german)
+    assert "Sie haben einen Platz." in page_text(german)
     assert '<html lang="de">' in german.text
-    assert "Meine Anmeldung stornieren" in said(chosen)
+    assert "Meine Anmeldung stornieren" in page_text(chosen)
     assert "/cancel?lang=de" in chosen.text

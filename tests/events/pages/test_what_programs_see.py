@@ -51,11 +51,11 @@ async def test_an_event_without_places_is_sold_out(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("currency", "amount", "written", "shown"),
+    ("currency", "amount", "written", "formatted"),
     [("JPY", 1500, "1500", "¥1,500"), ("KWD", 12340, "12.340", "KWD\u00a012.340"), ("USD", 5, "0.05", "$0.05")],
 )
 async def test_prices_have_the_digits_of_their_currency(
-    service: Service, currency: str, amount: int, written: str, shown: str
+    service: Service, currency: str, amount: int, written: str, formatted: str
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event(pricing_mode="fixed", price=amount, currency=currency)
@@ -63,7 +63,7 @@ async def test_prices_have_the_digits_of_their_currency(
     page = await service.http.get(event["public_url"])
 
     assert structured(page)["offers"]["price"] == written
-    assert f"<strong>{shown}</strong>" in page.text
+    assert f"<strong>{formatted}</strong>" in page.text
 
 
 async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:

@@ -51,19 +51,19 @@ class Visitor:
 
 def state(page: httpx2.Response) -> str:
     """The state that a page shows."""
-    found = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
-    assert found, page.text
-    return found[1]
+    match = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
+    assert match, page.text
+    return match[1]
 
 
 def value(page: httpx2.Response, field: str) -> str:
     """The value of a field of the form in a page."""
-    found = re.search(rf'<input[^>]* name="{field}"[^>]* value="([^"]*)"', page.text)
-    assert found, page.text
-    return unescape(found[1])
+    match = re.search(rf'<input[^>]* name="{field}"[^>]* value="([^"]*)"', page.text)
+    assert match, page.text
+    return unescape(match[1])
 
 
-def said(page: httpx2.Response) -> str:
+def page_text(page: httpx2.Response) -> str:
     """The text of a page, as people read it."""
     [main] = re.findall(r"<main.*</main>", page.text, re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.events.payments import due, work
-from holdfast.events.payments.demo.processor import Processor
-from holdfast.events.payments.demo.webhooks import Endpoint
+from holdfast.doubles.stripe.processor import StripeDouble
+from holdfast.doubles.stripe.webhooks import Endpoint
+from holdfast.events.payments import background, due
 from holdfast.events.settings import Settings
 from tests.events.pages.visitor import Visitor
 from tests.serving import listener, serving
@@ -32,7 +32,7 @@ class Scene:
     heard    the messages that the processor has sent and that were not delivered yet: signature and body
     """
 
-    def __init__(self, service: Service, processor: Processor, heard: list[tuple[str, bytes]]) -> None:
+    def __init__(self, service: Service, processor: StripeDouble, heard: list[tuple[str, bytes]]) -> None:
         self.service = service
         self.processor = processor
         self.heard = heard
@@ -51,21 +51,26 @@ class Scene:
 
     async def event(self, organizer: Client, **fields: Any) -> int:
         """An event for which a seat costs 12 euros, and of which the platform keeps 5 percent."""
-        wanted = {"currency": "EUR", "pricing_mode": "fixed", "price": 1200, "capacity": 1, **fields}
-        return (await organizer.create_event(**wanted))["id"]
+        event_fields = {"currency": "EUR", "pricing_mode": "fixed", "price": 1200, "capacity": 1, **fields}
+        return (await organizer.create_event(**event_fields))["id"]
 
     async def register(self, event_id: int, email: str) -> "Buyer":
         """Somebody who has sent the form; it is settled, and the page to pay is ready."""
+        buyer = await self.register_without_work(event_id, email)
+        await self.work()
+        return buyer
+
+    async def register_without_work(self, event_id: int, email: str) -> "Buyer":
+        """Somebody who has sent the form; it is settled, and the processor knows nothing of it."""
         visitor = Visitor(self.service)
         buyer = Buyer(self, visitor, await visitor.register(event_id, email), event_id, email)
         await self.service.settle()
-        await self.work()
         return buyer
 
     async def work(self) -> int:
         """Do everything that is due with the processor. Returns how much that was."""
         done = 0
-        while more := sum([await due.attend_all(self.service.database, line) for line in work.LINES]):
+        while more := sum([await due.handle_all(self.service.database, line) for line in background.DUE_TABLES]):
             done += more
         return done
 
@@ -78,7 +83,7 @@ class Scene:
     async def hear(self) -> list[int]:
         """Deliver the messages of the processor. Returns how they were answered."""
         await self._sent()
-        statuses = [await self.tell(*each) for each in self.heard]
+        statuses = [await self.tell(*message) for message in self.heard]
         self.heard.clear()
         return statuses
 
@@ -130,9 +135,9 @@ class Buyer:
 
     async def state(self) -> str:
         """How the registration stands, as the page says."""
-        found = re.search(r'data-state="(\w+)"', (await self.page()).text)
-        assert found
-        return found[1]
+        match = re.search(r'data-state="(\w+)"', (await self.page()).text)
+        assert match
+        return match[1]
 
     async def session(self) -> str:
         """The id of the session behind the link to pay."""
@@ -146,8 +151,8 @@ class Buyer:
 
     async def link(self) -> str | None:
         """The link to pay that the page shows."""
-        found = re.search(r'<a class="button" href="([^"]+)" target="_top"', (await self.page()).text)
-        return unescape(found[1]) if found else None
+        match = re.search(r'<a class="button" href="([^"]+)" target="_top"', (await self.page()).text)
+        return unescape(match[1]) if match else None
 
     async def pay(self) -> None:
         """Pay at the processor. The service does not know of it yet."""
@@ -165,7 +170,7 @@ async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
         heard.append((request.headers["stripe-signature"], await request.body()))
         return Response(status_code=204)
 
-    processor = Processor(address, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
+    processor = StripeDouble(address, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
     processor.app.router.routes.insert(0, Route("/hook", hear, methods=["POST"]))
     payable = settings.model_copy(
         update={"stripe_key": processor.key, "stripe_api": address, "stripe_webhook_secret": SECRET}
@@ -173,5 +178,7 @@ async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
     try:
         async with serving(processor.app, here), running(payable) as service:
             yield Scene(service, processor, heard)
+            # The service waits for the answers to its calls before it ends.
+            processor.heal()
     finally:
         processor.close()

@@ -4,13 +4,13 @@ from typing import Any, Literal
 
 import pytest
 
-from holdfast.events.payments.operations import LookAtPayments, RefundPayment, look, refund
+from holdfast.events.payments.operations import ListPersonPayments, RefundPayment, list_payments, refund
 from holdfast.events.payments.reconciliation import reconcile
-from holdfast.kit.caller import Caller, api_key
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.steps import Steps
 from tests.events.console.test_payments import paid
-from tests.events.pages.visitor import said
+from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
 Outcome = Literal["won", "lost"]
@@ -35,18 +35,20 @@ async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, out
     browser, _, page = await paid(shop)
     dispute = await disputed(shop)
     await shop.deliver()
-    opened, shown, listed = await states(shop), await browser.get(page), await browser.get(list_of(page))
+    opened, payments_page, listed = await states(shop), await browser.get(page), await browser.get(list_of(page))
     shop.processor.decide(dispute, outcome)
     await shop.deliver()
     ended = await browser.get(page)
 
     assert (opened, await states(shop)) == ([("open", 1200)], [(outcome, 1200)])
-    assert "The holder of the card disputes it. The bank has the money until it has decided. €12." in said(shown)
-    assert "The holder of the card disputes it." in said(listed)
-    assert "Nothing can be given back" in said(shown)
-    assert 'name="amount-' not in shown.text
+    assert "The holder of the card disputes it. The bank has the money until it has decided. €12." in page_text(
+        payments_page
+    )
+    assert "The holder of the card disputes it." in page_text(listed)
+    assert "Nothing can be given back" in page_text(payments_page)
+    assert 'name="amount-' not in payments_page.text
     assert ('name="amount-' in ended.text) is (outcome == "won")
-    assert "It was disputed, and the bank has" in said(ended)
+    assert "It was disputed, and the bank has" in page_text(ended)
 
 
 @pytest.mark.parametrize(("outcome", "becomes", "back"), [("won", "made", 1200), ("lost", "refused", 0)])
@@ -88,8 +90,8 @@ async def test_nothing_is_given_back_by_hand_of_a_disputed_payment(shop: Scene) 
     await shop.deliver()
     caller = await owner(shop)
     event_id, user_id = ann.event_id, ann.path.split("-")[1]
-    wanted = LookAtPayments(event_id=event_id, user_id=user_id)
-    [made] = await shop.service.database.read(lambda reader: look(reader, caller, wanted))
+    list_command = ListPersonPayments(event_id=event_id, user_id=user_id)
+    [made] = await shop.service.database.read(lambda reader: list_payments(reader, caller, list_command))
     command = RefundPayment(event_id=event_id, user_id=user_id, payment_id=made.id, amount=100)
 
     with pytest.raises(Problem) as refused:
@@ -104,11 +106,11 @@ async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_a
     shop.processor.webhooks.dropped = {"charge.dispute.created", "charge.dispute.funds_withdrawn"}
     await disputed(shop)
 
-    found = await reconcile(Steps(shop.service.database))
+    reconciliation = await reconcile(Steps(shop.service.database))
     await shop.work()
     again = await reconcile(Steps(shop.service.database))
 
-    assert [each.kind for each in found.differences] == ["dispute_not_noted"]
+    assert [difference.kind for difference in reconciliation.differences] == ["dispute_not_noted"]
     assert (await states(shop), again.differences) == ([("open", 1200)], [])
 
 

@@ -56,7 +56,9 @@ async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene
     assert await shop.tell(signed(EVENT, secret="whsec_new"), EVENT) == 204
 
 
-@pytest.mark.parametrize("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"id": 7}', b'"text"', b"\xff", b'{"id": "\xff"}', b"[" * 2_000, b'{"x":' + b"[" * 2_000]
+)
 async def test_a_signed_message_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
     assert await shop.tell(signed(body), body) == 400
 
@@ -65,6 +67,25 @@ async def test_a_message_about_something_unknown_is_taken_and_changes_nothing(sh
     assert await shop.tell(signed(EVENT), EVENT) == 204
     assert await shop.tell(signed(EVENT), EVENT) == 204
     assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
+
+
+async def test_a_page_that_others_opened_is_not_taken_for_that_of_a_payment_with_the_same_number(shop: Scene) -> None:
+    """Whoever follows a payment link of the same account chooses the reference, and other services count from 1 too."""
+    event_id = await shop.event(await shop.organizer())
+    buyer = await shop.register_without_work(event_id, ANN)
+    [(payment_id,)] = await shop.service.run_sql("select id from payments")
+    page = {"id": "cs_of_others", "object": "checkout.session", "client_reference_id": str(payment_id)}
+    for number, url in enumerate((None, "https://others.example/thanks")):
+        event = {"id": f"evt_{number}", "type": "checkout.session.completed"}
+        body = json.dumps({**event, "data": {"object": {**page, "success_url": url}}}).encode()
+        assert await shop.tell(signed(body), body) == 204
+
+    await shop.work()
+
+    assert await buyer.session() != "cs_of_others"
+    await buyer.pay()
+    await shop.deliver()
+    assert await shop.counts(event_id) == {"registered": 1}
 
 
 async def test_without_a_secret_no_message_is_taken(service: Service) -> None:
@@ -78,8 +99,8 @@ async def test_messages_twice_and_the_newest_first_seat_somebody_once(shop: Scen
     shop.processor.webhooks.copies = 2
     shop.processor.webhooks.newest_first = True
     people = [await shop.register(event_id, email) for email in (ANN, "ben@example.com")]
-    for each in people:
-        await each.pay()
+    for person in people:
+        await person.pay()
 
     assert set(await shop.deliver()) == {204}
     await shop.deliver()
@@ -97,3 +118,13 @@ async def test_without_messages_the_processor_is_asked_when_the_time_is_up(shop:
     await shop.time_is_up()
 
     assert await shop.counts(event_id) == {"registered": 1}
+
+
+@pytest.mark.parametrize("setting", [f"{SECRET}, ", f" ,{SECRET}", f"whsec_new, {SECRET}"])
+async def test_blanks_around_webhook_secrets_do_not_count_and_sign_nothing(shop: Scene, setting: str) -> None:
+    resources = shop.service.database.resources
+    blank = resources.settings.model_copy(update={"stripe_webhook_secret": setting})
+    shop.service.database.resources = replace(resources, settings=blank)
+
+    assert await shop.tell(signed(EVENT, secret=" "), EVENT) == 400
+    assert await shop.tell(signed(EVENT), EVENT) == 204

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from holdfast.doubles.stripe.faults import Fault
 from holdfast.events.payments import checkout, due
-from holdfast.events.payments.demo.faults import Fault
-from tests.events.pages.visitor import Visitor, said
+from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Buyer, Scene
 from tests.support import eventually
 
@@ -61,7 +61,7 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
 ) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
-    waits = said(await ann.page())
+    waits = page_text(await ann.page())
     assert "Your time to pay begins when it is ready" in waits
     assert "until" not in waits
 
@@ -69,7 +69,7 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
     await shop.work()
 
     assert is_whole(await time_left(shop))
-    assert "A seat is held for you until" in said(await ann.page())
+    assert "A seat is held for you until" in page_text(await ann.page())
     await ann.pay()
     await shop.deliver()
     assert await ann.state() == "registered"
@@ -83,11 +83,11 @@ async def test_who_comes_back_from_paying_is_not_asked_again_and_sees_the_seat_s
     await ann.pay()
 
     back = await ann.visitor.http.get(session["success_url"])
-    assert "Thank you. A seat is held for you." in said(back)
-    assert "Pay €" not in said(back)
+    assert "Thank you. A seat is held for you." in page_text(back)
+    assert "Pay €" not in page_text(back)
     assert re.search(r'data-refresh="[12]"', back.text)
     await shop.deliver()
-    assert "You have a seat." in said(await ann.visitor.http.get(session["success_url"]))
+    assert "You have a seat." in page_text(await ann.visitor.http.get(session["success_url"]))
 
 
 async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: Scene) -> None:
@@ -98,7 +98,7 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
     async def is_called() -> bool:
         return bool(shop.processor.things("checkout.session"))
 
-    calling = asyncio.create_task(due.attend_all(shop.service.database, checkout.OPENING))
+    calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
     await eventually(is_called)
     await pass_minutes(shop, 20)
     await calling
@@ -163,7 +163,7 @@ async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop:
     await shop.work()
 
     assert shop.processor.things("checkout.session") == []
-    assert "The event is cancelled" in said(await ann.page())
+    assert "The event is cancelled" in page_text(await ann.page())
 
 
 async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(shop: Scene) -> None:
@@ -175,7 +175,7 @@ async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(sho
     await ada.delete(f"/api/registrations/{event_id}/{ann.path.split('-')[1]}")
     await shop.work()
 
-    assert [each["status"] for each in shop.processor.things("checkout.session")] == ["expired"]
+    assert [session["status"] for session in shop.processor.things("checkout.session")] == ["expired"]
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
@@ -187,10 +187,10 @@ async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_s
     async def is_called() -> bool:
         return bool(shop.processor.things("checkout.session"))
 
-    calling = asyncio.create_task(due.attend_all(shop.service.database, checkout.OPENING))
+    calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
     await eventually(is_called)
     await pass_minutes(shop, 0)
-    await due.attend_all(shop.service.database, checkout.OPENING)
+    await due.handle_all(shop.service.database, checkout.OPENING)
     await calling
 
     assert len(shop.processor.things("checkout.session")) == 1
@@ -203,9 +203,9 @@ async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off
         await held(shop, event_id, email)
     await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
 
-    await due.attend_all(shop.service.database, checkout.OPENING._replace(at_once=1))
+    await due.handle_all(shop.service.database, checkout.OPENING._replace(at_once=1))
 
-    assert [each["customer_email"] for each in shop.processor.things("checkout.session")] == people
+    assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 
 
 async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(shop: Scene) -> None:
@@ -214,7 +214,7 @@ async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
     for number in range(3):
         await held(shop, event_id, f"p{number}@example.com")
-    lines = [each._replace(at_once=1) for each in (checkout.OPENING, checkout.FOLLOWING)]
+    lines = [kind._replace(at_once=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
         return await ann.state() == "registered"

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.events.pages.visitor import Visitor, said
+from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Scene
 
 ANN, BEN, CEM = "ann@example.com", "ben@example.com", "cem@example.com"
@@ -14,7 +14,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: 
 
     ann = await shop.register(event_id, ANN)
     assert await ann.state() == "held"
-    page = said(await ann.page())
+    page = page_text(await ann.page())
     assert "Pay €12" in page
     link = await ann.link()
     assert link
@@ -26,7 +26,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: 
     assert await shop.deliver()
 
     assert await ann.state() == "registered"
-    assert "You have paid €12" in said(await ann.page())
+    assert "You have paid €12" in page_text(await ann.page())
     [registration] = (await ada.get(f"/api/registrations?event_id={event_id}")).json()["data"]
     assert (registration["status"], registration["amount_paid"]) == ("registered", 1200)
     assert (shop.moved("charge"), shop.moved("application_fee"), shop.moved("refund")) == (1200, 60, 0)
@@ -43,9 +43,9 @@ async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to
 
     assert await ann.state() == "rejected"
     page = await ann.page()
-    assert "not paid in time" in said(page)
+    assert "not paid in time" in page_text(page)
     [form] = re.findall(r'href="([^"]+)">To the registration form', page.text)
-    assert "Join the waiting list" in said(await ann.visitor.http.get(form))
+    assert "Join the waiting list" in page_text(await ann.visitor.http.get(form))
     assert await ben.state() == "held"
     await shop.work()
     await ben.pay()
@@ -69,8 +69,8 @@ async def test_a_held_seat_is_taken_for_everybody_else(shop: Scene) -> None:
 
     people = [await shop.register(event_id, email) for email in (ANN, BEN)]
 
-    assert [await each.state() for each in people] == ["held", "waitlisted"]
-    assert "Every seat is taken" in said(await Visitor(shop.service).open(event_id))
+    assert [await person.state() for person in people] == ["held", "waitlisted"]
+    assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
 
 
 async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -> None:
@@ -107,8 +107,8 @@ async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancell
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=3)
     people = [await shop.register(event_id, email) for email in (ANN, BEN, CEM)]
-    for each in people[:2]:
-        await each.pay()
+    for person in people[:2]:
+        await person.pay()
     await shop.deliver()
 
     await ada.delete(f"/api/events/{event_id}")
@@ -116,17 +116,17 @@ async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancell
     await shop.deliver()
 
     assert (shop.moved("charge"), shop.moved("refund")) == (2400, 2400)
-    assert {each["status"] for each in shop.processor.things("checkout.session")} == {"complete", "expired"}
+    assert {session["status"] for session in shop.processor.things("checkout.session")} == {"complete", "expired"}
 
 
 async def test_a_seat_that_is_held_beyond_today_names_the_day(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
-    assert re.search(r"held for you until \d+:\d+", said(await ann.page()))
+    assert re.search(r"held for you until \d+:\d+", page_text(await ann.page()))
 
     await shop.service.run_sql("update registrations set held_until = now() + interval '25 hours'")
 
-    assert re.search(r"held for you until \w+ \d+, \d{4}", said(await ann.page()))
+    assert re.search(r"held for you until \w+ \d+, \d{4}", page_text(await ann.page()))
 
 
 async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(shop: Scene) -> None:

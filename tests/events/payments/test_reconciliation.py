@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.events.payments.demo.faults import Fault
-from holdfast.events.payments.reconciliation import MEANINGS, Report, reconcile, report
-from holdfast.kit.steps import Steps
+from holdfast.doubles.stripe.faults import Fault
+from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, reconcile, report
+from holdfast.kit.running.steps import Steps
 from tests.events.payments.scene import Buyer, Scene
 from tests.faults.processes import HOLDFAST
 from tests.forking import forks
@@ -27,13 +27,13 @@ async def paid(shop: Scene, *, delivered: bool = True) -> Buyer:
     return ann
 
 
-async def compared(shop: Scene) -> Report:
+async def compared(shop: Scene) -> ReconciliationReport:
     return await reconcile(Steps(shop.service.database))
 
 
 async def differs(shop: Scene) -> list[tuple[str, int | None, int | None]]:
     """What differs, and the amounts here and there."""
-    return [(each.kind, each.ours, each.theirs) for each in (await compared(shop)).differences]
+    return [(difference.kind, difference.ours, difference.theirs) for difference in (await compared(shop)).differences]
 
 
 async def test_books_that_agree_have_no_differences_also_after_refunds(shop: Scene) -> None:
@@ -162,8 +162,8 @@ async def command(
         "STRIPE_SECRET_KEY": shop.processor.key if key is None else key,
         "STRIPE_API_BASE": shop.processor.address,
     }
-    asked = [HOLDFAST, "events", "payments", "reconcile", *words]
-    return await asyncio.to_thread(forks().run, asked, tmp_path, environment)
+    words_run = [HOLDFAST, "events", "payments", "reconcile", *words]
+    return await asyncio.to_thread(forks().run, words_run, tmp_path, environment)
 
 
 async def test_the_command_says_that_nothing_differs_and_ends_with_0(

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from holdfast.events.payments.demo.faults import Fault
-from holdfast.events.payments.operations import LookAtPayments, Made, RefundPayment, look, refund
-from holdfast.kit.caller import Caller, api_key
-from holdfast.kit.problems import Problem
-from tests.events.pages.visitor import Visitor, said, value
+from holdfast.doubles.stripe.faults import Fault
+from holdfast.events.payments.operations import ListPersonPayments, PaymentView, RefundPayment, list_payments, refund
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.contract.problems import Problem
+from tests.events.pages.visitor import Visitor, page_text, value
 from tests.events.payments.scene import Buyer, Scene
 from tests.support import Client
 
@@ -27,10 +27,10 @@ async def paid(shop: Scene, ada: Client) -> Buyer:
     return ann
 
 
-async def payment(shop: Scene, caller: Caller, ann: Buyer) -> Made:
-    asked = LookAtPayments(event_id=ann.event_id, user_id=handle(ann))
-    [found] = await shop.service.database.read(lambda reader: look(reader, caller, asked))
-    return found
+async def payment(shop: Scene, caller: Caller, ann: Buyer) -> PaymentView:
+    command = ListPersonPayments(event_id=ann.event_id, user_id=handle(ann))
+    [payment_found] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
+    return payment_found
 
 
 async def own_page(shop: Scene, ann: Buyer) -> str:
@@ -50,12 +50,12 @@ async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, 
     ann = await paid(shop, ada)
     path = await own_page(shop, ann)
     page = await ann.visitor.http.get(path)
-    assert ("you get €12 back" in said(page)) is bool(back)
+    assert ("you get €12 back" in page_text(page)) is bool(back)
 
     done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
     await shop.work()
 
-    assert ("You get €12 back." if back else "You get nothing back:") in said(done)
+    assert ("You get €12 back." if back else "You get nothing back:") in page_text(done)
     assert await shop.counts(ann.event_id) == {}
     assert shop.moved("refund") == back
 
@@ -81,13 +81,13 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
 async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
     ann = await paid(shop, await shop.organizer())
     path = await own_page(shop, ann)
-    assert "Given back" not in said(await ann.visitor.http.get(path))
+    assert "Given back" not in page_text(await ann.visitor.http.get(path))
 
     await shop.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, 450, 'by_organizer' from payments"
     )
 
-    assert "Paid €12 Given back €4.50" in said(await ann.visitor.http.get(path))
+    assert "Paid €12 Given back €4.50" in page_text(await ann.visitor.http.get(path))
 
 
 async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:
@@ -95,7 +95,7 @@ async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: S
     ann = await paid(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
 
-    assert "you get €12 back" in said(await ann.visitor.http.get(await own_page(shop, ann)))
+    assert "you get €12 back" in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
 
 
 async def test_whom_the_organizer_removes_gets_everything_back(shop: Scene) -> None:
@@ -117,8 +117,8 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     assert (made.state, made.fee, made.refundable) == ("paid", 60, 1200)
 
     async def give(amount: int) -> int:
-        wanted = RefundPayment(event_id=ann.event_id, user_id=handle(ann), payment_id=made.id, amount=amount)
-        return (await shop.service.database.transact(lambda tx: refund(tx, caller, wanted))).left
+        command = RefundPayment(event_id=ann.event_id, user_id=handle(ann), payment_id=made.id, amount=amount)
+        return (await shop.service.database.transact(lambda tx: refund(tx, caller, command))).left
 
     assert await give(500) == 700
     with pytest.raises(Problem, match="amount"):
@@ -127,7 +127,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     await shop.work()
 
     after = await payment(shop, caller, ann)
-    assert [(each.amount, each.state) for each in after.refunds] == [(500, "made"), (700, "made")]
+    assert [(refund.amount, refund.state) for refund in after.refunds] == [(500, "made"), (700, "made")]
     assert (shop.moved("refund"), shop.moved("transfer_reversal")) == (1200, 1200)
     assert await shop.counts(ann.event_id) == {"registered": 1}
 

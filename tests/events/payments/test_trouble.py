@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.events.payments.demo.faults import Fault
-from tests.events.pages.visitor import said
+from holdfast.doubles.stripe.faults import Fault
+from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 from tests.events.payments.test_refunds import own_page
 
@@ -15,7 +15,7 @@ async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(sho
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault(kind, "/checkout/sessions"))  # pyright: ignore[reportArgumentType]
     ann = await shop.register(event_id, ANN)
-    assert "is being made ready" in said(await ann.page())
+    assert "is being made ready" in page_text(await ann.page())
 
     await shop.service.run_sql("update payments set due_at = now()")
     await shop.work()
@@ -30,14 +30,14 @@ async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_read
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("before", "/checkout/sessions"))
     ann = await shop.register(event_id, ANN)
-    own = await own_page(shop, ann)
-    assert '<meta http-equiv="refresh" content="5">' in (await ann.visitor.http.get(own)).text
+    own_url = await own_page(shop, ann)
+    assert '<meta http-equiv="refresh" content="5">' in (await ann.visitor.http.get(own_url)).text
 
     await shop.service.run_sql("update payments set due_at = now()")
     await shop.work()
 
-    page = await ann.visitor.http.get(own)
-    assert ("Pay €12" in said(page), "http-equiv" in page.text) == (True, False)
+    page = await ann.visitor.http.get(own_url)
+    assert ("Pay €12" in page_text(page), "http-equiv" in page.text) == (True, False)
 
 
 async def test_a_page_that_was_opened_without_an_answer_is_known_from_the_payment(shop: Scene) -> None:
@@ -85,7 +85,7 @@ async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says
     ann = await shop.register(event_id, ANN)
 
     assert await ann.state() == "rejected"
-    assert "could not be taken" in said(await ann.page())
+    assert "could not be taken" in page_text(await ann.page())
     [(error,)] = await shop.service.run_sql("select error from payments")
     assert error
 
@@ -120,7 +120,7 @@ async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop
     ann = await shop.register(event_id, ANN)
     await shop.register(event_id, "ben@example.com")
     await shop.service.run_sql(
-        "with given as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null"
+        "with changed as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null"
         "                where status = 'held')"
         " update payments set state = 'ended'"
     )
@@ -128,14 +128,14 @@ async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop
     await shop.deliver()
 
     assert shop.moved("refund") == 1200
-    assert "goes back to you in full" in said(await ann.page())
+    assert "goes back to you in full" in page_text(await ann.page())
 
 
 async def test_a_payment_that_comes_late_takes_a_seat_that_nobody_waits_for(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     await shop.service.run_sql(
-        "with given as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null)"
+        "with changed as (update registrations set status = 'rejected', reason = 'payment_expired', held_until = null)"
         " update payments set state = 'ended'"
     )
     await ann.pay()

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.payments.demo.store import Thing
-from tests.events.pages.visitor import Visitor, said, state, value
+from holdfast.doubles.stripe.store import Thing
+from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.events.payments.scene import Scene
 from tests.support import Client
 
@@ -38,7 +38,7 @@ async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_t
         assert await payment_of(ada, event_id) == ("unavailable", "organizer_processor_ready", False)
         assert (refused.status_code, state(refused)) == (422, "unpayable_price")
         assert state(await visitor.open(event_id)) == "unpayable_price"
-        assert "cannot be paid by card" in said(refused)
+        assert "cannot be paid by card" in page_text(refused)
         assert await shop.counts(event_id) == {}
 
         await price(ada, event_id, fair)
@@ -60,20 +60,20 @@ async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
     """A session for another amount than was asked for, which has been paid."""
     [account] = await shop.service.run_sql("select account_id from payout_accounts")
     cost = {"currency": currency, "unit_amount": amount, "product_data": {"name": "Seat"}}
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "mode": "payment",
         "line_items": [{"quantity": 1, "price_data": cost}],
         "payment_intent_data": {"application_fee_amount": 10, "transfer_data": {"destination": account[0]}},
         "success_url": "https://events.example/done",
     }
-    return shop.processor.pay(shop.processor.ask("POST", "/v1/checkout/sessions", asked)["id"])
+    return shop.processor.pay(shop.processor.ask("POST", "/v1/checkout/sessions", parameters)["id"])
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "shown"), [(700, "eur", "€7"), (1300, "eur", "€13"), (1200, "usd", "$12")]
+    ("amount", "currency", "amount_text"), [(700, "eur", "€7"), (1300, "eur", "€13"), (1200, "usd", "$12")]
 )
 async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_seat_goes_to_the_next(
-    shop: Scene, amount: int, currency: str, shown: str
+    shop: Scene, amount: int, currency: str, amount_text: str
 ) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     ann, ben = [await shop.register(event_id, email) for email in (ANN, BEN)]
@@ -85,7 +85,7 @@ async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_sea
     await shop.work()
 
     assert await ann.state() == "rejected"
-    assert f"goes back to you in full: {shown}." in said(await ann.page())
+    assert f"goes back to you in full: {amount_text}." in page_text(await ann.page())
     assert await ben.state() == "held"
     [charge] = shop.processor.things("charge")
     assert (charge["amount"], charge["currency"], charge["amount_refunded"]) == (amount, currency, amount)

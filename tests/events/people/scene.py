@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from holdfast.events.people import operations
-from holdfast.events.people.model import Erasure, Named
+from holdfast.events.payments import erasing
+from holdfast.events.people.model import AccountSelector, Erasure
 from tests.events.pages.visitor import Visitor
 from tests.support import Client, Service
 
-ANN = Named(email="ann@example.com")
+ANN = AccountSelector(email="ann@example.com")
 
 
-async def erase(service: Service, named: Named = ANN) -> Erasure:
-    return await service.database.transact(lambda tx: operations.erase(tx, named))
+async def erase(service: Service, named: AccountSelector = ANN) -> Erasure:
+    return await service.database.transact(lambda tx: erasing.erase(tx, named))
 
 
 async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:
     """Register people on the form, each with a name of its own, and settle them."""
-    for each in names:
-        await Visitor(service).register(event["id"], f"{each}@example.com", name=f"{each.title()} Example")
+    for name in names:
+        await Visitor(service).register(event["id"], f"{name}@example.com", name=f"{name.title()} Example")
     await service.settle()
 
 
@@ -37,9 +37,13 @@ async def listed(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def stored(service: Service) -> str:
-    """Every row of every table as text, and every stored answer in plain text."""
+    """Every row of every table with data as text, and every stored answer in plain text."""
     tables = await service.run_sql(
-        "select quote_ident(tablename) from pg_tables where schemaname = 'public' order by tablename"
+        """
+        select quote_ident(tablename) from pg_tables
+         where schemaname = 'public' and tablename <> 'functions'
+         order by tablename
+        """
     )
     rows = [row for (table,) in tables for row in await service.run_sql(f"select t::text from {table} as t")]
     secret = service.database.resources.secret

@@ -2,12 +2,13 @@
 
 import pytest
 
-from holdfast.events.mails import announcements
+from holdfast.events.payments import erasing
 from holdfast.events.people import operations
-from holdfast.events.people.model import Named
-from holdfast.kit.problems import Problem
+from holdfast.events.people.model import AccountSelector
+from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
-from tests.events.pages.test_own_registration import own
+from tests.events.mails.post import tell_changes
+from tests.events.pages.test_own_registration import own_path
 from tests.events.pages.visitor import Visitor, state
 from tests.events.people.scene import ANN, erase, handle_of, listed, over, sign_up, stored
 from tests.support import Service
@@ -26,11 +27,11 @@ async def test_nothing_that_is_stored_names_an_erased_person(service: Service) -
     await service.settle()
     await service.run_sql("update mails set outcome = 'sent', ended_at = now() where mod(id, 2) = 0")
     await ben.patch(f"/api/events/{changed['id']}", {"event": {"location_name": "Studio 8"}})
-    await announcements.tell(service.database)
+    await tell_changes(service)
     await over(service, past)
     handle = await handle_of(service, "ann@example.com")
     before = await stored(service)
-    assert all(each in before for each in ("ann@example.com", "Ann Example", handle))
+    assert all(text in before for text in ("ann@example.com", "Ann Example", handle))
 
     await erase(service)
 
@@ -57,23 +58,23 @@ async def test_past_registrations_stay_with_their_counts_and_amounts(service: Se
     done = await erase(service)
 
     after = await listed(ada, event)
-    assert (done.cancelled, done.kept) == ([], 1)
-    assert [(each["status"], each["amount_paid"], each["received_at"]) for each in after] == [
-        (each["status"], each["amount_paid"], each["received_at"]) for each in before
-    ]
+    assert (done.cancelled, done.remaining) == ([], 1)
+    assert [
+        (registration["status"], registration["amount_paid"], registration["received_at"]) for registration in after
+    ] == [(registration["status"], registration["amount_paid"], registration["received_at"]) for registration in before]
     erased, bob = after
     assert erased["email"] == f"erased-{erased['user_id']}@erased.invalid"
     assert erased["name"] is None
     assert erased["user_id"] != before[0]["user_id"]
     assert bob == before[1]
     assert await service.run_sql("select registered_count from events") == [(2,)]
-    shown = (await ada.get("/api/users")).json()["data"]
-    assert [each["email"] for each in shown[1:]] == [erased["email"], "bob@example.com"]
+    users = (await ada.get("/api/users")).json()["data"]
+    assert [user["email"] for user in users[1:]] == [erased["email"], "bob@example.com"]
 
 
 async def test_registrations_for_events_to_come_are_cancelled_and_the_next_in_line_move_up(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
-    seats = [await each.create_event(capacity=1, waitinglist_capacity=5) for each in (ada, ben)]
+    seats = [await organizer.create_event(capacity=1, waitinglist_capacity=5) for organizer in (ada, ben)]
     for event in seats:
         await sign_up(service, event, "ann", "bob", "cal")
     queued = await ada.create_event(capacity=1, waitinglist_capacity=5)
@@ -83,17 +84,17 @@ async def test_registrations_for_events_to_come_are_cancelled_and_the_next_in_li
 
     done = await erase(service)
 
-    assert [(each.event_id, each.status) for each in done.cancelled] == [
+    assert [(registration.event_id, registration.status) for registration in done.cancelled] == [
         *((event["id"], "registered") for event in seats),
         (queued["id"], "waitlisted"),
         (pending["id"], "pending"),
     ]
     for organizer, event in zip((ada, ben), seats, strict=True):
-        assert [(each["email"], each["status"]) for each in await listed(organizer, event)] == [
+        assert [(registration["email"], registration["status"]) for registration in await listed(organizer, event)] == [
             ("bob@example.com", "registered"),
             ("cal@example.com", "waitlisted"),
         ]
-    assert [each["email"][:3] for each in await listed(ada, queued)] == ["bob", "cal"]
+    assert [registration["email"][:3] for registration in await listed(ada, queued)] == ["bob", "cal"]
     assert await service.settle() == 0
     promoted = await service.run_sql("select recipient from mails where kind = 'promoted'")
     assert promoted == [("bob@example.com",)] * 2
@@ -110,7 +111,7 @@ async def test_a_freed_seat_lowers_a_moving_price_as_any_cancellation_does(servi
 
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["current_price"] < full
     history = (await ada.get(f"/api/events/{event['id']}/price_history")).json()["data"]
-    assert [each["reason"] for each in history] == ["registration", "registration", "init"]
+    assert [change["reason"] for change in history] == ["registration", "registration", "init"]
 
 
 async def test_the_erased_person_gets_no_mail_whatever_happens_to_the_kept_registration(service: Service) -> None:
@@ -119,12 +120,12 @@ async def test_the_erased_person_gets_no_mail_whatever_happens_to_the_kept_regis
     await sign_up(service, event, "ann")
     await over(service, event)
     await erase(service)
-    [kept] = await listed(ada, event)
-    path = f"/api/registrations/{event['id']}/{kept['user_id']}"
+    [registration] = await listed(ada, event)
+    path = f"/api/registrations/{event['id']}/{registration['user_id']}"
 
     soon = (await ada.create_event())["datetime"]
     assert (await ada.patch(f"/api/events/{event['id']}", {"event": {"datetime": soon}})).status_code == 200
-    await announcements.tell(service.database)
+    await tell_changes(service)
     assert (await ada.patch(path, {"registration": {"status": "waitlisted"}})).status_code == 200
     assert (await ada.patch(path, {"registration": {"status": "registered"}})).status_code == 200
     assert (await ada.delete(path)).status_code == 204
@@ -139,18 +140,18 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
     before = await handle_of(service, "ann@example.com")
     await over(service, past)
     await erase(service)
-    [kept] = await listed(ada, past)
+    [registration] = await listed(ada, past)
 
-    for handle in (before, kept["user_id"]):
+    for handle in (before, registration["user_id"]):
         body = {"registration": {"event_id": other["id"], "user_id": handle}}
         refused = await ada.post("/api/registrations", body)
         assert (refused.status_code, refused.json()["code"]) == (422, "validation_failed")
-    await ada.register(other["id"], email=kept["email"])
+    await ada.register(other["id"], email=registration["email"])
     await service.settle()
 
     [somebody] = await listed(ada, other)
-    assert somebody["email"] == kept["email"]
-    assert somebody["user_id"] != kept["user_id"]
+    assert somebody["email"] == registration["email"]
+    assert somebody["user_id"] != registration["user_id"]
 
 
 async def test_whoever_registers_with_the_address_later_gets_a_new_account(service: Service) -> None:
@@ -163,9 +164,9 @@ async def test_whoever_registers_with_the_address_later_gets_a_new_account(servi
     await sign_up(service, coming, "ann")
 
     [again] = await listed(ada, coming)
-    [kept] = await listed(ada, past)
+    [registration] = await listed(ada, past)
     assert (again["email"], again["name"]) == ("ann@example.com", "Ann Example")
-    assert again["user_id"] != kept["user_id"]
+    assert again["user_id"] != registration["user_id"]
     assert len(await service.run_sql("select from users where role = 'user'")) == 2
 
 
@@ -175,7 +176,7 @@ async def test_old_links_of_an_erased_person_answer_like_those_that_are_gone(ser
     addresses: list[str] = []
     for event in (past, coming):
         await sign_up(service, event, "ann")
-        addresses.append(await own(service, event["id"], "ann@example.com"))
+        addresses.append(await own_path(service, event["id"], "ann@example.com"))
     handle = await handle_of(service, "ann@example.com")
     await over(service, past)
 
@@ -213,7 +214,7 @@ async def test_an_address_with_mails_and_no_account_is_erased_too(service: Servi
 
     done = await erase(service)
 
-    assert (done.account_id, done.kept, done.mails) == (None, 0, 2)
+    assert (done.account_id, done.remaining, done.mails) == (None, 0, 2)
     assert "ann" not in (await stored(service)).lower()
 
 
@@ -231,8 +232,8 @@ async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Serv
     assert "ann@" not in await stored(service)
 
 
-@pytest.mark.parametrize("named", [ANN, Named(id=2), Named(public_id="aaaaaaaa")])
-async def test_nobody_is_erased_who_is_not_there(service: Service, named: Named) -> None:
+@pytest.mark.parametrize("named", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
+async def test_nobody_is_erased_who_is_not_there(service: Service, named: AccountSelector) -> None:
     await service.organizer()
 
     with pytest.raises(Problem) as refused:
@@ -247,7 +248,7 @@ async def test_a_second_erasure_finds_nothing(service: Service) -> None:
     await sign_up(service, event, "ann")
     done = await erase(service)
 
-    for named in (ANN, Named(id=done.account_id)):
+    for named in (ANN, AccountSelector(id=done.account_id)):
         with pytest.raises(Problem) as refused:
             await erase(service, named)
         assert refused.value.status == 404
@@ -258,14 +259,14 @@ async def test_an_organizer_is_refused_and_told_what_to_do_instead(service: Serv
     event = await ben.create_event()
     await sign_up(service, event, "ann")
 
-    for work in (operations.erase, operations.preview, operations.export):
+    for work in (erasing.erase, operations.preview, operations.export):
         with pytest.raises(Problem) as refused:
             await service.database.transact(lambda tx, work=work: work(tx, ANN))
         assert refused.value.status == 403
         assert f"the organizer {ada.slug}" in refused.value.message
         assert "cancel its events" in refused.value.message
 
-    assert [each["email"] for each in await listed(ben, event)] == ["ann@example.com"]
+    assert [registration["email"] for registration in await listed(ben, event)] == ["ann@example.com"]
 
 
 async def test_a_look_ahead_tells_what_is_done_and_changes_nothing(service: Service) -> None:
@@ -280,5 +281,9 @@ async def test_a_look_ahead_tells_what_is_done_and_changes_nothing(service: Serv
     ahead = await service.database.read(lambda reader: operations.preview(reader, ANN))
 
     assert await stored(service) == before
-    assert ([each.event_id for each in ahead.cancelled], ahead.kept, ahead.mails) == ([coming["id"]], 2, 3)
+    assert ([registration.event_id for registration in ahead.cancelled], ahead.remaining, ahead.mails) == (
+        [coming["id"]],
+        2,
+        3,
+    )
     assert await erase(service) == ahead

@@ -9,19 +9,19 @@ import pytest
 
 from holdfast.accounts.signin import links
 from holdfast.events.mails import announcements, sql
-from holdfast.events.people import operations
-from holdfast.events.people.model import Named
+from holdfast.events.payments import erasing
+from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations import intake, settlement
 from holdfast.events.resources import Tx
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit.caller import NOBODY
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
 from tests.events.people.scene import ANN, erase, listed, over, sign_up, stored
 from tests.faults.holder import holding
 from tests.support import Service, eventually
 
-BOB = Named(email="bob@example.com")
+BOB = AccountSelector(email="bob@example.com")
 
 
 @contextlib.asynccontextmanager
@@ -49,10 +49,10 @@ async def open_transaction(
 
 async def is_waited_for(service: Service, number: int = 1) -> None:
     async def waiting() -> bool:
-        [(found,)] = await service.run_sql(
+        [(count,)] = await service.run_sql(
             "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
         )
-        return found >= number
+        return count >= number
 
     await eventually(waiting)
 
@@ -63,17 +63,17 @@ async def test_who_registers_while_the_person_is_erased_gets_a_new_account(servi
     await sign_up(service, past, "ann")
     await over(service, past)
 
-    async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
+    async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
         registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
         await is_waited_for(service)
         await commit()
     poll = await registering
     await service.settle()
 
-    [kept], [again] = await listed(ada, past), await listed(ada, coming)
+    [erased], [again] = await listed(ada, past), await listed(ada, coming)
     assert (again["email"], poll.rpartition("/")[2]) == ("ann@example.com", again["user_id"])
-    assert kept["email"] == f"erased-{kept['user_id']}@erased.invalid"
-    assert kept["user_id"] != again["user_id"]
+    assert erased["email"] == f"erased-{erased['user_id']}@erased.invalid"
+    assert erased["user_id"] != again["user_id"]
 
 
 async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(service: Service) -> None:
@@ -85,7 +85,7 @@ async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(
 
     async def both() -> list[str]:
         people = ("ann@example.com", "zoe@example.com")
-        return await asyncio.gather(*(ada.register(coming["id"], email=each) for each in people))
+        return await asyncio.gather(*(ada.register(coming["id"], email=email) for email in people))
 
     async with holding(service.database.url, making) as zoe:
         # They share a statement. It has read Ann's account, and waits for Zoe's.
@@ -96,23 +96,26 @@ async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(
     await registering
     await service.settle()
 
-    [kept] = await listed(ada, past)
-    assert kept["email"].endswith("@erased.invalid")
-    assert sorted(each["email"] for each in await listed(ada, coming)) == ["ann@example.com", "zoe@example.com"]
+    [erased] = await listed(ada, past)
+    assert erased["email"].endswith("@erased.invalid")
+    assert sorted(registration["email"] for registration in await listed(ada, coming)) == [
+        "ann@example.com",
+        "zoe@example.com",
+    ]
 
 
 async def test_a_registration_that_is_being_stored_is_erased_with_the_others(service: Service) -> None:
     ada = await service.organizer()
     first, second = await ada.create_event(), await ada.create_event()
     await sign_up(service, first, "ann")
-    request = intake.Request(None, second["id"], email="ann@example.com", amount_paid=0, name="Ann Example")
+    request = intake.IntakeRequest(None, second["id"], email="ann@example.com", amount_paid=0, name="Ann Example")
 
     async with open_transaction(service, lambda tx: intake.accept(tx, [request])) as commit:
         erasing = asyncio.create_task(erase(service))
         await is_waited_for(service)
         await commit()
 
-    assert [each.event_id for each in (await erasing).cancelled] == [first["id"], second["id"]]
+    assert [registration.event_id for registration in (await erasing).cancelled] == [first["id"], second["id"]]
     assert "ann" not in (await stored(service)).lower()
 
 
@@ -125,7 +128,7 @@ async def test_a_settlement_that_is_under_way_is_waited_for_and_its_mails_go_too
     async def settle(tx: Tx) -> None:
         cut = await tx.value("select now()::text")
         await settlement.lock_events(tx, cut, 10)
-        await settlement.give_places(tx, [event["id"]], cut, 10)
+        await settlement.assign_seats(tx, [event["id"]], cut, 10)
 
     async with open_transaction(service, settle) as commit:
         erasing = asyncio.create_task(erase(service))
@@ -133,8 +136,10 @@ async def test_a_settlement_that_is_under_way_is_waited_for_and_its_mails_go_too
         await commit()
 
     done = await erasing
-    assert ([each.status for each in done.cancelled], done.mails) == (["registered"], 1)
-    assert [(each["email"], each["status"]) for each in await listed(ada, event)] == [("bob@example.com", "registered")]
+    assert ([registration.status for registration in done.cancelled], done.mails) == (["registered"], 1)
+    assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
+        ("bob@example.com", "registered")
+    ]
     assert "ann" not in (await stored(service)).lower()
 
 
@@ -145,15 +150,16 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("delete from mails")
     await ada.patch(f"/api/events/{event['id']}", {"event": {"location_name": "Studio 8"}})
+    await service.run_sql("update mail_announcements set due_at = now()")  # ten minutes have gone by
 
     if first == "the announcement":
-        async with open_transaction(service, lambda tx: sql.tell_a_portion(tx, 10)) as commit:
+        async with open_transaction(service, lambda tx: sql.announce_batch(tx, 10)) as commit:
             other = asyncio.create_task(erase(service))
             await is_waited_for(service)
             await commit()
     else:
-        async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
-            other = asyncio.create_task(announcements.tell(service.database))
+        async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
+            other = asyncio.create_task(announcements.process_due(service.database))
             await is_waited_for(service)
             await commit()
     await other
@@ -165,13 +171,13 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
 async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(service: Service, first: str) -> None:
     browser = Browser(service)
     await browser.sign_in("ann@example.com")
-    link = links.read(
+    link = links.decode_token(
         service.database.resources.secret, (await Browser(service).ask("ann@example.com")).rpartition("/")[2]
     )
     assert link
     [(mark,)] = await service.run_sql("select browser from sign_in_links where id = %(id)s", id=link)
-    command = links.UseLink(id=link, browser=mark, called="Firefox of a test")
-    use = links.Use(UserDirectory()).use
+    command = links.UseLink(id=link, browser=mark, user_agent="Firefox of a test")
+    use = links.SignInByLink(UserDirectory()).use
 
     if first == "the sign-in":
         async with open_transaction(service, lambda tx: use(tx, NOBODY, command)) as commit:
@@ -180,7 +186,7 @@ async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(servi
             await commit()
         await other
     else:
-        async with open_transaction(service, lambda tx: operations.erase(tx, ANN)) as commit:
+        async with open_transaction(service, lambda tx: erasing.erase(tx, ANN)) as commit:
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, NOBODY, command)))
             await is_waited_for(service)
             await commit()
@@ -198,8 +204,8 @@ async def test_of_two_who_erase_the_same_person_one_does_it(service: Service) ->
 
     both = await asyncio.gather(*(erase(service) for _ in range(4)), return_exceptions=True)
 
-    assert sum(not isinstance(each, Problem) for each in both) == 1
-    assert [each["status"] for each in await listed(ada, event)] == ["registered", "waitlisted"]
+    assert sum(not isinstance(result, Problem) for result in both) == 1
+    assert [registration["status"] for registration in await listed(ada, event)] == ["registered", "waitlisted"]
 
 
 async def test_people_who_wait_for_each_others_seats_can_be_erased_at_once(service: Service) -> None:
@@ -211,7 +217,9 @@ async def test_people_who_wait_for_each_others_seats_can_be_erased_at_once(servi
     await asyncio.gather(erase(service), erase(service, BOB))
 
     for event, next_in_line in ((one, "cal@example.com"), (two, "dan@example.com")):
-        assert [(each["email"], each["status"]) for each in await listed(ada, event)] == [(next_in_line, "registered")]
+        assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
+            (next_in_line, "registered")
+        ]
 
 
 async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(service: Service) -> None:
@@ -236,16 +244,16 @@ async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(ser
         while not done.is_set():
             await settlement.settle(service.database)
             await ada.patch(f"/api/events/{events[0]['id']}", {"event": {"location_name": f"Studio {erased}"}})
-            await announcements.tell(service.database)
+            await announcements.process_due(service.database)
 
-    others = [asyncio.create_task(each) for each in (erase_again_and_again(), settle())]
+    others = [asyncio.create_task(coroutine) for coroutine in (erase_again_and_again(), settle())]
     try:
         await asyncio.gather(*map(register, events))
     finally:
         done.set()
         await asyncio.gather(*others)
     await service.settle()
-    await announcements.tell(service.database)
+    await announcements.process_due(service.database)
     with contextlib.suppress(Problem):
         await erase(service)
 

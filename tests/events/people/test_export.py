@@ -38,13 +38,13 @@ async def test_an_export_has_the_account_each_registration_and_each_mail(service
         "registered",
     )
     assert (first.timezone, first.mails_wanted) == ("Europe/Berlin", True)
-    assert (second.event, second.organizer, second.amount_paid, second.currency) == (
+    assert (second.event, second.organizer, second.noted_amount, second.currency) == (
         "Pottery",
         "Ben Events",
         1200,
         "USD",
     )
-    assert [(each.kind, each.event_id, each.outcome) for each in exported.mails] == [
+    assert [(mail.kind, mail.event_id, mail.outcome) for mail in exported.mails] == [
         ("seat", seat["id"], "sent"),
         ("seat", paid["id"], "waiting"),
     ]
@@ -64,10 +64,12 @@ async def test_an_export_is_all_that_is_stored_of_the_person(service: Service) -
 
     exported = msgspec.to_builtins(await export(service))
 
-    told = {*exported["registrations"][0], *exported["mails"][0]}
+    exported_fields = {*exported["registrations"][0], *exported["mails"][0]}
     renamed = {"notify": "mails_wanted", "details_at": "details_sent_again_at", "inserted_at": "caused_at"}
+    renamed |= {"amount_paid": "noted_amount"}
     inner = {"organizer_id", "user_id", "arrival", "id", "thread", "bulk", "due_at", "recipient", "arguments"}
-    assert {renamed.get(each, each) for each in columns - inner} <= told
+    inner |= {"hold", "released_at", "counted_for", "counted_at"}
+    assert {renamed.get(column, column) for column in columns - inner} <= exported_fields
 
 
 async def test_an_export_tells_who_is_signed_in_and_which_links_were_asked_for(service: Service) -> None:
@@ -79,8 +81,8 @@ async def test_an_export_tells_who_is_signed_in_and_which_links_were_asked_for(s
 
     assert exported.account
     assert exported.account.proved_at
-    assert [(each.way, each.browser) for each in exported.sessions] == [("link", "Firefox of a test")]
-    assert [each.used_at is not None for each in exported.sign_in_links] == [True, False]
+    assert [(session.way, session.browser) for session in exported.sessions] == [("link", "Firefox of a test")]
+    assert [link.used_at is not None for link in exported.sign_in_links] == [True, False]
 
 
 async def test_an_export_says_nothing_of_others(service: Service) -> None:
@@ -103,5 +105,5 @@ async def test_after_an_erasure_the_export_of_a_new_account_starts_anew(service:
 
     exported = await export(service)
 
-    assert [each.event_id for each in exported.registrations] == [after["id"]]
-    assert [each.event_id for each in exported.mails] == [after["id"]]
+    assert [registration.event_id for registration in exported.registrations] == [after["id"]]
+    assert [mail.event_id for mail in exported.mails] == [after["id"]]

@@ -64,8 +64,8 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 def in_s3(settings: Settings, s3: S3) -> Settings:
     """Settings under which photos are kept in S3, in a bucket of this test's own."""
     bucket = f"photos-{next(_numbers)}"
-    kept = {"s3_endpoint_url": s3.url, "s3_access_key_id": ACCESS_KEY, "s3_secret_access_key": SECRET_KEY}
-    return settings.model_copy(update={"s3_bucket": bucket, **kept})
+    s3_settings = {"s3_endpoint_url": s3.url, "s3_access_key_id": ACCESS_KEY, "s3_secret_access_key": SECRET_KEY}
+    return settings.model_copy(update={"s3_bucket": bucket, **s3_settings})
 
 
 @pytest.fixture(params=["disk", "s3"])

@@ -36,11 +36,11 @@ def encoded(image: Image.Image, content_type: str, **options: Any) -> bytes:
 def frames(content: bytes) -> list[tuple[bytes, Any]]:
     """The pixels of each frame of a file, and how long it is shown."""
     with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content)) as image:
-        shown: list[tuple[bytes, Any]] = []
+        shown_frames: list[tuple[bytes, Any]] = []
         for number in range(getattr(image, "n_frames", 1)):
             image.seek(number)
-            shown.append((image.convert("RGBA").tobytes(), image.info.get("duration")))
-        return shown
+            shown_frames.append((image.convert("RGBA").tobytes(), image.info.get("duration")))
+        return shown_frames
 
 
 def png_chunk(kind: bytes, content: bytes) -> bytes:

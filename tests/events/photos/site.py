@@ -17,7 +17,7 @@ class Site:
         self._scripts: dict[str, Script] = {}
 
     @property
-    def asked(self) -> int:
+    def request_count(self) -> int:
         """How many requests there were."""
         return len(self.server.requests)
 

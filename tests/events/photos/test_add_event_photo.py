@@ -127,7 +127,7 @@ async def test_nothing_is_asked_of_the_site_for_who_may_not_change_the_event(ser
     assert (await add(ben, event, url=url)).json()["code"] == "forbidden"
     assert (await add(ben, {"id": 4711}, url=url)).json()["code"] == "not_found"
     assert (await add(service.anonymous, event, url=url)).json()["code"] == "missing_api_key"
-    assert site.asked == 0
+    assert site.request_count == 0
     await nothing_is_left(service, ada, event)
     assert (await add(await service.admin(), event, url=url)).status_code == 201
 
@@ -139,7 +139,7 @@ async def test_photos_added_at_once_are_all_there(service: Service, site: Site) 
 
     added = await asyncio.gather(*(add(ada, event, url=url) for _ in range(8)))
 
-    keys = {each.json()["data"]["key"] for each in added}
-    shown = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
+    keys = {response.json()["data"]["key"] for response in added}
+    urls = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
     assert len(keys) == 8
-    assert {url.removeprefix("http://events.test/media/") for url in shown} == keys
+    assert {url.removeprefix("http://events.test/media/") for url in urls} == keys

@@ -7,13 +7,13 @@ import httpx2
 import pytest
 from PIL import Image
 
-from holdfast.events.images.model import LARGEST, MOST
+from holdfast.events.images.model import MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.steps import Steps
+from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import elsewhere, rows, signed_in
-from tests.events.console.organizing import said
+from tests.events.console.event_scene import foreign_event, rows, signed_in
+from tests.events.console.organizing import main_text
 from tests.events.console.scene import hidden
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
 from tests.events.photos.steps import JPEG, a_day_passes, accepted, files, key_of, photo, states
@@ -38,7 +38,7 @@ async def post(browser: Browser, path: str, files: Sequence[File], **fields: str
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
 
 
-async def shown(service: Service, event: dict[str, Any]) -> list[str]:
+async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
     [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
     return keys
 
@@ -47,16 +47,18 @@ async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywh
     async with running(anywhere) as service:
         ada, browser = await signed_in(service)
         event = await ada.create_event()
-        contents = [picture(each, 40 + place, 30) for place, each in enumerate(TYPES)]
+        contents = [picture(content_type, 40 + place, 30) for place, content_type in enumerate(TYPES)]
 
-        done = await send(browser, path_of(event), *((f"{place}.bin", each) for place, each in enumerate(contents)))
+        done = await send(
+            browser, path_of(event), *((f"{place}.bin", content) for place, content in enumerate(contents))
+        )
 
         assert (done.status_code, done.headers["location"]) == (303, path_of(event))
         addresses = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
-        assert [frames(await photo(service, each)) for each in addresses] == [*map(frames, contents)]
+        assert [frames(await photo(service, address)) for address in addresses] == [*map(frames, contents)]
         assert set((await states(service)).values()) == {"accepted"}
         page = await browser.get(path_of(event))
-        assert all(key in page.text for key in await shown(service, event))
+        assert all(key in page.text for key in await image_keys(service, event))
 
 
 async def test_what_a_camera_noted_is_removed(service: Service) -> None:
@@ -77,7 +79,7 @@ REFUSED = [
     (picture()[:-30], "breaks off before its end", "bricht vor dem Ende ab"),
     (picture() + b"<script>", "goes on after the end", "geht nach dem Ende des Bildes weiter"),
     (HUGE, "has more than 40 million pixels", "hat mehr als 40 Millionen Pixel"),
-    (b"x" * (LARGEST + 1), "is larger than 5 MB", "ist größer als 5 MB"),
+    (b"x" * (MAX_PHOTO_BYTES + 1), "is larger than 5 MB", "ist größer als 5 MB"),
 ]
 
 
@@ -93,10 +95,10 @@ async def test_a_file_that_is_no_photo_is_refused_by_its_name_and_the_others_are
 
     assert answer.status_code == 422
     for place, reasons in enumerate(REFUSED):
-        assert f"{place} <b>.jpg {reasons[1 if language == 'en' else 2]}" in said(answer)
+        assert f"{place} <b>.jpg {reasons[1 if language == 'en' else 2]}" in main_text(answer)
     assert "<b>.jpg" not in answer.text
     assert "good.jpg" not in answer.text
-    assert len(await shown(service, event)) == len(await states(service)) == len(files(service)) == 1
+    assert len(await image_keys(service, event)) == len(await states(service)) == len(files(service)) == 1
     assert files(service, "uploads") == set()
 
 
@@ -114,25 +116,25 @@ async def test_a_form_without_a_file_says_so(service: Service) -> None:
 async def test_an_event_shows_as_many_photos_as_it_may_and_the_rest_is_refused(service: Service) -> None:
     ada, browser = await signed_in(service)
     keys = [key_of(ada.id, letter) for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"]
-    assert len(keys) == MOST - 1
+    assert len(keys) == MAX_PHOTOS - 1
     await accepted(service, *keys)
     event = await ada.create_event(image_keys=keys)
 
     answer = await send(browser, path_of(event), ("last.jpg", picture()), ("more.jpg", picture(JPEG, 41)))
 
     assert answer.status_code == 422
-    assert "more.jpg is one too many: an event has at most 50 photos" in said(answer)
+    assert "more.jpg is one too many: an event has at most 50 photos" in main_text(answer)
     assert "last.jpg" not in answer.text
-    assert len(await shown(service, event)) == len(await states(service)) == MOST
+    assert len(await image_keys(service, event)) == len(await states(service)) == MAX_PHOTOS
 
 
 async def test_more_files_than_any_event_may_hold_change_nothing(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 
-    answer = await send(browser, path_of(event), *[(f"{number}.jpg", b"") for number in range(MOST + 1)])
+    answer = await send(browser, path_of(event), *[(f"{number}.jpg", b"") for number in range(MAX_PHOTOS + 1)])
 
-    assert (answer.status_code, await shown(service, event)) == (413, [])
+    assert (answer.status_code, await image_keys(service, event)) == (413, [])
 
 
 async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> None:
@@ -142,8 +144,8 @@ async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> 
 
         answer = await send(browser, path_of(event), ("a.jpg", picture()), ("b.jpg", picture(JPEG, 41)))
 
-        assert "b.jpg is one too many: you have as many photos as an organizer may have" in said(answer)
-        assert len(await shown(service, event)) == len(files(service)) == 1
+        assert "b.jpg is one too many: you have as many photos as an organizer may have" in main_text(answer)
+        assert len(await image_keys(service, event)) == len(files(service)) == 1
 
 
 async def test_an_organizer_with_too_many_idle_photos_is_told_to_wait(service: Service) -> None:
@@ -158,8 +160,8 @@ async def test_an_organizer_with_too_many_idle_photos_is_told_to_wait(service: S
 
     answer = await send(browser, path_of(event), ("a.jpg", picture()))
 
-    assert "a.jpg is one too many: 200 photos of yours are shown by no event" in said(answer)
-    assert (await shown(service, event), files(service)) == ([], set())
+    assert "a.jpg is one too many: 200 photos of yours are shown by no event" in main_text(answer)
+    assert (await image_keys(service, event), files(service)) == ([], set())
 
 
 async def test_a_form_that_is_sent_twice_adds_each_photo_once(service: Service) -> None:
@@ -172,23 +174,23 @@ async def test_a_form_that_is_sent_twice_adds_each_photo_once(service: Service) 
         answer = await post(browser, path_of(event), [("a.jpg", picture()), ("b.jpg", picture(JPEG, 41))], **same)
         assert answer.status_code == 303
 
-    assert len(await shown(service, event)) == 2
+    assert len(await image_keys(service, event)) == 2
 
 
 async def test_a_form_that_breaks_off_changes_nothing_and_leaves_nothing_after_a_day(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     page = await browser.get(path_of(event))
-    whole = browser.http.build_request(
+    request = browser.http.build_request(
         "POST",
         path_of(event),
         data={"token": token(page), "do": "upload"},
         files=[("files", (name, picture(), JPEG)) for name in ("a.jpg", "b.jpg")],
     )
 
-    answer = await browser.http.post(path_of(event), content=whole.read()[:-100], headers=_kind(whole))
+    answer = await browser.http.post(path_of(event), content=request.read()[:-100], headers=_kind(request))
 
-    assert (answer.status_code, await shown(service, event)) == (400, [])
+    assert (answer.status_code, await image_keys(service, event)) == (400, [])
     assert len(files(service)) == 1
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
@@ -201,7 +203,7 @@ def _kind(request: httpx2.Request) -> dict[str, str]:
 
 async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Service) -> None:
     ada, browser = await signed_in(service)
-    mine, other = await ada.create_event(), await elsewhere(service)
+    mine, other = await ada.create_event(), await foreign_event(service)
     mark = token(await browser.get(path_of(mine)))
     before = await rows(service)
 
@@ -210,7 +212,7 @@ async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Servi
         for path in (path_of(other), "/console/events/99999/photos", "/console/events/x/photos")
     ]
 
-    assert [each.status_code for each in answers] == [403, 404, 404]
+    assert [response.status_code for response in answers] == [403, 404, 404]
     assert (await rows(service), await states(service), files(service)) == (before, {}, set())
 
 
@@ -226,6 +228,6 @@ async def test_no_file_of_another_site_or_of_nobody_is_kept(service: Service) ->
     bare = await browser.http.post(path_of(event), files=sent)
     nobody = await Browser(service).http.post(path_of(event), data=good, files=sent)
 
-    assert [each.status_code for each in (foreign, forged, bare, nobody)] == [403, 403, 403, 303]
+    assert [response.status_code for response in (foreign, forged, bare, nobody)] == [403, 403, 403, 303]
     assert nobody.headers["location"].startswith("/sign-in")
-    assert (await shown(service, event), await states(service), files(service)) == ([], {}, set())
+    assert (await image_keys(service, event), await states(service), files(service)) == ([], {}, set())

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from holdfast.events.images.image import photo
+from holdfast.events.images.image import check_photo
 from tests.events.photos.pictures import TYPES, animation, encoded, frames, noise, picture, png_chunk, riff
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
@@ -44,11 +44,11 @@ def test_every_pixel_is_kept(content_type: str, data: st.DataObject) -> None:
     image = noise(mode, data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40)))
     original = encoded(image, content_type, **data.draw(ENCODERS[content_type]))
 
-    found, kept = photo(original)
+    found_type, checked = check_photo(original)
 
-    assert found == content_type
-    assert frames(kept) == frames(original)
-    assert photo(kept) == (found, kept)
+    assert found_type == content_type
+    assert frames(checked) == frames(original)
+    assert check_photo(checked) == (found_type, checked)
 
 
 @moving_type
@@ -57,10 +57,10 @@ def test_every_pixel_is_kept(content_type: str, data: st.DataObject) -> None:
 def test_every_frame_is_kept_and_how_long_it_shows(content_type: str, count: int, duration: int, loop: int) -> None:
     original = animation(content_type, count, 12, 9, duration=duration // 10 * 10, loop=loop)
 
-    _, kept = photo(original)
+    _, checked = check_photo(original)
 
-    assert frames(kept) == frames(original)
-    with Image.open(io.BytesIO(original)) as before, Image.open(io.BytesIO(kept)) as after:
+    assert frames(checked) == frames(original)
+    with Image.open(io.BytesIO(original)) as before, Image.open(io.BytesIO(checked)) as after:
         assert after.info.get("loop") == before.info.get("loop")
 
 
@@ -150,11 +150,11 @@ def test_what_is_noted_in_a_file_is_gone(make: Callable[[], bytes]) -> None:
     original = make()
     assert SECRET[:7] in original
 
-    _, kept = photo(original)
+    _, checked = check_photo(original)
 
-    assert SECRET[:7] not in kept
-    assert frames(kept) == frames(original)
-    with Image.open(io.BytesIO(kept)) as image:
+    assert SECRET[:7] not in checked
+    assert frames(checked) == frames(original)
+    with Image.open(io.BytesIO(checked)) as image:
         assert dict(image.getexif()) == {}
         assert not {"comment", "xmp", "XML:com.adobe.xmp"} & image.info.keys()
 
@@ -162,11 +162,11 @@ def test_what_is_noted_in_a_file_is_gone(make: Callable[[], bytes]) -> None:
 @pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_which_way_is_up_is_kept_and_nothing_else_with_it(content_type: str, orientation: int) -> None:
-    _, kept = photo(picture(content_type, exif=exif(orientation)))
+    _, checked = check_photo(picture(content_type, exif=exif(orientation)))
 
-    with Image.open(io.BytesIO(kept)) as image:
+    with Image.open(io.BytesIO(checked)) as image:
         assert dict(image.getexif()) == ({0x0112: orientation} if orientation > 1 else {})
-    assert SECRET not in kept
+    assert SECRET not in checked
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,14 @@ def test_which_way_is_up_is_kept_and_nothing_else_with_it(content_type: str, ori
 def test_notes_that_make_no_sense_do_no_harm(noted: bytes) -> None:
     original = with_jpeg_segment(0xE1, b"Exif\0\0" + noted)
 
-    assert frames(photo(original)[1]) == frames(original)
+    assert frames(check_photo(original)[1]) == frames(original)
 
 
 @pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp"])
 def test_what_its_colours_mean_is_kept(content_type: str) -> None:
     profile = b"what red means, and what green"
 
-    _, kept = photo(picture(content_type, icc_profile=profile))
+    _, checked = check_photo(picture(content_type, icc_profile=profile))
 
-    with Image.open(io.BytesIO(kept)) as image:
+    with Image.open(io.BytesIO(checked)) as image:
         assert image.info["icc_profile"] == profile

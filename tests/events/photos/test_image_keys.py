@@ -9,7 +9,7 @@ from tests.events.photos.steps import failing, files, photo, presign, put, state
 from tests.support import Client, Service, event_fields
 
 
-async def shown(client: Client, event: dict[str, int]) -> list[str]:
+async def photo_keys(client: Client, event: dict[str, int]) -> list[str]:
     """The keys of the photos an event shows, read from their addresses."""
     data = (await client.get(f"/api/events/{event['id']}")).json()["data"]
     assert data["primary_image_url"] == next(iter(data["image_urls"]), None)
@@ -22,11 +22,14 @@ async def attach(client: Client, event: dict[str, int], *keys: str) -> httpx2.Re
 
 async def test_an_event_is_created_with_its_photos(service: Service) -> None:
     ada = await service.organizer()
-    keys = [await upload(service, ada, content_type=each) for each in ("image/png", "image/jpeg", "image/gif")]
+    keys = [
+        await upload(service, ada, content_type=content_type)
+        for content_type in ("image/png", "image/jpeg", "image/gif")
+    ]
 
     event = await ada.create_event(image_keys=keys)
 
-    assert await shown(ada, event) == keys
+    assert await photo_keys(ada, event) == keys
     assert files(service) == set(keys)
 
 
@@ -37,7 +40,7 @@ async def test_photos_are_put_in_order_and_the_first_is_primary(service: Service
 
     for keys in ([two, one], [three, one, two], [two], [], [one, three]):
         assert (await attach(ada, event, *keys)).status_code == 200
-        assert await shown(ada, event) == keys
+        assert await photo_keys(ada, event) == keys
 
 
 async def test_other_changes_leave_the_photos_alone(service: Service) -> None:
@@ -47,7 +50,7 @@ async def test_other_changes_leave_the_photos_alone(service: Service) -> None:
 
     await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Portraits"}})
 
-    assert await shown(ada, event) == [key]
+    assert await photo_keys(ada, event) == [key]
 
 
 async def test_an_attached_upload_has_lost_what_the_camera_noted(service: Service) -> None:
@@ -93,7 +96,7 @@ async def test_a_photo_taken_off_can_be_put_back_and_shown_by_another_event(serv
     await attach(ada, other, key)
     await attach(ada, event, key)
 
-    assert (await shown(ada, event), await shown(ada, other)) == ([key], [key])
+    assert (await photo_keys(ada, event), await photo_keys(ada, other)) == ([key], [key])
 
 
 async def test_what_was_never_uploaded_is_refused_by_its_key(service: Service) -> None:
@@ -105,7 +108,7 @@ async def test_what_was_never_uploaded_is_refused_by_its_key(service: Service) -
     assert failing(await attach(ada, event, never)) == {"image_keys": [f"{never} has not been uploaded yet"]}
     for key in (made_up, "nothing/here.png", "../../etc/passwd", f"uploads/{ada.id}/abcdefghijklmnopqrstuv.jpg"):
         assert failing(await attach(ada, event, key)) == {"image_keys": [f"no uploaded photo has the key {key}"]}
-    assert await shown(ada, event) == []
+    assert await photo_keys(ada, event) == []
 
 
 @pytest.mark.parametrize(
@@ -126,11 +129,11 @@ async def test_an_upload_that_is_no_photo_is_refused_and_never_seen(
     event = await ada.create_event()
     good, bad = await upload(service, ada), await upload(service, ada, content, content_type)
 
-    [said] = failing(await attach(ada, event, good, bad))["image_keys"]
+    [message_shown] = failing(await attach(ada, event, good, bad))["image_keys"]
 
-    assert said.startswith(f"{bad} {message}")
+    assert message_shown.startswith(f"{bad} {message}")
     assert failing(await ada.post("/api/events", {"event": event_fields(image_keys=[bad])})).keys() == {"image_keys"}
-    assert await shown(ada, event) == []
+    assert await photo_keys(ada, event) == []
     assert bad not in files(service)
     assert (await states(service))[bad] == "awaited"
     assert (await attach(ada, event, good)).status_code == 200
@@ -142,9 +145,9 @@ async def test_an_upload_that_a_store_took_at_another_length_is_refused(service:
     key = (await presign(ada, b"x" * 9))["key"]
     await service.database.resources.photos.write(upload_name(key), picture(), "image/jpeg")
 
-    [said] = failing(await attach(ada, event, key))["image_keys"]
+    [message_shown] = failing(await attach(ada, event, key))["image_keys"]
 
-    assert said == f"{key} was presigned for 9 bytes and has {len(picture())}"
+    assert message_shown == f"{key} was presigned for 9 bytes and has {len(picture())}"
 
 
 async def test_a_refused_upload_may_be_replaced_and_attached_again(service: Service) -> None:
@@ -178,7 +181,7 @@ async def test_nobody_attaches_what_is_another_organizers(service: Service, atta
 
     for refusal in refusals:
         assert list(failing(refusal).values()) == [[f"no uploaded photo has the key {key}"]]
-    assert await shown(ben, his) == []
+    assert await photo_keys(ben, his) == []
     assert await states(service) == before
 
 
@@ -189,7 +192,7 @@ async def test_nobody_attaches_an_admins_photo_but_an_admin(service: Service) ->
 
     assert failing(await attach(ada, event, key)).keys() == {"image_keys"}
     assert (await attach(admin, event, key)).status_code == 200
-    assert await shown(ada, event) == [key]
+    assert await photo_keys(ada, event) == [key]
     other = await ada.create_event()
     assert failing(await attach(ada, other, key)).keys() == {"image_keys"}
 
@@ -210,7 +213,7 @@ async def test_an_event_that_is_handed_over_keeps_its_photos(service: Service) -
 
     await admin.patch(f"/api/events/{event['id']}", {"event": {"organizer_id": ben.id}})
 
-    assert await shown(ben, event) == [one, two]
+    assert await photo_keys(ben, event) == [one, two]
     assert (await attach(ben, event, two, one)).status_code == 200
     assert failing(await ben.post("/api/events", {"event": event_fields(image_keys=[one])})).keys() == {"image_keys"}
 

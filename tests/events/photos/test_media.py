@@ -10,7 +10,7 @@ from tests.events.photos.steps import upload
 from tests.support import Service, running
 
 
-async def shown(service: Service, content: bytes, content_type: str) -> str:
+async def photo_url(service: Service, content: bytes, content_type: str) -> str:
     """The address of a photo of some event."""
     ada = await service.organizer()
     event = await ada.create_event(image_keys=[await upload(service, ada, content, content_type)])
@@ -22,7 +22,7 @@ async def test_a_photo_is_shown_as_what_it_is(anywhere: Settings, content_type: 
     async with running(anywhere) as service:
         content = picture(content_type)
 
-        response = await service.http.get(await shown(service, content, content_type))
+        response = await service.http.get(await photo_url(service, content, content_type))
 
     assert (response.status_code, response.content) == (200, content)
     assert response.headers["content-type"] == content_type
@@ -32,7 +32,7 @@ async def test_a_photo_is_shown_as_what_it_is(anywhere: Settings, content_type: 
 
 
 async def test_a_photo_may_be_remembered_for_good(service: Service) -> None:
-    url = await shown(service, picture(), "image/jpeg")
+    url = await photo_url(service, picture(), "image/jpeg")
     first = await service.http.get(url)
 
     again = await service.http.get(url, headers={"If-None-Match": f'W/"other", {first.headers["etag"]}'})
@@ -44,7 +44,7 @@ async def test_a_photo_may_be_remembered_for_good(service: Service) -> None:
 
 
 async def test_head_tells_of_a_photo_without_showing_it(service: Service) -> None:
-    url = await shown(service, picture(), "image/jpeg")
+    url = await photo_url(service, picture(), "image/jpeg")
 
     response = await service.http.head(url)
 
@@ -85,7 +85,7 @@ async def test_nothing_but_photos_is_shown(service: Service, tmp_path: Path, pat
 
 
 async def test_photos_are_only_read(service: Service) -> None:
-    url = await shown(service, picture(), "image/jpeg")
+    url = await photo_url(service, picture(), "image/jpeg")
 
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         response = await service.http.request(method, url, content=b"other")

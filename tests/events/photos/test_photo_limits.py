@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.events.images.model import MOST, MOST_IDLE
+from holdfast.events.images.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
@@ -24,7 +24,7 @@ async def full_event(service: Service, client: Client) -> dict[str, Any]:
         select count(*) from made
         """,
         id=event["id"],
-        most=MOST,
+        most=MAX_PHOTOS,
     )
     await service.run_sql(
         """
@@ -43,7 +43,7 @@ async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) ->
     for source in ({"url": site.has("/a.jpg", picture())}, {"key": await upload(service, ada)}):
         refusal = await add(ada, event, **source)
         assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_photos")
-    assert site.asked == 0
+    assert site.request_count == 0
 
 
 async def test_whoever_has_too_many_photos_that_no_event_shows_adds_none(service: Service, site: Site) -> None:
@@ -56,7 +56,7 @@ async def test_whoever_has_too_many_photos_that_no_event_shows_adds_none(service
           from generate_series(1, %(count)s) as number
         """,
         id=ada.id,
-        count=MOST_IDLE,
+        count=MAX_IDLE_PHOTOS,
     )
 
     refusal = await add(ada, event, url=site.has("/a.jpg", picture()))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.images.model import MOST_IDLE
+from holdfast.events.images.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import TYPES, picture
 from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
@@ -91,7 +91,7 @@ async def test_nobody_uploads_without_a_key(service: Service) -> None:
 
 async def test_so_many_uploads_may_wait_to_be_attached(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
-    kept = await upload(service, ada)
+    key = await upload(service, ada)
     await service.run_sql(
         """
         insert into photos (key, organizer_id, content_type, content_length)
@@ -99,14 +99,14 @@ async def test_so_many_uploads_may_wait_to_be_attached(service: Service) -> None
           from generate_series(1, %(count)s) as number
         """,
         id=ada.id,
-        count=MOST_IDLE - 1,
+        count=MAX_IDLE_PHOTOS - 1,
     )
 
     refused = await ada.post("/api/uploads/presign", RIGHT)
 
     assert (refused.status_code, refused.json()["code"]) == (422, "too_many_uploads")
     assert (await ben.post("/api/uploads/presign", RIGHT)).status_code == 201
-    await ada.create_event(image_keys=[kept])
+    await ada.create_event(image_keys=[key])
     assert (await ada.post("/api/uploads/presign", RIGHT)).status_code == 201
 
 

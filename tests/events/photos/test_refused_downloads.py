@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.images.model import LARGEST
+from holdfast.events.images.model import MAX_PHOTO_BYTES
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
 from tests.events.photos.steps import add, failing, nothing_is_left
@@ -29,25 +29,25 @@ async def test_nothing_inside_is_reached(
             target = f"http://{host}/secret.jpg"
             url = site.has("/away", redirects(target)) if redirected else target
 
-            [said] = failing(await add(ada, event, url=url))["url"]
+            [message] = failing(await add(ada, event, url=url))["url"]
 
-            assert said == "names a host that has no public address"
-    assert site.asked == len(HOSTILE) * redirected
+            assert message == "names a host that has no public address"
+    assert site.request_count == len(HOSTILE) * redirected
     await nothing_is_left(service, ada, event)
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("ftp://example.com/a.jpg", "must begin with http:// or https:// and a host"),
         ("http://ada:secret@example.com/a.jpg", "must not carry a user name or password"),
         ("http://example.com:8080/a.jpg", "must use the default port, 80 for http or 443 for https"),
     ],
 )
-async def test_why_an_address_is_refused_is_said(service: Service, url: str, said: str) -> None:
+async def test_why_an_address_is_refused_is_said(service: Service, url: str, message: str) -> None:
     ada = await service.organizer()
 
-    assert failing(await add(ada, await ada.create_event(), url=url)) == {"url": [said]}
+    assert failing(await add(ada, await ada.create_event(), url=url)) == {"url": [message]}
 
 
 async def endless(writer: asyncio.StreamWriter, _: str) -> None:
@@ -58,10 +58,10 @@ async def endless(writer: asyncio.StreamWriter, _: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         (says("404 Not Found\r\nContent-Length: 0"), "is answered with status 404"),
-        (says(f"200 OK\r\nContent-Length: {LARGEST + 1}"), "holds more than 5000000 bytes"),
+        (says(f"200 OK\r\nContent-Length: {MAX_PHOTO_BYTES + 1}"), "holds more than 5000000 bytes"),
         (endless, "holds more than 5000000 bytes"),
         (says("200 OK\r\nContent-Length: 9", b"\xff\xd8\xff"), "broke off"),
         (says("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2", b"\x1f\x8b"), "is answered in compressed form"),
@@ -70,18 +70,18 @@ async def endless(writer: asyncio.StreamWriter, _: str) -> None:
     ],
     ids=["missing", "too large", "endless", "shorter than said", "compressed", "in a circle", "empty"],
 )
-async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, script: Any, said: str) -> None:
+async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, script: Any, message: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     for path in ("/a", "/b", "/c", "/d"):
         url = site.has(path, script)
 
-    assert failing(await add(ada, event, url=url))["url"][0].startswith(said)
+    assert failing(await add(ada, event, url=url))["url"][0].startswith(message)
     await nothing_is_left(service, ada, event)
 
 
 @pytest.mark.parametrize(
-    ("content", "declared", "said"),
+    ("content", "declared", "message"),
     [
         (b"<html>not found</html>", "text/html", "is no JPEG, PNG, WebP or GIF image"),
         (b"<svg onload='alert(1)'/>", "image/svg+xml", "is no JPEG, PNG, WebP or GIF image"),
@@ -92,10 +92,10 @@ async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, scri
     ],
 )
 async def test_what_is_no_photo_is_refused(
-    service: Service, site: Site, content: bytes, declared: str, said: str
+    service: Service, site: Site, content: bytes, declared: str, message: str
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
-    assert failing(await add(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(said)
+    assert failing(await add(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(message)
     await nothing_is_left(service, ada, event)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from holdfast.events.images.container import Unfit
-from holdfast.events.images.image import photo
+from holdfast.events.images.container import UnfitFile
+from holdfast.events.images.image import check_photo
 from tests.events.photos.pictures import TYPES, animation, encoded, frames, picture, png_chunk, riff
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
@@ -21,8 +21,8 @@ thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[Hea
 
 
 def refusal(content: bytes) -> str:
-    with pytest.raises(Unfit) as refused:
-        photo(content)
+    with pytest.raises(UnfitFile) as refused:
+        check_photo(content)
     return str(refused.value)
 
 
@@ -43,8 +43,8 @@ def test_a_damaged_file_is_a_photo_still_or_refused_and_never_a_failure(content_
     content = bytearray(picture(content_type, 12, 9))
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    with contextlib.suppress(Unfit):
-        assert frames(photo(bytes(content))[1])
+    with contextlib.suppress(UnfitFile):
+        assert frames(check_photo(bytes(content))[1])
 
 
 def zipped() -> bytes:
@@ -68,15 +68,15 @@ def test_what_goes_on_after_its_end_is_refused(content_type: str, behind: bytes)
 def test_padding_after_the_end_is_dropped(content_type: str) -> None:
     original = picture(content_type)
 
-    assert photo(original + b"\0" * 9 + b"\r\n") == photo(original)
+    assert check_photo(original + b"\0" * 9 + b"\r\n") == check_photo(original)
 
 
 def test_the_further_pictures_a_camera_appends_are_dropped() -> None:
     original = picture("image/jpeg")
 
-    assert photo(original + picture("image/jpeg", comment=b"smaller") + b"\0\0" + picture("image/jpeg")) == photo(
-        original
-    )
+    assert check_photo(
+        original + picture("image/jpeg", comment=b"smaller") + b"\0\0" + picture("image/jpeg")
+    ) == check_photo(original)
     assert refusal(original + picture("image/jpeg") + b"<script>")
     assert refusal(original + picture("image/jpeg")[:-2])
 
@@ -116,7 +116,7 @@ def png_of(width: int, height: int) -> bytes:
     """A file that says it is of this size, and holds less."""
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(b"\0" * 10_000)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*each) for each in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*part) for part in parts)
 
 
 def growing_gif() -> bytes:
@@ -150,7 +150,7 @@ def test_more_than_40_million_pixels_are_refused(make: Callable[[], bytes]) -> N
 
 
 def test_40_million_pixels_are_a_photo() -> None:
-    assert photo(encoded(Image.new("L", (8_000, 5_000)), "image/png"))[0] == "image/png"
+    assert check_photo(encoded(Image.new("L", (8_000, 5_000)), "image/png"))[0] == "image/png"
 
 
 def test_an_animation_that_goes_on_and_on_is_refused() -> None:

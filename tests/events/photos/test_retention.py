@@ -8,8 +8,8 @@ import pytest
 from holdfast.events.images.model import upload_name
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, files, presign, states, stored, upload
 from tests.support import Client, Service, running
@@ -21,10 +21,10 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
         yield service
 
 
-async def kept(service: Service, *names: str) -> list[bool]:
+async def are_stored(service: Service, *names: str) -> list[bool]:
     """Whether files are there."""
-    found = service.database.resources.photos
-    return [await stored(found, name) is not None for name in names]
+    photos = service.database.resources.photos
+    return [await stored(photos, name) is not None for name in names]
 
 
 async def set_photos(client: Client, event: dict[str, int], *keys: str) -> None:
@@ -37,12 +37,12 @@ async def test_an_upload_that_was_never_attached_is_deleted_after_a_day(service:
     uploaded, awaited = await upload(service, ada), (await presign(ada, picture()))["key"]
 
     assert await clear_photos(Steps(service.database)) == 0
-    assert await kept(service, upload_name(uploaded)) == [True]
+    assert await are_stored(service, upload_name(uploaded)) == [True]
     await a_day_passes(service)
     assert await clear_photos(Steps(service.database)) == 2
 
     assert await states(service) == {}
-    assert await kept(service, upload_name(uploaded), upload_name(awaited)) == [False, False]
+    assert await are_stored(service, upload_name(uploaded), upload_name(awaited)) == [False, False]
 
 
 async def test_a_photo_an_event_shows_is_kept_however_long(service: Service) -> None:
@@ -54,7 +54,7 @@ async def test_a_photo_an_event_shows_is_kept_however_long(service: Service) -> 
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
 
-    assert await kept(service, key) == [True]
+    assert await are_stored(service, key) == [True]
     assert (await service.http.get(event["primary_image_url"])).content == picture()
 
 
@@ -64,11 +64,11 @@ async def test_the_upload_behind_a_photo_is_cleared_away_once_it_cannot_be_writt
     await ada.create_event(image_keys=[key])
 
     assert await clear_photos(Steps(service.database)) == 0
-    assert await kept(service, upload_name(key)) == [True]
+    assert await are_stored(service, upload_name(key)) == [True]
     await a_day_passes(service)
     assert await clear_photos(Steps(service.database)) == 1
 
-    assert await kept(service, key, upload_name(key)) == [True, False]
+    assert await are_stored(service, key, upload_name(key)) == [True, False]
     assert await clear_photos(Steps(service.database)) == 0
 
 
@@ -80,11 +80,11 @@ async def test_a_photo_taken_off_is_deleted_after_a_day(service: Service) -> Non
 
     await ada.delete(f"/api/events/{event['id']}/photos", params={"key": key})
     await clear_photos(Steps(service.database))
-    assert await kept(service, key) == [True]
+    assert await are_stored(service, key) == [True]
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
 
-    assert await kept(service, key) == [False]
+    assert await are_stored(service, key) == [False]
     assert await states(service) == {}
     assert (await service.http.get(event["primary_image_url"])).status_code == 404
 
@@ -98,7 +98,7 @@ async def test_a_photo_is_kept_for_as_long_as_one_of_several_events_shows_it(ser
         await set_photos(ada, event)
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
-        assert await kept(service, key) == [remains]
+        assert await are_stored(service, key) == [remains]
 
 
 async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(service: Service) -> None:
@@ -121,7 +121,7 @@ async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:
     await set_photos(ada, event, key)
     await clear_photos(Steps(service.database))
 
-    assert await kept(service, key) == [True]
+    assert await are_stored(service, key) == [True]
 
 
 async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_next_run(service: Service) -> None:
@@ -137,7 +137,7 @@ async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_n
     assert refusal.status_code == 422
     assert await clear_photos(Steps(service.database)) == 1
 
-    assert await kept(service, key, upload_name(key)) == [False, False]
+    assert await are_stored(service, key, upload_name(key)) == [False, False]
     assert await states(service) == {}
 
 
@@ -150,7 +150,7 @@ async def test_files_written_before_a_process_was_killed_are_deleted_with_their_
 
     await clear_photos(Steps(service.database))
 
-    assert await kept(service, key, upload_name(key)) == [False, False]
+    assert await are_stored(service, key, upload_name(key)) == [False, False]
 
 
 async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Settings) -> None:
@@ -164,7 +164,7 @@ async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Setti
         assert await states(service) == {key: "doomed"}
     async with running(in_s3) as service:
         assert await clear_photos(Steps(service.database)) == 1
-        assert await kept(service, upload_name(key)) == [False]
+        assert await are_stored(service, upload_name(key)) == [False]
 
 
 async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_upload(settings: Settings) -> None:
@@ -182,13 +182,13 @@ async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_uploa
 
 async def test_two_runs_at_once_do_each_others_work_and_no_harm(service: Service) -> None:
     ada = await service.organizer()
-    shown = await upload(service, ada)
-    event = await ada.create_event(image_keys=[shown])
+    attached = await upload(service, ada)
+    event = await ada.create_event(image_keys=[attached])
     for _ in range(6):
         await upload(service, ada)
     await a_day_passes(service)
 
     await asyncio.gather(*(clear_photos(Steps(service.database)) for _ in range(3)))
 
-    assert await states(service) == {shown: "accepted"}
+    assert await states(service) == {attached: "accepted"}
     assert (await service.http.get(event["primary_image_url"])).status_code == 200

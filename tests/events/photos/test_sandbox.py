@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from holdfast.events.images import image, sandbox
-from holdfast.events.images.container import Unfit
-from holdfast.events.images.sandbox import AT_ONCE, Photo, look_at, scale
-from holdfast.kit.problems import Problem
+from holdfast.events.images.container import UnfitFile
+from holdfast.events.images.sandbox import MAX_CONCURRENT_CHECKS, CheckedPhoto, check, scale
+from holdfast.kit.contract.problems import Problem
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import TYPES, encoded, frames, picture
 from tests.events.photos.steps import upload
@@ -23,21 +23,21 @@ from tests.support import Service
 async def test_a_photo_comes_back_with_its_type(content_type: str) -> None:
     original = picture(content_type)
 
-    photo = await look_at(original)
+    photo = await check(original)
 
     assert photo.content_type == content_type
     assert frames(photo.content) == frames(original)
-    assert await look_at(original, content_type) == photo
+    assert await check(original, content_type) == photo
 
 
 async def test_a_file_of_another_type_than_declared_is_refused() -> None:
-    with pytest.raises(Unfit, match=r"^is image/jpeg, not text/html$"):
-        await look_at(picture("image/jpeg"), "text/html")
+    with pytest.raises(UnfitFile, match=r"^is image/jpeg, not text/html$"):
+        await check(picture("image/jpeg"), "text/html")
 
 
 async def test_why_a_file_is_refused_is_said() -> None:
-    with pytest.raises(Unfit, match=r"^is no JPEG, PNG, WebP or GIF image$"):
-        await look_at(b"<html>")
+    with pytest.raises(UnfitFile, match=r"^is no JPEG, PNG, WebP or GIF image$"):
+        await check(b"<html>")
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp"])
@@ -45,7 +45,7 @@ async def test_the_memory_it_has_is_enough_for_the_largest_photo(content_type: s
     large = Image.new("RGBA", (8000, 5000))
     fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
 
-    photo = await look_at(encoded(large, content_type, **fast))
+    photo = await check(encoded(large, content_type, **fast))
 
     assert photo.content_type == content_type
     assert [*(await scale(photo.content)).files] == [480, 960, 1920]
@@ -59,32 +59,32 @@ def test_the_service_itself_never_loads_a_decoder() -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU])
 async def test_a_file_that_takes_its_decoder_down_is_refused(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "PROGRAM", program(f"import os; os.kill(os.getpid(), {end})"))
+    monkeypatch.setattr(sandbox, "CHECKER", program(f"import os; os.kill(os.getpid(), {end})"))
 
-    with pytest.raises(Unfit, match="takes too much to decode"):
-        await look_at(picture())
+    with pytest.raises(UnfitFile, match="takes too much to decode"):
+        await check(picture())
 
 
 async def test_a_file_that_is_never_done_with_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "PROGRAM", program("import signal; signal.pause()"))
-    monkeypatch.setattr(sandbox, "SECONDS", 0.2)
+    monkeypatch.setattr(sandbox, "CHECKER", program("import signal; signal.pause()"))
+    monkeypatch.setattr(sandbox, "TIMEOUT_SECONDS", 0.2)
 
-    with pytest.raises(Unfit, match="takes too long to decode"):
-        await look_at(picture())
+    with pytest.raises(UnfitFile, match="takes too long to decode"):
+        await check(picture())
 
 
 async def test_a_decoder_that_does_not_work_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "PROGRAM", program("import no_such_module"))
+    monkeypatch.setattr(sandbox, "CHECKER", program("import no_such_module"))
 
     with pytest.raises(RuntimeError, match="no_such_module"):
-        await look_at(picture())
+        await check(picture())
 
 
 async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENTS_SECRET_KEY", "correct horse battery staple and more")
-    monkeypatch.setattr(sandbox, "PROGRAM", program("import os; print('image/png'); print(dict(os.environ))"))
+    monkeypatch.setattr(sandbox, "CHECKER", program("import os; print('image/png'); print(dict(os.environ))"))
 
-    assert b"correct horse" not in (await look_at(picture())).content
+    assert b"correct horse" not in (await check(picture())).content
 
 
 @pytest.mark.parametrize(
@@ -98,28 +98,30 @@ async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.
 )
 async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    confined = "from holdfast.events.images import image; image.PROCESSOR_SECONDS = 1; image.confine()"
-    monkeypatch.setattr(sandbox, "PROGRAM", program(f"{confined}\n{greedy}\nprint('image/png')"))
+    confined = "from holdfast.events.images import image; image.MAX_CPU_SECONDS = 1; image.confine()"
+    monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
 
-    with pytest.raises((Unfit, RuntimeError), match=r"too much to decode|MemoryError|File too large"):
-        await look_at(picture())
+    with pytest.raises((UnfitFile, RuntimeError), match=r"too much to decode|MemoryError|File too large"):
+        await check(picture())
 
 
 async def test_so_many_files_wait_and_more_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "WAITING", 4)
+    monkeypatch.setattr(sandbox, "MAX_WAITING_FILES", 4)
     small = picture("image/png", 2, 2)
 
-    outcomes = await asyncio.gather(*(look_at(small) for _ in range(AT_ONCE + 4 + 3)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(check(small) for _ in range(MAX_CONCURRENT_CHECKS + 4 + 3)), return_exceptions=True
+    )
 
-    assert [each.status for each in outcomes if isinstance(each, Problem)] == [503] * 3
-    assert sum(isinstance(each, Photo) for each in outcomes) == AT_ONCE + 4
-    assert (await look_at(small)).content_type == "image/png"
+    assert [outcome.status for outcome in outcomes if isinstance(outcome, Problem)] == [503] * 3
+    assert sum(isinstance(outcome, CheckedPhoto) for outcome in outcomes) == MAX_CONCURRENT_CHECKS + 4
+    assert (await check(small)).content_type == "image/png"
 
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
     gate = Gate(tmp_path / "gate", image.__name__)
-    monkeypatch.setattr(sandbox, "PROGRAM", gate.program)
+    monkeypatch.setattr(sandbox, "CHECKER", gate.program)
     return gate
 
 

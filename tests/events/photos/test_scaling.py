@@ -9,17 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageOps
 
-from holdfast.events.images.container import Unfit
-from holdfast.events.images.image import photo
-from holdfast.events.images.scaling import SLOTS, scaled, widths_of
+from holdfast.events.images.container import UnfitFile
+from holdfast.events.images.image import check_photo
+from holdfast.events.images.scaling import SIZE_WIDTHS, scale, widths_of
 from tests.events.photos.pictures import TYPES, animation, encoded, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-UPRIGHT_TYPES = [each for each in TYPES if each != "image/gif"]
+UPRIGHT_TYPES = [content_type for content_type in TYPES if content_type != "image/gif"]
 
 
-def shown(file: bytes) -> Image.Image:
+def opened_webp(file: bytes) -> Image.Image:
     """What a file shows, which must be a WebP file without anything else in it."""
     with Image.open(io.BytesIO(file)) as image:
         assert image.format == "WEBP"
@@ -54,10 +54,10 @@ def quarters(width: int, height: int) -> Image.Image:
 
 @every_type
 def test_a_photo_has_three_sizes_of_its_own_shape(content_type: str) -> None:
-    found = scaled(encoded(quarters(2400, 1800), content_type))
+    scaled = scale(encoded(quarters(2400, 1800), content_type))
 
-    assert (found.width, found.height) == (2400, 1800)
-    sizes = {width: shown(file) for width, file in found.files.items()}
+    assert (scaled.width, scaled.height) == (2400, 1800)
+    sizes = {width: opened_webp(file) for width, file in scaled.files.items()}
     assert {width: image.size for width, image in sizes.items()} == {
         480: (480, 360),
         960: (960, 720),
@@ -72,9 +72,11 @@ def test_a_photo_has_three_sizes_of_its_own_shape(content_type: str) -> None:
     [(1, [1]), (479, [479]), (480, [480]), (481, [480, 481]), (1000, [480, 960, 1000]), (1921, [480, 960, 1920])],
 )
 def test_no_size_is_wider_than_its_photo(width: int, widths: list[int]) -> None:
-    found = scaled(picture("image/png", width, 10))
+    scaled = scale(picture("image/png", width, 10))
 
-    assert {width: shown(file).width for width, file in found.files.items()} == {width: width for width in widths}
+    assert {width: opened_webp(file).width for width, file in scaled.files.items()} == {
+        width: width for width in widths
+    }
 
 
 @thoroughly
@@ -85,7 +87,7 @@ def test_every_photo_has_a_size_for_each_slot_or_one_of_its_own_width(width: int
     assert widths == sorted(set(widths))
     assert widths[0] >= 1
     assert widths[-1] <= width
-    assert len({min(slot for slot in SLOTS if slot >= each) for each in widths}) == len(widths)
+    assert len({min(slot for slot in SIZE_WIDTHS if slot >= width) for width in widths}) == len(widths)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +99,9 @@ def test_every_photo_has_a_size_for_each_slot_or_one_of_its_own_width(width: int
     ],
 )
 def test_a_photo_that_is_very_tall_or_flat_has_sizes_too(shape: tuple[int, int], sizes: dict[int, int]) -> None:
-    found = scaled(encoded(Image.new("L", shape), "image/png"))
+    scaled = scale(encoded(Image.new("L", shape), "image/png"))
 
-    assert {width: shown(file).size for width, file in found.files.items()} == {
+    assert {width: opened_webp(file).size for width, file in scaled.files.items()} == {
         width: (width, height) for width, height in sizes.items()
     }
 
@@ -109,15 +111,15 @@ def test_a_photo_that_is_very_tall_or_flat_has_sizes_too(shape: tuple[int, int],
 def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orientation: int) -> None:
     noted = Image.Exif()
     noted[0x0112] = orientation
-    _, kept = photo(encoded(quarters(1200, 800), content_type, exif=noted))
-    with Image.open(io.BytesIO(kept)) as image:
+    _, checked = check_photo(encoded(quarters(1200, 800), content_type, exif=noted))
+    with Image.open(io.BytesIO(checked)) as image:
         upright = ImageOps.exif_transpose(image)
 
-    found = scaled(kept)
+    scaled = scale(checked)
 
-    assert (found.width, found.height) == upright.size
-    for width, file in found.files.items():
-        image = shown(file)
+    assert (scaled.width, scaled.height) == upright.size
+    for width, file in scaled.files.items():
+        image = opened_webp(file)
         assert image.size == (width, round(upright.height * width / upright.width))
         assert all(map(close, corners(image), corners(upright)))
 
@@ -126,11 +128,11 @@ def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orient
 def test_of_what_moves_the_first_frame_is_shown(content_type: str) -> None:
     first, second = Image.new("RGB", (600, 400), "red"), Image.new("RGB", (600, 400), "blue")
 
-    found = scaled(encoded(first, content_type, save_all=True, append_images=[second], duration=100))
+    scaled = scale(encoded(first, content_type, save_all=True, append_images=[second], duration=100))
 
-    assert [*found.files] == [480, 600]
-    for file in found.files.values():
-        assert close(shown(file).convert("RGB").getpixel((100, 100)), (255, 0, 0))
+    assert [*scaled.files] == [480, 600]
+    for file in scaled.files.values():
+        assert close(opened_webp(file).convert("RGB").getpixel((100, 100)), (255, 0, 0))
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp", "image/gif"])
@@ -138,7 +140,7 @@ def test_what_can_be_seen_through_can_be_seen_through(content_type: str) -> None
     image = Image.new("RGBA", (600, 400), (255, 0, 0, 255))
     image.paste((0, 0, 0, 0), (0, 0, 300, 400))
 
-    smallest = shown(scaled(encoded(image, content_type)).files[480]).convert("RGBA")
+    smallest = opened_webp(scale(encoded(image, content_type)).files[480]).convert("RGBA")
 
     left, right = smallest.getpixel((10, 10)), smallest.getpixel((470, 10))
     assert isinstance(left, tuple)
@@ -149,7 +151,7 @@ def test_what_can_be_seen_through_can_be_seen_through(content_type: str) -> None
 @pytest.mark.parametrize(
     ("mode", "colour", "content_type"),
     [
-        *(("L", 128, each) for each in TYPES),
+        *(("L", 128, content_type) for content_type in TYPES),
         *[("LA", (128, 255), "image/png"), ("I;16", 128 * 256, "image/png"), ("P", 0, "image/png")],
         *[("1", 1, "image/png"), ("CMYK", (0, 0, 0, 127), "image/jpeg")],
     ],
@@ -159,7 +161,7 @@ def test_photos_of_every_kind_keep_their_colours(mode: str, colour: Any, content
     if mode == "P":
         image.putpalette([128, 128, 128])
 
-    seen = shown(scaled(encoded(image, content_type)).files[600]).convert("RGB").getpixel((10, 10))
+    seen = opened_webp(scale(encoded(image, content_type)).files[600]).convert("RGB").getpixel((10, 10))
 
     assert close(seen, (255,) * 3 if mode == "1" else (128,) * 3, 3)
 
@@ -171,8 +173,8 @@ def test_colours_look_the_same_without_their_profile() -> None:
 
     for profile, colour in ((usual, (255, 0, 0)), (red_means_blue, (0, 0, 255))):
         for mode in ("RGB", "RGBA"):
-            found = scaled(encoded(Image.new(mode, (600, 400), "red"), "image/png", icc_profile=profile))
-            assert close(shown(found.files[480]).convert("RGB").getpixel((10, 10)), colour)
+            scaled = scale(encoded(Image.new(mode, (600, 400), "red"), "image/png", icc_profile=profile))
+            assert close(opened_webp(scaled.files[480]).convert("RGB").getpixel((10, 10)), colour)
 
 
 @pytest.mark.parametrize("content_type", UPRIGHT_TYPES)
@@ -180,9 +182,9 @@ def test_colours_look_the_same_without_their_profile() -> None:
 def test_a_profile_that_makes_no_sense_does_no_harm(content_type: str, mode: str) -> None:
     image = Image.new(mode, (600, 400), "gray")
 
-    found = scaled(encoded(image, content_type, icc_profile=b"what red means, and what green"))
+    scaled = scale(encoded(image, content_type, icc_profile=b"what red means, and what green"))
 
-    assert close(shown(found.files[480]).convert("RGB").getpixel((10, 10)), (128, 128, 128), 3)
+    assert close(opened_webp(scaled.files[480]).convert("RGB").getpixel((10, 10)), (128, 128, 128), 3)
 
 
 @every_type
@@ -193,6 +195,6 @@ def test_a_damaged_file_is_scaled_or_refused_and_never_a_failure(content_type: s
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     del content[data.draw(st.integers(len(content) // 2, len(content))) :]
-    with contextlib.suppress(Unfit):
-        for file in scaled(bytes(content)).files.values():
-            shown(file)
+    with contextlib.suppress(UnfitFile):
+        for file in scale(bytes(content)).files.values():
+            opened_webp(file)

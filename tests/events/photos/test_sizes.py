@@ -8,11 +8,12 @@ import pytest
 from PIL import Image
 
 from holdfast.events.images import sizes, sql
-from holdfast.events.images.model import Picture, Sizes, size_name
-from holdfast.events.images.model import sizes as picture_of
+from holdfast.events.images.model import ImageAttributes, PhotoSizes, size_name
+from holdfast.events.images.model import image_attributes as picture_of
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.steps import Steps
+from holdfast.kit.background import due_work
+from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import TYPES, picture
 from tests.events.photos.steps import a_day_passes, accepted, add, kept_sizes, key_of, states, upload, with_photo
 from tests.support import Service, eventually, running
@@ -30,20 +31,22 @@ async def make_sizes(service: Service) -> int:
     return await sizes.make_sizes(Steps(service.database))
 
 
-async def shown(service: Service, key: str) -> Picture:
+async def image_attributes(service: Service, key: str) -> ImageAttributes:
     """How a page shows a photo."""
-    found = await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
-    return picture_of(key, found.get(key), service.database.resources.settings)
+    sizes = await service.database.read(lambda reader: sql.find_sizes(reader, [key]))
+    return picture_of(key, sizes.get(key), service.database.resources.settings)
 
 
 async def test_a_page_shows_the_original_until_there_are_sizes_and_then_these(service: Service) -> None:
     _, key = await with_photo(await service.organizer(), service)
-    assert await shown(service, key) == Picture(f"{MEDIA}/{key}", "", None, None)
+    assert await image_attributes(service, key) == ImageAttributes(f"{MEDIA}/{key}", "", None, None)
 
     assert await make_sizes(service) == 1
 
-    small, usual, own = (f"{MEDIA}/{key}.w{slot}.webp" for slot in (480, 960, 1920))
-    assert await shown(service, key) == Picture(usual, f"{small} 480w, {usual} 960w, {own} 1000w", 1000, 10)
+    small, usual, largest = (f"{MEDIA}/{key}.w{slot}.webp" for slot in (480, 960, 1920))
+    assert await image_attributes(service, key) == ImageAttributes(
+        usual, f"{small} 480w, {usual} 960w, {largest} 1000w", 1000, 10
+    )
     assert await make_sizes(service) == 0
 
 
@@ -56,8 +59,8 @@ async def test_sizes_are_served_as_what_they_are_and_may_be_remembered_for_good(
     await ada.create_event(image_keys=[key])
     await make_sizes(service)
 
-    page = await shown(service, key)
-    responses = [await service.http.get(each.split()[0]) for each in page.srcset.split(", ")]
+    page = await image_attributes(service, key)
+    responses = [await service.http.get(candidate.split()[0]) for candidate in page.srcset.split(", ")]
 
     assert [response.status_code for response in responses] == [200, 200]
     for response, shape in zip(responses, [(480, 19), (500, 20)], strict=True):
@@ -99,14 +102,14 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each photo is accepted, and then locked for a moment by the event that shows it.
-    monkeypatch.setattr(sizes, "PATROL_SECONDS", 3_600)
+    monkeypatch.setattr(due_work, "POLL_SECONDS", 3_600.0)
     making = asyncio.create_task(sizes.run(service.database))
     ada = await service.organizer()
     for _ in range(2):
         _, key = await with_photo(ada, service)
 
         async def has_sizes(key: str = key) -> bool:
-            return (await shown(service, key)).srcset != ""
+            return (await image_attributes(service, key)).srcset != ""
 
         await eventually(has_sizes, seconds=60)
     making.cancel()
@@ -117,7 +120,7 @@ async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -
     keys = [key_of(ada.id, letter) for letter in "abc"]
     await accepted(service, *keys)
     await ada.create_event(image_keys=keys)
-    # As the migration leaves them.
+    # As those are that were stored before there were sizes.
     await service.run_sql("update photos set inserted_at = now() - interval '1 year', scaling_due = now()")
 
     assert await make_sizes(service) == 3
@@ -132,9 +135,9 @@ async def test_photos_of_an_event_are_found_in_one_statement_with_their_shape(se
     await make_sizes(service)
     _, late = await with_photo(ada, service)
 
-    found = await service.database.read(lambda reader: sql.find_sizes(reader, [tall, late, wide, "unknown"]))
+    sizes = await service.database.read(lambda reader: sql.find_sizes(reader, [tall, late, wide, "unknown"]))
 
-    assert found == {wide: Sizes(wide, 1000, 10, [480, 960, 1000]), tall: Sizes(tall, 10, 100, [10])}
+    assert sizes == {wide: PhotoSizes(wide, 1000, 10, [480, 960, 1000]), tall: PhotoSizes(tall, 10, 100, [10])}
 
 
 async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
@@ -164,7 +167,7 @@ async def test_sizes_are_found_at_the_cdn_where_there_is_one(settings: Settings)
     key = key_of(7, "a")
     cdn = settings.model_copy(update={"cdn_base_url": "https://cdn.example.com/"})
 
-    picture = picture_of(key, Sizes(key, 4000, 3000, [480, 960, 1920]), cdn)
+    picture = picture_of(key, PhotoSizes(key, 4000, 3000, [480, 960, 1920]), cdn)
 
     assert picture.src == f"https://cdn.example.com/{key}.w960.webp"
     assert picture.srcset.endswith(f", https://cdn.example.com/{key}.w1920.webp 1920w")

@@ -12,8 +12,8 @@ import pytest
 from holdfast.events.resources import build
 from holdfast.events.settings import Settings
 from holdfast.events.storage.disk import DiskStore
-from holdfast.events.storage.store import CHUNK, NotInstalled, Store
-from holdfast.kit.problems import Problem
+from holdfast.events.storage.store import CHUNK_BYTES, MissingPackage, Store
+from holdfast.kit.contract.problems import Problem
 from tests.events.photos.steps import JPEG, put, stored
 from tests.support import Service, eventually, running
 
@@ -44,7 +44,7 @@ async def test_what_was_written_is_read(kept_in: Store) -> None:
         assert opened.size == len(content)
         chunks = [chunk async for chunk in opened.chunks]
     assert b"".join(chunks) == content
-    assert max(map(len, chunks)) <= CHUNK
+    assert max(map(len, chunks)) <= CHUNK_BYTES
     assert await stored(kept_in, PHOTO) == content
 
 
@@ -183,5 +183,5 @@ async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, kep
 async def test_s3_without_its_client_says_how_to_get_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "holdfast.events.storage.s3", None)
 
-    with pytest.raises(NotInstalled, match="holdfast-server with the extra s3"):
+    with pytest.raises(MissingPackage, match="holdfast-server with the extra s3"):
         build(settings.model_copy(update={"s3_bucket": "another"}))

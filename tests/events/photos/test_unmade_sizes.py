@@ -13,8 +13,9 @@ from holdfast.events.images import sandbox, scaling, sizes, sql
 from holdfast.events.images.model import size_name, upload_name
 from holdfast.events.images.retention import clear_photos
 from holdfast.events.settings import Settings
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.kit.background import leases
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
 from tests.events.photos.pictures import picture, png_chunk, riff
 from tests.events.photos.steps import (
@@ -124,7 +125,7 @@ async def test_a_photo_for_which_the_machine_was_too_busy_is_tried_again(
     _, key = await with_photo(await service.organizer(), service)
     with monkeypatch.context() as busy:
         busy.setattr(sandbox, "SCALER", program("import signal; signal.pause()"))
-        busy.setattr(sandbox, "SECONDS", 0.2)
+        busy.setattr(sandbox, "TIMEOUT_SECONDS", 0.2)
         with pytest.raises(TimeoutError):
             await make_sizes(service)
     assert await make_sizes(service) == 0
@@ -168,6 +169,13 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
     assert await kept_sizes(service, key) == []
 
 
+@pytest.fixture
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (leases, sql):
+        monkeypatch.setattr(module, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+
+
 async def killed_halfway(service: Service, key: str) -> None:
     """Leave what a process leaves that is killed after it has claimed a photo and stored one of its sizes."""
     await service.database.transact(sql.claim_unscaled)
@@ -177,13 +185,13 @@ async def killed_halfway(service: Service, key: str) -> None:
         half.write_bytes(b"half a size")
 
 
-async def test_what_a_killed_process_began_is_done_again_after_some_minutes(service: Service) -> None:
+async def test_what_a_killed_process_began_is_done_again_after_ten_seconds(service: Service) -> None:
     _, key = await with_photo(await service.organizer(), service)
     await killed_halfway(service, key)
     assert await make_sizes(service) == 0
     assert not await has_sizes(service, key)
 
-    await service.run_sql("update photos set scaling_due = scaling_due - interval '2 minutes'")
+    await service.run_sql("update photos set scaling_due = scaling_due - interval '10 seconds'")
     assert await make_sizes(service) == 1
 
     assert await has_sizes(service, key)
@@ -191,6 +199,38 @@ async def test_what_a_killed_process_began_is_done_again_after_some_minutes(serv
     assert len(names) == 3
     assert await stored(service.database.resources.photos, names[0]) != b"a size"
     assert files(service) <= {key, *names}
+
+
+async def test_nobody_claims_a_photo_whose_sizes_take_longer_than_a_lease(
+    service: Service, gate: Gate, short_leases: None
+) -> None:
+    _, key = await with_photo(await service.organizer(), service)
+    making = asyncio.create_task(make_sizes(service))
+    await eventually(lambda: begun(service))
+    asyncio.get_running_loop().call_later(2.0, gate.open)
+
+    claimed_by_others = 0
+    while not making.done():
+        claimed_by_others += await service.database.transact(sql.claim_unscaled) is not None
+        await asyncio.wait([making], timeout=0.05)
+
+    assert (claimed_by_others, await making) == (0, 1)
+    assert await has_sizes(service, key)
+    assert await service.run_sql("select scaling_due from photos") == [(None,)]
+
+
+async def test_a_process_whose_photo_another_one_has_claimed_stores_no_sizes(
+    service: Service, gate: Gate, short_leases: None
+) -> None:
+    _, key = await with_photo(await service.organizer(), service)
+    making = asyncio.create_task(make_sizes(service))
+    await eventually(lambda: begun(service))
+
+    await service.run_sql("update photos set scaling_tried = 2, scaling_due = now() + interval '1 hour'")
+
+    assert await making == 1
+    gate.open()
+    assert not await has_sizes(service, key)
 
 
 async def test_what_a_killed_process_left_is_deleted_with_the_photo(service: Service) -> None:
@@ -265,12 +305,12 @@ async def test_sizes_are_made_once_the_store_is_within_reach_again(in_s3: Settin
 async def test_the_pause_between_attempts_grows_to_an_hour_and_no_further(service: Service) -> None:
     await with_photo(await service.organizer(), service)
     pauses: list[int] = []
-    for _ in range(8):
+    for _ in range(10):
         await service.database.transact(sql.claim_unscaled)
         [(pause,)] = await service.run_sql(
             "update photos set scaling_due = now() from photos as was where was.key = photos.key"
-            " returning round(extract(epoch from was.scaling_due - now()) / 60)::int"
+            " returning round(extract(epoch from was.scaling_due - now()))::int"
         )
         pauses.append(pause)
 
-    assert pauses == [2, 4, 8, 16, 32, 64, 64, 64]
+    assert pauses == [10, 10, 10, 120, 240, 480, 960, 1920, 3840, 3840]

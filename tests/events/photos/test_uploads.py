@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.photos import routes
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import files, presign, put
-from tests.serving import listener, serving
+from tests.serving import listener, running_already, serving
 from tests.support import Service
 
 CONTENT = picture()
@@ -102,7 +102,7 @@ async def test_a_page_of_another_site_may_upload(service: Service) -> None:
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-methods"] == "PUT"
     assert preflight.headers["access-control-allow-headers"] == "content-type"
-    assert {each.headers["access-control-allow-origin"] for each in (preflight, response, refusal)} == {"*"}
+    assert {answer.headers["access-control-allow-origin"] for answer in (preflight, response, refusal)} == {"*"}
 
 
 async def sent(at: socket.socket, request: bytes) -> bytes:
@@ -121,7 +121,7 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
     target = presigned["upload_url"].removeprefix("http://events.test")
     head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nConnection: close\r\nContent-Type: image/jpeg\r\n"
     at = listener()
-    async with serving(service.app, at):
+    async with serving(running_already(service.app), at):
         cut_off = await sent(at, f"{head}Content-Length: {len(CONTENT)}\r\n\r\n".encode() + CONTENT[:-1])
         chunked = await sent(
             at,
@@ -136,12 +136,12 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
 async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "UPLOAD_SECONDS", 0.05)
+    monkeypatch.setattr(routes, "UPLOAD_TIMEOUT_SECONDS", 0.05)
     presigned = await presign(await service.organizer(), CONTENT)
     target = presigned["upload_url"].removeprefix("http://events.test")
     head = f"PUT {target} HTTP/1.1\r\nHost: events.test\r\nContent-Type: image/jpeg\r\nContent-Length: {len(CONTENT)}"
     at = listener()
-    async with serving(service.app, at):
+    async with serving(running_already(service.app), at):
         reader, writer = await asyncio.open_connection(*at.getsockname())
         writer.write(f"{head}\r\n\r\n".encode() + CONTENT[:10])
         answer = await reader.readuntil(b"\r\n\r\n")

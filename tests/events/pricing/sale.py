@@ -46,7 +46,7 @@ class Sale:
     async def history(self) -> list[Change]:
         """Every change, the oldest first."""
         changes = (await self.ada.get(f"{self.address}/price_history")).json()["data"]
-        return [(each["reason"], each["original_price"], each["new_price"]) for each in reversed(changes)]
+        return [(change["reason"], change["original_price"], change["new_price"]) for change in reversed(changes)]
 
     async def news(self) -> list[Change]:
         """Every change since the beginning."""

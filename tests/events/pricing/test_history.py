@@ -56,7 +56,7 @@ async def test_whatever_happens_the_history_is_a_chain_that_ends_at_the_price_th
 
     history = await sale.history()
     assert history[0] == ("init", None, 2500)
-    assert [each[1] for each in history[1:]] == [each[2] for each in history[:-1]]
+    assert [change[1] for change in history[1:]] == [change[2] for change in history[:-1]]
     assert all(original != new for _, original, new in history)
     assert all(900 <= new <= 6000 for _, _, new in history)
     assert await sale.price() == history[-1][2]

@@ -38,7 +38,7 @@ async def test_a_price_of_three_digits_always_ends_in_0(service: Service, names:
     prices = [new for _, _, new in await sale.history()]
     assert prices[0] == 2510
     assert len(set(prices)) == 4
-    assert [each % 10 for each in prices] == [0, 0, 0, 0]
+    assert [price % 10 for price in prices] == [0, 0, 0, 0]
     assert await sale.price() == await sale.by_policy()
 
 

@@ -62,7 +62,7 @@ def sales(draw: st.DrawFn) -> Sale:
     created, starts = draw(MOMENTS), draw(MOMENTS)
     if draw(st.booleans()):
         created, starts = sorted((created, starts))
-    between = (each.replace(tzinfo=None) for each in sorted((created, starts)))
+    between = (moment.replace(tzinfo=None) for moment in sorted((created, starts)))
     now = draw(st.one_of(MOMENTS, st.datetimes(*between, timezones=st.just(UTC))))
     registered = draw(st.integers(0, capacity))
     return Sale(price, min_price, max_price, capacity, registered, created, now, starts, draw(st.sampled_from(KINDS)))
@@ -99,7 +99,9 @@ def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
 def test_the_price_is_payable_wherever_the_sale_stands_if_any_price_within_the_bounds_is(sale: Sale) -> None:
     rules = rules_of(sale.currency)
     lowest = max(sale.min_price, rules.least)
-    fits = any(is_payable(each, sale.currency) for each in range(lowest, min(lowest + rules.unit, sale.max_price + 1)))
+    fits = any(
+        is_payable(price, sale.currency) for price in range(lowest, min(lowest + rules.unit, sale.max_price + 1))
+    )
 
     assert is_payable(sale.costs, sale.currency) or not fits
 
@@ -141,13 +143,13 @@ def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: S
     step = max(1, (sale.max_price - sale.min_price) // 100)
     steps = range(sale.price - 200 * step, sale.price + 200 * step, step)
 
-    assert sale.costs in {sale.payable(each) for each in (sale.min_price, sale.max_price, *steps)}
+    assert sale.costs in {sale.payable(price) for price in (sale.min_price, sale.max_price, *steps)}
 
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(asked=st.lists(sales(), min_size=1, max_size=40))
-async def test_the_database_reckons_as_the_definition_does(service: Service, asked: list[Sale]) -> None:
-    rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(asked)]
+@given(drawn_sales=st.lists(sales(), min_size=1, max_size=40))
+async def test_the_database_reckons_as_the_definition_does(service: Service, drawn_sales: list[Sale]) -> None:
+    rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(drawn_sales)]
     priced = await service.run_sql(
         f"""
         select {PRICE}, {FIRST_PRICE}
@@ -162,4 +164,4 @@ async def test_the_database_reckons_as_the_definition_does(service: Service, ask
         sales=msgspec.json.encode(rows).decode(),
     )
 
-    assert priced == [(sale.costs, sale.payable(sale.price)) for sale in asked]
+    assert priced == [(sale.costs, sale.payable(sale.price)) for sale in drawn_sales]

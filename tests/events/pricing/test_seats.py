@@ -110,7 +110,7 @@ async def test_the_price_is_the_same_however_settlement_cuts_its_batches(
     await at_once.register(*names)
     await in_parts.register(*names, settle=False)
 
-    await settlement.settle(service.database, batch=batch)
+    await settlement.settle(service.database, batch_size=batch)
 
     assert await in_parts.price() == await at_once.price()
 

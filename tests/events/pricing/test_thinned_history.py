@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import Any
 
 from holdfast.events.pricing.retention import thin_histories
-from holdfast.kit.jobs import in_portions
-from holdfast.kit.steps import Steps
+from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.running.steps import Steps
 from tests.events.pricing.sale import Change, Sale, opened
 from tests.support import Service
 
@@ -14,7 +14,7 @@ MONTH = 40
 
 
 async def thin(service: Service) -> int:
-    return await in_portions(thin_histories)(Steps(service.database))
+    return await in_batches(thin_histories)(Steps(service.database))
 
 
 async def changed(sale: Sale, *changes: tuple[str, int, int, str]) -> None:
@@ -85,7 +85,11 @@ async def test_what_somebody_changed_is_kept_and_divides_what_is_joined(service:
 
     await thin(service)
 
-    assert await sale.history() == before == [("init", None, 2500), *((each[0], each[1], each[2]) for each in changes)]
+    assert (
+        await sale.history()
+        == before
+        == [("init", None, 2500), *((change[0], change[1], change[2]) for change in changes)]
+    )
 
 
 async def test_a_price_that_rose_and_fell_again_has_not_changed(service: Service) -> None:
@@ -105,8 +109,8 @@ async def test_a_price_that_rose_and_fell_again_has_not_changed(service: Service
 
 async def test_the_history_of_an_event_that_is_not_long_over_is_whole(service: Service) -> None:
     sale, soon = await opened(service), await opened(service)
-    for each in (sale, soon):
-        await changed(each, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
+    for event in (sale, soon):
+        await changed(event, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
     await soon.days(100 + 20)
     before = [await sale.history(), await soon.history()]
 

@@ -4,13 +4,13 @@ import re
 
 import httpx2
 
-from tests.events.queues.scene import Line
+from tests.events.queues.scene import QueueScene
 
 
 class Browser:
     """Somebody who looks at a page and keeps its cookies."""
 
-    def __init__(self, line: Line, path: str | None = None) -> None:
+    def __init__(self, line: QueueScene, path: str | None = None) -> None:
         self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(line.service.app), base_url="http://events.test")
         self.path = path or f"/queues/{line.id}"
 
@@ -32,12 +32,12 @@ class Browser:
 
 
 def state(page: httpx2.Response) -> str:
-    found = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
-    assert found, page.text
-    return found[1]
+    match = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
+    assert match, page.text
+    return match[1]
 
 
 def position(page: httpx2.Response) -> int:
-    found = re.search(r'id="position"[^>]*>([\d,]+)<', page.text)
-    assert found, page.text
-    return int(found[1].replace(",", ""))
+    match = re.search(r'id="position"[^>]*>([\d,]+)<', page.text)
+    assert match, page.text
+    return int(match[1].replace(",", ""))

@@ -26,7 +26,7 @@ SHIFT: LiteralString = """
 
 
 @dataclass
-class Line:
+class QueueScene:
     """A queue as its organizer works with it. No process releases by itself: `tick` does."""
 
     service: Service
@@ -43,7 +43,7 @@ class Line:
 
     async def join(self, *visitor_ids: str) -> list[str]:
         """Let visitors join, one after the other; where to poll for each."""
-        answers = [await self.ask_to_join(each) for each in visitor_ids]
+        answers = [await self.ask_to_join(visitor_id) for visitor_id in visitor_ids]
         assert [answer.status_code for answer in answers] == [202] * len(visitor_ids), answers[-1].text
         return [answer.json()["next"]["url"] for answer in answers]
 
@@ -95,10 +95,10 @@ class Line:
         return released
 
 
-async def open_line(service: Service, ada: Client | None = None, **fields: Any) -> Line:
+async def open_line(service: Service, ada: Client | None = None, **fields: Any) -> QueueScene:
     """A new queue of a new organizer, or of one there is."""
     ada = ada or await service.organizer()
-    line = Line(service, ada, (await ada.create_queue(**fields))["id"])
+    line = QueueScene(service, ada, (await ada.create_queue(**fields))["id"])
     line.now = await line.clock()
     return line
 
@@ -107,7 +107,7 @@ Released = list[tuple[int, float]]
 """Tickets and the second in which they were released."""
 
 
-async def log(line: Line) -> Released:
+async def log(line: QueueScene) -> Released:
     rows = await line.service.run_sql(
         """
         select first_ticket, last_ticket, extract(epoch from released_at)::float8

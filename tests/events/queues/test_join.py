@@ -8,29 +8,29 @@ import pytest
 from holdfast.events.queues import operations
 from holdfast.events.queues.model import JoinQueue
 from holdfast.events.resources import Tx
-from holdfast.kit.caller import access_token
-from holdfast.kit.modes import Batch, Call
-from tests.events.queues.scene import Line, open_line
+from holdfast.kit.contract.caller import access_token
+from holdfast.kit.running.run_modes import Batch, Call
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, eventually, running
 
 
-async def test_who_joins_waits_at_the_end_of_the_line(line: Line) -> None:
+async def test_who_joins_waits_at_the_end_of_the_line(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
 
-    assert [await line.status(each) for each in ("ann", "ben", "cal")] == [
+    assert [await line.status(visitor) for visitor in ("ann", "ben", "cal")] == [
         {"status": "waiting", "position": number, "estimated_wait_seconds": number} for number in (1, 2, 3)
     ]
     assert await line.length() == 3
 
 
-async def test_joining_again_changes_nothing(line: Line) -> None:
+async def test_joining_again_changes_nothing(line: QueueScene) -> None:
     first = await line.join("ann", "ben")
 
     assert await line.join("ann", "ben", "ann") == [*first, first[0]]
     assert (await line.position("ann"), await line.position("ben"), await line.length()) == (1, 2, 2)
 
 
-async def test_a_thousand_duplicates_at_once_are_one_visitor(line: Line) -> None:
+async def test_a_thousand_duplicates_at_once_are_one_visitor(line: QueueScene) -> None:
     answers = await asyncio.gather(*(line.ask_to_join("ann") for _ in range(1000)))
 
     assert {answer.status_code for answer in answers} == {202}
@@ -39,14 +39,14 @@ async def test_a_thousand_duplicates_at_once_are_one_visitor(line: Line) -> None
 
 
 async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_and_leaves_no_gap(
-    line: Line, service: Service
+    line: QueueScene, service: Service
 ) -> None:
     visitors = [f"visitor{number}" for number in range(300)]
     async with running(service.database.resources.settings) as other:
-        twin = Line(other, line.ada, line.id)
+        twin = QueueScene(other, line.ada, line.id)
         twin.ada = type(line.ada)(other.http, line.ada.key)
         answers = await asyncio.gather(
-            *(each.ask_to_join(visitor) for visitor in visitors for each in (line, twin, line, twin))
+            *(process.ask_to_join(visitor) for visitor in visitors for process in (line, twin, line, twin))
         )
 
     assert {answer.status_code for answer in answers} == {202}
@@ -55,7 +55,7 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
     assert await line.length() == 300
 
 
-async def test_what_one_process_answered_another_knows_at_once(line: Line, service: Service) -> None:
+async def test_what_one_process_answered_another_knows_at_once(line: QueueScene, service: Service) -> None:
     async with running(service.database.resources.settings) as other:
         twin = type(line.ada)(other.http, line.ada.key)
         for visitor in ("ann", "ben", "cal"):
@@ -63,7 +63,7 @@ async def test_what_one_process_answered_another_knows_at_once(line: Line, servi
             assert (await twin.get(poll)).json()["status"] == "waiting"
 
 
-async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: Line, service: Service) -> None:
+async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: QueueScene, service: Service) -> None:
     call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
 
     async with service.database.transaction() as tx:
@@ -75,7 +75,7 @@ async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: 
     assert await line.length() == 1
 
 
-async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: Line, service: Service) -> None:
+async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: QueueScene, service: Service) -> None:
     call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
 
     async def cut_off(tx: Tx) -> None:
@@ -129,7 +129,7 @@ async def test_a_smaller_size_sends_nobody_away(service: Service) -> None:
     await line.join("dan")
 
 
-async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: Line) -> None:
+async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: QueueScene) -> None:
     await line.join("ann")
     await line.change(active=False)
 
@@ -144,7 +144,7 @@ async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: Li
     assert await line.position("ann") == 1
 
 
-async def test_an_ended_queue_takes_nobody_and_nobody_waits_in_it(line: Line) -> None:
+async def test_an_ended_queue_takes_nobody_and_nobody_waits_in_it(line: QueueScene) -> None:
     await line.join("ann")
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
@@ -155,7 +155,7 @@ async def test_an_ended_queue_takes_nobody_and_nobody_waits_in_it(line: Line) ->
     assert await line.length() == 0
 
 
-async def test_a_queue_that_is_prolonged_after_its_end_still_knows_who_waited(line: Line) -> None:
+async def test_a_queue_that_is_prolonged_after_its_end_still_knows_who_waited(line: QueueScene) -> None:
     await line.join("ann", "ben")
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
     await line.change(ends_at=None)
@@ -172,7 +172,7 @@ async def test_visitors_line_up_before_a_queue_starts(service: Service) -> None:
     assert status["estimated_wait_seconds"] in (101, 102)
 
 
-async def test_who_was_released_may_join_again_without_losing_the_turn(line: Line) -> None:
+async def test_who_was_released_may_join_again_without_losing_the_turn(line: QueueScene) -> None:
     await line.join("ann", "ben")
     await line.tick()
     token = await line.token("ann")
@@ -183,7 +183,7 @@ async def test_who_was_released_may_join_again_without_losing_the_turn(line: Lin
     assert await line.length() == 1
 
 
-async def test_who_missed_the_turn_joins_again_at_the_end(line: Line) -> None:
+async def test_who_missed_the_turn_joins_again_at_the_end(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
     await line.tick()
     await line.pass_time(10 * 60)
@@ -194,7 +194,7 @@ async def test_who_missed_the_turn_joins_again_at_the_end(line: Line) -> None:
     assert await line.position("ann") == 3
 
 
-async def test_who_used_the_token_up_joins_again_at_the_end(line: Line) -> None:
+async def test_who_used_the_token_up_joins_again_at_the_end(line: QueueScene) -> None:
     await line.join("ann", "ben")
     await line.tick()
     assert (await line.verify(await line.token("ann"), consume=True)).status_code == 200
@@ -205,7 +205,9 @@ async def test_who_used_the_token_up_joins_again_at_the_end(line: Line) -> None:
     assert await line.position("ann") == 2
 
 
-async def test_the_database_refuses_a_ticket_twice_and_serving_beyond_the_tickets(line: Line, service: Service) -> None:
+async def test_the_database_refuses_a_ticket_twice_and_serving_beyond_the_tickets(
+    line: QueueScene, service: Service
+) -> None:
     await line.join("ann")
 
     with pytest.raises(Exception, match="a_ticket_belongs_to_one_visitor"):

@@ -69,7 +69,7 @@ async def test_whatever_happens_the_rate_is_kept_the_order_is_kept_and_no_positi
     # In shorter windows there is at most what the catch-up allows.
     for seconds in (1, 5, 20):
         step = 60 / rate
-        assert most_in_a_window(released, seconds) <= (seconds + release.CATCH_UP) / step + 2
+        assert most_in_a_window(released, seconds) <= (seconds + release.MAX_CATCH_UP_SECONDS) / step + 2
 
 
 @hypothesis(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -88,13 +88,13 @@ async def test_nobody_waits_longer_than_was_told_though_releases_come_late(
     passed = 0.0
     for delay in late:
         # A process comes when somebody is due, and some time later.
-        wait = await service.database.read(release.seconds_to_next)
+        wait = await service.database.read(release.poll_status)
         passed += wait + delay
         await line.tick(wait + delay)
 
-    told = {status["position"]: status["estimated_wait_seconds"] for status in statuses}
+    waits = {status["position"]: status["estimated_wait_seconds"] for status in statuses}
     for ticket, at in await log(line):
         # The last tick was at `line.now`, which is `passed` seconds after all were told. A long delay stays in the
         # line for good, since an interval must lie between a release and the one `release_rate` later.
-        rounds = 1 + told[ticket] // 60
-        assert passed - (line.now - at) <= told[ticket] + rounds * max(late) + 0.5
+        rounds = 1 + waits[ticket] // 60
+        assert passed - (line.now - at) <= waits[ticket] + rounds * max(late) + 0.5

@@ -5,11 +5,11 @@ from urllib.parse import parse_qs, urlsplit
 from holdfast.events.queues import room
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, position, state
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
 
-async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(line: Line) -> None:
+async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(line: QueueScene) -> None:
     await line.join("ann", "ben")
     browser = Browser(line)
 
@@ -20,7 +20,7 @@ async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(line:
     assert await line.length() == 2
 
 
-async def test_refreshing_or_coming_back_changes_nothing(line: Line) -> None:
+async def test_refreshing_or_coming_back_changes_nothing(line: QueueScene) -> None:
     browser, other = Browser(line), Browser(line)
     await browser.line_up()
     await other.line_up()
@@ -29,7 +29,7 @@ async def test_refreshing_or_coming_back_changes_nothing(line: Line) -> None:
     assert position(await other.look()) == 2
 
 
-async def test_what_keeps_no_cookie_takes_no_place(line: Line) -> None:
+async def test_what_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
     for _ in range(5):
         page = await line.service.http.get(f"/queues/{line.id}")
         assert (page.status_code, state(page)) == (200, "arriving")
@@ -38,7 +38,7 @@ async def test_what_keeps_no_cookie_takes_no_place(line: Line) -> None:
     assert await line.length() == 0
 
 
-async def test_asking_for_the_headers_alone_takes_no_place(line: Line) -> None:
+async def test_asking_for_the_headers_alone_takes_no_place(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.look()
 
@@ -65,7 +65,7 @@ async def test_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> Non
     assert (await browser.look()).headers["location"] == sent.headers["location"]
 
 
-async def test_a_request_that_names_somebody_else_is_not_believed(line: Line) -> None:
+async def test_a_request_that_names_somebody_else_is_not_believed(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.join("ann")
@@ -86,7 +86,7 @@ async def test_a_request_that_names_somebody_else_is_not_believed(line: Line) ->
         line.service.http.cookies.clear()
 
 
-async def test_the_name_of_a_visitor_does_not_give_the_secret_away(line: Line) -> None:
+async def test_the_name_of_a_visitor_does_not_give_the_secret_away(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
 
@@ -96,7 +96,7 @@ async def test_the_name_of_a_visitor_does_not_give_the_secret_away(line: Line) -
     assert stored == room.visitor_of(secret)
 
 
-async def test_a_cookie_of_one_queue_is_none_of_another(line: Line, service: Service) -> None:
+async def test_a_cookie_of_one_queue_is_none_of_another(line: QueueScene, service: Service) -> None:
     other = await open_line(service, line.ada)
     browser = Browser(line)
     await browser.line_up()
@@ -105,7 +105,7 @@ async def test_a_cookie_of_one_queue_is_none_of_another(line: Line, service: Ser
     assert await browser.state() == "arriving"
 
 
-async def test_who_missed_the_turn_takes_a_new_place_by_asking_for_it(line: Line) -> None:
+async def test_who_missed_the_turn_takes_a_new_place_by_asking_for_it(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.join("ann")

@@ -7,7 +7,7 @@ from html import unescape
 
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, state
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
 
@@ -25,12 +25,14 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings
     assert attributes == ["Path=/", "Max-Age=2592000", "HttpOnly", "Secure", "SameSite=None", "Partitioned"]
 
 
-async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_code(line: Line) -> None:
+async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_code(line: QueueScene) -> None:
     page = await line.service.http.get(f"/queues/{line.id}")
     framed = await line.service.http.get(f"/queues/{line.id}/embed")
 
     for response, ancestors in ((page, "'none'"), (framed, "*")):
-        policy = dict(each.strip().split(" ", 1) for each in response.headers["content-security-policy"].split(";"))
+        policy = dict(
+            directive.strip().split(" ", 1) for directive in response.headers["content-security-policy"].split(";")
+        )
         assert policy["frame-ancestors"] == ancestors
         assert policy["default-src"] == "'none'"
         assert policy["script-src"] == "'self'"
@@ -42,7 +44,7 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
     assert "x-frame-options" not in framed.headers
 
 
-async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: Line) -> None:
+async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
     browser = Browser(line, f"/queues/{line.id}/embed")
     await browser.line_up()
     await line.tick()

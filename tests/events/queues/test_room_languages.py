@@ -9,20 +9,20 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, state
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
 GERMAN = "de-AT,de;q=0.9,en;q=0.5"
 
 
-def german(line: Line) -> Browser:
+def german(line: QueueScene) -> Browser:
     """A browser that prefers German."""
     browser = Browser(line)
     browser.http.headers["Accept-Language"] = GERMAN
     return browser
 
 
-def said(page: httpx2.Response) -> str:
+def page_text(page: httpx2.Response) -> str:
     """The words of the page, without its markup and its style."""
     body = re.sub(r"<style>.*?</style>", " ", page.text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", body)))
@@ -36,7 +36,7 @@ def said(page: httpx2.Response) -> str:
     ],
 )
 async def test_a_place_is_told_in_the_language_of_the_visitor(
-    line: Line, language: str, position: str, words: str, progress: str, lost: str, behind: str
+    line: QueueScene, language: str, position: str, words: str, progress: str, lost: str, behind: str
 ) -> None:
     await line.service.run_sql("update queues set tickets = 1233")
     browser = Browser(line)
@@ -56,12 +56,12 @@ async def test_a_place_is_told_in_the_language_of_the_visitor(
     assert f"<dd>{behind}</dd>" in page.text
 
 
-async def test_a_wait_is_told_in_words_of_the_language(line: Line) -> None:
+async def test_a_wait_is_told_in_words_of_the_language(line: QueueScene) -> None:
     await line.service.run_sql("update queues set tickets = 3900")
 
     page = await german(line).line_up()
 
-    assert "Sie sind in höchstens einer Stunde und 10 Minuten an der Reihe." in said(page)
+    assert "Sie sind in höchstens einer Stunde und 10 Minuten an der Reihe." in page_text(page)
 
 
 async def test_moments_are_written_as_in_the_language(service: Service) -> None:
@@ -75,7 +75,7 @@ async def test_moments_are_written_as_in_the_language(service: Service) -> None:
     assert re.search(r"Aktualisiert</dt><dd><time [^>]*>\d\d:\d\d:\d\d UTC</time>", in_german.text)
 
 
-async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: Line) -> None:
+async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "?lang=en"
     await browser.line_up()
@@ -88,10 +88,10 @@ async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: Lin
 
     assert (state(missed), '<html lang="en">' in missed.text) == ("missed", True)
     assert (again.status_code, again.headers["location"]) == (303, f"/queues/{line.id}?lang=en")
-    assert "You are number 2 in line." in said(await browser.look())
+    assert "You are number 2 in line." in page_text(await browser.look())
 
 
-async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(line: Line) -> None:
+async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(line: QueueScene) -> None:
     for path in (f"/queues/{line.id}", f"/queues/{line.id}/embed"):
         page = await line.service.http.get(path, headers={"Accept-Language": GERMAN})
         assert '<a href="?lang=en" hreflang="en" lang="en">English</a>' in page.text
@@ -102,7 +102,7 @@ async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(li
         assert "One moment, we are keeping you a place." in page.text
 
 
-async def test_who_is_sent_on_goes_where_the_organizer_said_in_any_language(line: Line) -> None:
+async def test_who_is_sent_on_goes_where_the_organizer_said_in_any_language(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "?lang=de"
     await browser.line_up()
@@ -136,8 +136,8 @@ async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -
         busy = await browser.look()
 
     answers = (arriving, waiting, full, paused, closed, crowded, ended, gone, busy)
-    pages = {state(page): said(page) for page in answers}
-    told = {
+    pages = {state(page): page_text(page) for page in answers}
+    texts = {
         "arriving": "Einen Moment, wir halten Ihnen einen Platz frei.",
         "waiting": "Sie sind gleich an der Reihe.",
         "full": "Der Warteraum ist voll.",
@@ -148,12 +148,12 @@ async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -
         "gone": "Diese Warteschlange gibt es nicht.",
         "busy": "Hier ist gerade sehr viel los.",
     }
-    assert {each: words in pages.get(each, "") for each, words in told.items()} == dict.fromkeys(told, True)
+    assert {state: words in pages.get(state, "") for state, words in texts.items()} == dict.fromkeys(texts, True)
     assert re.search(r"Sie versucht es in \d+ Sekunden? noch einmal\.", pages["crowded"])
     assert "Warteraum" in pages["gone"]
 
 
-async def test_in_a_frame_the_way_in_is_told_in_german(line: Line) -> None:
+async def test_in_a_frame_the_way_in_is_told_in_german(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "/embed"
     await browser.line_up()
@@ -163,7 +163,7 @@ async def test_in_a_frame_the_way_in_is_told_in_german(line: Line) -> None:
 
     assert state(page) == "released"
     assert re.search(r'<a class="button" id="enter" [^>]*>Eintreten</a>', page.text)
-    assert re.search(r"Sie können bis zum \d+\. \w+ \d{4}, \d\d:\d\d UTC eintreten\.", said(page))
+    assert re.search(r"Sie können bis zum \d+\. \w+ \d{4}, \d\d:\d\d UTC eintreten\.", page_text(page))
 
 
 async def test_what_an_organizer_wrote_cannot_turn_the_words_around_it(service: Service) -> None:

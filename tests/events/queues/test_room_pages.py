@@ -8,11 +8,11 @@ import pytest
 from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, position, state
-from tests.events.queues.scene import Line, open_line
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service
 
 
-async def test_a_page_looks_again_by_itself_without_scripts(line: Line) -> None:
+async def test_a_page_looks_again_by_itself_without_scripts(line: QueueScene) -> None:
     await line.join(*(f"visitor{number}" for number in range(3)))
     browser = Browser(line)
 
@@ -24,7 +24,7 @@ async def test_a_page_looks_again_by_itself_without_scripts(line: Line) -> None:
 
 @pytest.mark.parametrize(("wait", "least", "most"), [(1, 2, 2), (4, 4, 4), (30, 4, 6), (100, 12, 18), (4000, 51, 69)])
 def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most: int) -> None:
-    rests = {room.seconds_to_look_again(wait) for _ in range(200)}
+    rests = {room.refresh_seconds(wait) for _ in range(200)}
 
     assert least <= min(rests)
     assert max(rests) <= most
@@ -50,10 +50,10 @@ def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most
     ],
 )
 def test_a_wait_is_said_rounded_up(seconds: int, words: str, german: str) -> None:
-    assert (room.in_words(seconds, ENGLISH), room.in_words(seconds, GERMAN)) == (words, german)
+    assert (room.wait_in_words(seconds, ENGLISH), room.wait_in_words(seconds, GERMAN)) == (words, german)
 
 
-async def test_a_paused_queue_says_so_and_keeps_the_place(line: Line) -> None:
+async def test_a_paused_queue_says_so_and_keeps_the_place(line: QueueScene) -> None:
     browser, newcomer = Browser(line), Browser(line)
     await browser.line_up()
     await line.change(active=False)
@@ -111,7 +111,7 @@ async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Se
     assert "before your turn" in (await late.line_up()).text
 
 
-async def test_an_ended_queue_says_so_to_everybody(line: Line) -> None:
+async def test_an_ended_queue_says_so_to_everybody(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
@@ -120,7 +120,7 @@ async def test_an_ended_queue_says_so_to_everybody(line: Line) -> None:
     assert state(await Browser(line).line_up()) == "ended"
 
 
-async def test_a_deleted_or_unknown_queue_has_no_page(line: Line) -> None:
+async def test_a_deleted_or_unknown_queue_has_no_page(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.ada.delete(line.path)
@@ -134,7 +134,8 @@ async def test_a_deleted_or_unknown_queue_has_no_page(line: Line) -> None:
         assert (page.status_code, state(page)) == (404, "gone")
 
 
-async def test_without_its_database_the_page_asks_for_patience(line: Line) -> None:
+@pytest.mark.usefixtures("own_service")
+async def test_without_its_database_the_page_asks_for_patience(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.look()
     await line.service.database.pool.close()
@@ -145,7 +146,7 @@ async def test_without_its_database_the_page_asks_for_patience(line: Line) -> No
     assert "Traceback" not in page.text
 
 
-async def test_what_pages_need_is_kept_for_good_under_an_address_that_changes_with_it(line: Line) -> None:
+async def test_what_pages_need_is_kept_for_good_under_an_address_that_changes_with_it(line: QueueScene) -> None:
     page = (await line.service.http.get(f"/queues/{line.id}")).text
     addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page)
 

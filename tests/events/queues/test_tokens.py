@@ -11,13 +11,13 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from holdfast.events.queues import release_tokens
-from holdfast.kit.signing import SIGNS_AFTER
-from tests.events.queues.scene import Line, open_line
+from holdfast.kit.security.signing_keys import SIGNING_DELAY_SECONDS
+from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
 
 @pytest.fixture
-async def released(line: Line) -> Line:
+async def released(line: QueueScene) -> QueueScene:
     """A queue from which Ann was released."""
     await line.join("ann", "ben")
     await line.tick()
@@ -35,7 +35,7 @@ def header_of(token: str) -> dict[str, Any]:
     return dict(jws.extract_compact(token.encode()).headers())
 
 
-async def reason(line: Line, token: str, **options: Any) -> str:
+async def reason(line: QueueScene, token: str, **options: Any) -> str:
     """Why a token is refused."""
     answer = await line.verify(token, **options)
     body = answer.json()
@@ -45,7 +45,7 @@ async def reason(line: Line, token: str, **options: Any) -> str:
     return body["reason"]
 
 
-async def test_who_was_released_finds_a_token_and_where_to_go(released: Line) -> None:
+async def test_who_was_released_finds_a_token_and_where_to_go(released: QueueScene) -> None:
     status = await released.status("ann")
 
     assert list(status) == ["status", "reason", "token", "token_expires_at", "redirect_url"]
@@ -53,12 +53,12 @@ async def test_who_was_released_finds_a_token_and_where_to_go(released: Line) ->
     assert status["redirect_url"] == f"https://shop.example/sale?queue_token={status['token']}"
 
 
-async def test_who_waits_or_never_came_finds_none(released: Line) -> None:
+async def test_who_waits_or_never_came_finds_none(released: QueueScene) -> None:
     assert await released.status("ben") == {"status": "waiting", "position": 1, "estimated_wait_seconds": 1}
     assert await released.status("cal") == {"status": "not_in_queue"}
 
 
-async def test_a_token_says_who_may_come_in_where_and_until_when(released: Line, service: Service) -> None:
+async def test_a_token_says_who_may_come_in_where_and_until_when(released: QueueScene, service: Service) -> None:
     status = await released.status("ann")
 
     header = header_of(status["token"])
@@ -71,21 +71,24 @@ async def test_a_token_says_who_may_come_in_where_and_until_when(released: Line,
     assert claims["nbf"] == claims["iat"]
 
 
-async def test_asking_again_gives_the_same_token_and_does_not_prolong_it(released: Line, service: Service) -> None:
+async def test_asking_again_gives_the_same_token_and_does_not_prolong_it(
+    released: QueueScene, service: Service
+) -> None:
     token = await released.token("ann")
     async with running(service.database.resources.settings) as other:
-        elsewhere = type(released.ada)(other.http, released.ada.key)
-        again = (await elsewhere.get(f"{released.path}/status/ann")).json()["token"]
+        other_client = type(released.ada)(other.http, released.ada.key)
+        again = (await other_client.get(f"{released.path}/status/ann")).json()["token"]
 
     assert again == token == await released.token("ann")
 
 
-async def test_a_rotation_changes_no_token_that_was_picked_up(released: Line, service: Service) -> None:
+async def test_a_rotation_changes_no_token_that_was_picked_up(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
     await service.run_sql("update queue_signing_keys set inserted_at = inserted_at - interval '1 day'")
     await service.database.transact(release_tokens.rotate_queue_keys)
     await service.run_sql(
-        "update queue_signing_keys set inserted_at = inserted_at - %(age)s * interval '1 second'", age=SIGNS_AFTER + 1
+        "update queue_signing_keys set inserted_at = inserted_at - %(age)s * interval '1 second'",
+        age=SIGNING_DELAY_SECONDS + 1,
     )
     # What was picked up since then belongs to the new key.
     await service.run_sql(
@@ -97,12 +100,12 @@ async def test_a_rotation_changes_no_token_that_was_picked_up(released: Line, se
     old, new = await released.token("ann"), await released.token("ben")
     assert header_of(old)["kid"] == header_of(token)["kid"] != header_of(new)["kid"]
     keys = await published(service)
-    for each in (old, new):
-        jwt.decode(each, keys, ["RS256"])
-        assert (await released.verify(each)).status_code == 200
+    for signed_token in (old, new):
+        jwt.decode(signed_token, keys, ["RS256"])
+        assert (await released.verify(signed_token)).status_code == 200
 
 
-async def test_a_token_is_picked_up_in_time_or_the_turn_is_missed(released: Line) -> None:
+async def test_a_token_is_picked_up_in_time_or_the_turn_is_missed(released: QueueScene) -> None:
     await released.pass_time(590)
     token = _claims(await released.token("ann"))["jti"]
     await released.pass_time(590)
@@ -112,7 +115,7 @@ async def test_a_token_is_picked_up_in_time_or_the_turn_is_missed(released: Line
     assert await released.status("ann") == {"status": "not_in_queue"}
 
 
-async def test_verifying_tells_what_the_token_says_and_how_often_it_was_shown(released: Line) -> None:
+async def test_verifying_tells_what_the_token_says_and_how_often_it_was_shown(released: QueueScene) -> None:
     token = await released.token("ann")
 
     first, second = [(await released.verify(token)).json() for _ in range(2)]
@@ -129,7 +132,7 @@ async def test_verifying_tells_what_the_token_says_and_how_often_it_was_shown(re
     assert data["expires_at"] == (await released.status("ann"))["token_expires_at"]
 
 
-async def test_a_token_that_is_consumed_is_valid_once(released: Line) -> None:
+async def test_a_token_that_is_consumed_is_valid_once(released: QueueScene) -> None:
     token = await released.token("ann")
 
     assert (await released.verify(token)).status_code == 200
@@ -138,14 +141,14 @@ async def test_a_token_that_is_consumed_is_valid_once(released: Line) -> None:
     assert await reason(released, token, consume=True) == "used"
 
 
-async def test_of_many_who_consume_a_token_at_once_one_succeeds(released: Line) -> None:
+async def test_of_many_who_consume_a_token_at_once_one_succeeds(released: QueueScene) -> None:
     token = await released.token("ann")
     answers = await asyncio.gather(*(released.verify(token, consume=True) for _ in range(20)))
 
     assert sorted(answer.status_code for answer in answers) == [200] + [401] * 19
 
 
-async def test_an_expired_token_is_refused(released: Line, service: Service) -> None:
+async def test_an_expired_token_is_refused(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
     key = await _signing_key(service)
     claims = jwt.decode(token, key, ["RS256"]).claims
@@ -154,7 +157,9 @@ async def test_an_expired_token_is_refused(released: Line, service: Service) -> 
     assert await reason(released, jwt.encode(header_of(token), late, key, ["RS256"])) == "expired"
 
 
-async def test_a_token_of_a_deleted_queue_or_of_a_place_given_up_is_revoked(released: Line, service: Service) -> None:
+async def test_a_token_of_a_deleted_queue_or_of_a_place_given_up_is_revoked(
+    released: QueueScene, service: Service
+) -> None:
     token = await released.token("ann")
     await service.run_sql("update queue_visitors set token_id = 'another' where visitor_id = 'ann'")
     assert await reason(released, token) == "revoked"
@@ -166,7 +171,7 @@ async def test_a_token_of_a_deleted_queue_or_of_a_place_given_up_is_revoked(rele
     assert await reason(released, token) == "revoked"
 
 
-async def test_a_token_of_another_organizer_tells_nothing(released: Line, service: Service) -> None:
+async def test_a_token_of_another_organizer_tells_nothing(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
     eve = await open_line(service)
 
@@ -177,13 +182,15 @@ async def test_a_token_of_another_organizer_tells_nothing(released: Line, servic
     assert await reason(eve, token) == "audience"
 
 
-async def test_an_admin_verifies_tokens_of_every_queue(released: Line, service: Service) -> None:
+async def test_an_admin_verifies_tokens_of_every_queue(released: QueueScene, service: Service) -> None:
     answer = await released.verify(await released.token("ann"), await service.admin())
 
     assert answer.json()["data"]["visitor_id"] == "ann"
 
 
-async def test_what_is_signed_otherwise_is_refused(released: Line, service: Service, subtests: pytest.Subtests) -> None:
+async def test_what_is_signed_otherwise_is_refused(
+    released: QueueScene, service: Service, subtests: pytest.Subtests
+) -> None:
     token = await released.token("ann")
     key = await _signing_key(service)
     header, claims = header_of(token), dict(jwt.decode(token, key, ["RS256"]).claims)
@@ -234,7 +241,7 @@ async def test_what_is_signed_otherwise_is_refused(released: Line, service: Serv
             assert await reason(released, forgery) in {"signature", "audience", "revoked"}
 
 
-async def test_a_token_is_asked_for_by_its_name(line: Line) -> None:
+async def test_a_token_is_asked_for_by_its_name(line: QueueScene) -> None:
     for body in ({}, {"token": ""}, {"token": 7}, {"token": None}, {"token": "x" * 8001}, {"token": "x", "queue": 1}):
         answer = await line.ada.post("/api/queues/verify_token", body)
         assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")

@@ -47,8 +47,8 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
     ada = await service.organizer()
     event = await ada.create_event()
 
-    def ann() -> intake.Request:
-        return intake.Request(ada.id, event["id"], email="ann@example.com")
+    def ann() -> intake.IntakeRequest:
+        return intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")
 
     async with service.database.transaction() as tx:
         first = await intake.accept(tx, [ann()])
@@ -56,8 +56,8 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     second = await meanwhile
 
-    assert (first[0].stored, first[0].problem, second[0].problem) == (True, None, None)
-    assert first[0].user_id == second[0].user_id
+    assert (first[0].stored, first[0].code, second[0].code) == (True, None, None)
+    assert first[0].public_id == second[0].public_id
     assert await service.settle() == 1
 
 
@@ -96,8 +96,8 @@ async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(se
     assert await ada.register(event["id"], email="ben@example.com") == polls[1]
     await service.settle()
 
-    found = [(await ada.get(poll)).json()["data"]["status"] for poll in polls]
-    assert found == ["registered", "waitlisted", "registered"]
+    statuses = [(await ada.get(poll)).json()["data"]["status"] for poll in polls]
+    assert statuses == ["registered", "waitlisted", "registered"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_in_a_batch_everyone_gets_the_answer_to_their_own_call(service: Se
     open_event, full, foreign = await ada.create_event(), await ada.create_event(capacity=1), await bob.create_event()
     await ada.register(full["id"], email="first@example.com")
     await service.settle()
-    asked = [
+    requests = [
         {"event_id": open_event["id"], "email": "ann@example.com"},
         {"event_id": full["id"], "email": "ann@example.com"},
         {"event_id": foreign["id"], "email": "ann@example.com"},
@@ -131,7 +131,7 @@ async def test_in_a_batch_everyone_gets_the_answer_to_their_own_call(service: Se
         {"event_id": open_event["id"], "email": "ben@example.com"},
     ]
 
-    answers = await asyncio.gather(*(ada.post("/api/registrations", {"registration": each}) for each in asked))
+    answers = await asyncio.gather(*(ada.post("/api/registrations", {"registration": request}) for request in requests))
 
     assert [answer.status_code for answer in answers] == [202, 422, 403, 404, 422, 202]
     assert [answer.json().get("code") for answer in answers] == [

@@ -2,27 +2,27 @@
 
 from datetime import UTC, datetime, timedelta
 
-from holdfast.events.registrations.cancellation import cancels_until
+from holdfast.events.registrations.cancellation import cancellation_deadline
 
 BEGINS = datetime(2027, 5, 1, 18, tzinfo=UTC)
 DAY = timedelta(hours=24)
 
 
 def test_without_hours_people_cancel_until_the_event_begins() -> None:
-    assert cancels_until("registered", BEGINS, 0, None) == BEGINS
+    assert cancellation_deadline("registered", BEGINS, 0, None) == BEGINS
 
 
 def test_hours_end_it_so_long_before_the_event() -> None:
-    assert cancels_until("registered", BEGINS, 24, None) == BEGINS - DAY
+    assert cancellation_deadline("registered", BEGINS, 24, None) == BEGINS - DAY
 
 
 def test_somebody_promoted_in_time_has_the_hours_of_everybody() -> None:
-    assert cancels_until("registered", BEGINS, 24, BEGINS - DAY) == BEGINS - DAY
+    assert cancellation_deadline("registered", BEGINS, 24, BEGINS - DAY) == BEGINS - DAY
 
 
 def test_somebody_promoted_later_hands_the_place_back_until_the_event_begins() -> None:
-    assert cancels_until("registered", BEGINS, 24, BEGINS - DAY + timedelta(microseconds=1)) == BEGINS
+    assert cancellation_deadline("registered", BEGINS, 24, BEGINS - DAY + timedelta(microseconds=1)) == BEGINS
 
 
 def test_a_place_on_the_waiting_list_is_cancelled_until_the_event_begins() -> None:
-    assert cancels_until("waitlisted", BEGINS, 24, None) == BEGINS
+    assert cancellation_deadline("waitlisted", BEGINS, 24, None) == BEGINS

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from holdfast.events.check_in.model import FindPeople
-from holdfast.events.check_in.operations import FIND
-from holdfast.events.console.registrations import SEARCH
+from holdfast.events.check_in.operations import FIND_PEOPLE
+from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.jobs import IDEMPOTENCY
-from holdfast.events.people.model import Named
-from holdfast.events.registrations import containing
-from holdfast.events.registrations.containing import OfEvent
-from holdfast.events.registrations.search import SearchRegistrations, State
-from holdfast.kit.caller import person
-from holdfast.kit.runner import Runner
-from holdfast.kit.steps import Steps
+from holdfast.events.people.model import AccountSelector
+from holdfast.events.registrations import substring_search
+from holdfast.events.registrations.search import ListedStatus, SearchRegistrations
+from holdfast.events.registrations.substring_search import IndexArguments
+from holdfast.kit.contract.caller import person
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.running.steps import Steps
 from tests.events.pages.visitor import Visitor
 from tests.events.people.scene import erase, over, sign_up
 from tests.support import Client, Service, eventually
@@ -32,9 +32,9 @@ class Crowd:
         self.service = service
         self.event = event
         self._caller = person(1, ada.id)
-        self._run = Runner((SEARCH, FIND), service.database, IDEMPOTENCY)
+        self._run = Runner((SEARCH, FIND_PEOPLE), service.database, IDEMPOTENCY)
 
-    async def found(self, text: str, state: State | None = None, *, newest_first: bool = True) -> list[str]:
+    async def search(self, text: str, state: ListedStatus | None = None, *, newest_first: bool = True) -> list[str]:
         """The names of those whom a search in the console finds, part by part; each is `ann` for ann@example.com."""
         command = SearchRegistrations(
             event_id=self.event["id"], text=text, state=state, newest_first=newest_first, limit=2
@@ -42,16 +42,16 @@ class Crowd:
         names: list[str] = []
         while True:
             part = await self._run[SEARCH](self._caller, command)
-            names += [str(each.email).partition("@")[0] for each in part.registrations]
+            names += [str(registration.email).partition("@")[0] for registration in part.registrations]
             if part.more is None:
                 return names
             command.after = part.more
 
     async def at_the_door(self, text: str) -> list[str]:
-        rows = await self._run[FIND](self._caller, FindPeople(event_id=self.event["id"], text=text))
-        return [each.email.partition("@")[0] for each in rows]
+        rows = await self._run[FIND_PEOPLE](self._caller, FindPeople(event_id=self.event["id"], text=text))
+        return [row.email.partition("@")[0] for row in rows]
 
-    async def asked(self) -> int:
+    async def job_count(self) -> int:
         """How many jobs were enqueued."""
         [(count,)] = await self.service.run_sql(
             "select count(*) from procrastinate_jobs where task_name = 'index_registrations'"
@@ -60,7 +60,7 @@ class Crowd:
 
     async def index(self) -> None:
         """What the job does."""
-        await containing.index(Steps(self.service.database), OfEvent(self.event["id"]))
+        await substring_search.index(Steps(self.service.database), IndexArguments(self.event["id"]))
 
     async def indexed(self) -> int:
         """How many registrations the index has."""
@@ -74,19 +74,19 @@ class Crowd:
 @pytest.fixture
 async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     """Few are many here, and the index is always searched."""
-    monkeypatch.setattr(containing, "MANY", len(NAMES))
-    monkeypatch.setattr(containing, "PORTION", 3)
-    monkeypatch.setattr(containing, "FIRST", "0")
+    monkeypatch.setattr(substring_search, "REINDEX_THRESHOLD", len(NAMES))
+    monkeypatch.setattr(substring_search, "BATCH_SIZE", 3)
+    monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "0")
     ada = await service.organizer()
     return Crowd(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))
 
 
 async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES[:-1])
-    few = await crowd.found("ann"), await crowd.asked()
+    few = await crowd.search("ann"), await crowd.job_count()
     await sign_up(crowd.service, crowd.event, *NAMES[-1:])
-    many = await crowd.found("ann"), await crowd.asked()
-    again = await crowd.found("ann"), await crowd.asked()
+    many = await crowd.search("ann"), await crowd.job_count()
+    again = await crowd.search("ann"), await crowd.job_count()
 
     assert few == (["hannah", "anna", "ann"], 0)
     assert many == again == (["joanna", "hannah", "anna", "ann"], 1)
@@ -96,22 +96,22 @@ async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
 async def test_the_list_alone_makes_no_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
 
-    assert len(await crowd.found("")) == len(NAMES)
-    assert await crowd.found("ann@example.com") == ["ann"]
-    assert await crowd.asked() == 0
+    assert len(await crowd.search("")) == len(NAMES)
+    assert await crowd.search("ann@example.com") == ["ann"]
+    assert await crowd.job_count() == 0
 
 
 async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
     await crowd.a_minute_later()
-    await crowd.found("ann")
-    before = await crowd.asked()
+    await crowd.search("ann")
+    before = await crowd.job_count()
     await sign_up(crowd.service, crowd.event, *(f"late-{name}" for name in NAMES))
-    await crowd.found("ann")
+    await crowd.search("ann")
 
-    assert (before, await crowd.asked()) == (1, 2)
+    assert (before, await crowd.job_count()) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crow
 )
 async def test_the_index_finds_what_reading_everything_finds(crowd: Crowd, text: str, names: list[str]) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    before = await crowd.found(text)
-    await crowd.found("ann")
+    before = await crowd.search(text)
+    await crowd.search("ann")
     await crowd.index()
 
     assert await crowd.indexed() == len(NAMES)
-    assert before == await crowd.found(text) == names
-    assert await crowd.found(text, newest_first=False) == names[::-1]
+    assert before == await crowd.search(text) == names
+    assert await crowd.search(text, newest_first=False) == names[::-1]
     assert sorted(await crowd.at_the_door(text)) == sorted(names)
 
 
@@ -147,61 +147,61 @@ async def test_the_door_shows_those_with_a_seat_first(crowd: Crowd) -> None:
     await crowd.at_the_door("ann")
     await crowd.index()
 
-    assert (await crowd.asked(), await crowd.indexed()) == (1, len(NAMES))
+    assert (await crowd.job_count(), await crowd.indexed()) == (1, len(NAMES))
     assert await crowd.at_the_door("ann") == ["ann", "anna", "hannah", "joanna"]
 
 
 async def test_a_state_is_searched_alone(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
 
-    assert await crowd.found("ann", "registered") == ["hannah", "anna", "ann"]
-    assert await crowd.found("ann", "waitlisted", newest_first=False) == ["joanna"]
-    assert await crowd.found("ann", "pending") == []
+    assert await crowd.search("ann", "registered") == ["hannah", "anna", "ann"]
+    assert await crowd.search("ann", "waitlisted", newest_first=False) == ["joanna"]
+    assert await crowd.search("ann", "pending") == []
 
 
 async def test_a_common_text_is_found_in_the_order_of_the_list(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
-    monkeypatch.setattr(containing, "FIRST", "2000")
+    monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "2000")
 
-    assert await crowd.found("example") == [*NAMES[::-1]]
+    assert await crowd.search("example") == [*NAMES[::-1]]
 
 
 async def test_another_event_has_no_part_in_it(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
     ben = await crowd.service.organizer()
     other = Crowd(crowd.service, ben, await ben.create_event(capacity=100))
     await sign_up(crowd.service, other.event, *(f"ben-{name}" for name in NAMES), "ann")
-    await other.found("ann")
+    await other.search("ann")
     await other.index()
 
-    assert await other.found("ann") == ["ann", "ben-joanna", "ben-hannah", "ben-anna", "ben-ann"]
-    assert await crowd.found("ann") == ["joanna", "hannah", "anna", "ann"]
+    assert await other.search("ann") == ["ann", "ben-joanna", "ben-hannah", "ben-anna", "ben-ann"]
+    assert await crowd.search("ann") == ["joanna", "hannah", "anna", "ann"]
 
 
 async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
     await over(crowd.service, crowd.event)
     await erase(crowd.service)
 
-    assert await crowd.found("ann") == ["joanna", "hannah", "anna"]
+    assert await crowd.search("ann") == ["joanna", "hannah", "anna"]
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
 async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await over(crowd.service, crowd.event)
     async with crowd.service.database.transaction() as job:
         await job.value("select true from searched_events for no key update")
-        written = await job.value(containing.WRITE, {"event_id": crowd.event["id"], "portion": 100})
+        written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "portion": 100})
         erasing = asyncio.create_task(erase(crowd.service))
         await eventually(lambda: crowd.service.run_sql("select from pg_locks where not granted"))
     await erasing
@@ -212,34 +212,34 @@ async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd:
 
 async def test_whoever_is_registered_no_more_is_not_in_the_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
     await erase(crowd.service)  # before the event: the registration is deleted
 
     assert await crowd.indexed() == len(NAMES) - 1
-    assert await crowd.found("ann") == ["joanna", "hannah", "anna"]
+    assert await crowd.search("ann") == ["joanna", "hannah", "anna"]
 
 
 async def test_an_organizer_is_found_by_a_new_name(crowd: Crowd) -> None:
     """An account gets a name when its owner becomes an organizer; the others do not know it, but an admin does."""
     await sign_up(crowd.service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
     await crowd.service.run_sql("update registrations set name = null")
     await crowd.service.run_sql("update users set name = 'Zacharias' where email = 'eve@example.com'")
 
-    assert await crowd.found("zach") == ["eve"]
-    assert await crowd.found("eve ex") == []
+    assert await crowd.search("zach") == ["eve"]
+    assert await crowd.search("eve ex") == []
 
 
 async def test_the_job_stops_before_whoever_waits_to_be_settled(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await Visitor(crowd.service).register(crowd.event["id"], "annabel@example.com", name="Annabel Example")
-    await crowd.found("ann")
+    await crowd.search("ann")
     await crowd.index()
 
     assert await crowd.indexed() == len(NAMES)
-    assert await crowd.found("ann") == ["annabel", "joanna", "hannah", "anna", "ann"]
+    assert await crowd.search("ann") == ["annabel", "joanna", "hannah", "anna", "ann"]
 
 
 async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
@@ -247,40 +247,40 @@ async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd)
     await crowd.service.run_sql(
         "update registrations set status = 'rejected', reason = 'event_full' where name ~ 'Bob'"
     )
-    await crowd.found("bob")
+    await crowd.search("bob")
     await crowd.index()
-    rejected = await crowd.found("bob")
+    rejected = await crowd.search("bob")
     await sign_up(crowd.service, crowd.event, "bob")
 
-    assert rejected == await crowd.found("bob") == ["bob"]
+    assert rejected == await crowd.search("bob") == ["bob"]
     await crowd.index()
-    assert await crowd.found("bob") == ["bob"]
+    assert await crowd.search("bob") == ["bob"]
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_whatever_happens_the_index_finds_what_reading_everything_finds(crowd: Crowd, seed: int) -> None:
     """People come, are searched, and are erased, in any order, and the job runs now and then."""
     dice = random.Random(seed)
-    service, there = crowd.service, [*NAMES]
+    service, names = crowd.service, [*NAMES]
     await sign_up(service, crowd.event, *NAMES)
-    await crowd.found("ann")
+    await crowd.search("ann")
     for number in range(12):
         match dice.choice(["come", "come", "pend", "erase", "index", "portion"]):
             case "come":
-                there.append(f"{dice.choice(NAMES)}{number}")
-                await sign_up(service, crowd.event, there[-1])
+                names.append(f"{dice.choice(NAMES)}{number}")
+                await sign_up(service, crowd.event, names[-1])
             case "pend":
-                there.append(f"{dice.choice(NAMES)}{number}")
-                await Visitor(service).register(crowd.event["id"], f"{there[-1]}@example.com", name=there[-1])
+                names.append(f"{dice.choice(NAMES)}{number}")
+                await Visitor(service).register(crowd.event["id"], f"{names[-1]}@example.com", name=names[-1])
             case "erase":
-                gone = there.pop(dice.randrange(len(there)))
-                await erase(service, Named(email=f"{gone}@example.com"))
+                gone = names.pop(dice.randrange(len(names)))
+                await erase(service, AccountSelector(email=f"{gone}@example.com"))
             case "index":
                 await crowd.index()
             case _:
-                await service.database.transact(partial(containing.index_portion, event_id=crowd.event["id"]))
+                await service.database.transact(partial(substring_search.index_batch, event_id=crowd.event["id"]))
         part = dice.choice(["ann", "nna", "bob", "exam", "eve", "o@e"])
-        expected = [each for each in there[::-1] if part in f"{each}@example.com"]
+        expected = [name for name in names[::-1] if part in f"{name}@example.com"]
 
-        assert await crowd.found(part) == expected
+        assert await crowd.search(part) == expected
         assert sorted(await crowd.at_the_door(part)) == sorted(expected)

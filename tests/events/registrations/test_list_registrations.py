@@ -11,7 +11,7 @@ async def coming(client: Client, **query: Any) -> list[str]:
     """The addresses of those who are listed."""
     answer = await client.get("/api/registrations", params=query)
     assert answer.status_code == 200, answer.text
-    return [each["email"] for each in answer.json()["data"]]
+    return [registration["email"] for registration in answer.json()["data"]]
 
 
 async def two_events(service: Service, ada: Client) -> tuple[int, int]:
@@ -42,7 +42,7 @@ async def test_a_registration_says_who_it_is_of(service: Service) -> None:
 
 async def by_the_form(service: Service, event_id: int, name: str) -> None:
     """Ann registers by the public form, and gives a name."""
-    ann = intake.Request(None, event_id, email="ann@example.com", name=name)
+    ann = intake.IntakeRequest(None, event_id, email="ann@example.com", name=name)
     await service.database.transact(lambda tx: intake.accept(tx, [ann]))
     await service.settle()
 
@@ -75,9 +75,12 @@ async def test_the_name_written_into_the_form_goes_before_that_of_the_account(se
 async def names(client: Client) -> dict[int, str | None]:
     """The names that a reader of registrations sees, by event: the list and each registration say the same."""
     listed = (await client.get("/api/registrations")).json()["data"]
-    read = [(await client.get(f"/api/registrations/{each['event_id']}/{each['user_id']}")).json() for each in listed]
-    assert listed == [each["data"] for each in read]
-    return {each["event_id"]: each["name"] for each in listed}
+    read = [
+        (await client.get(f"/api/registrations/{registration['event_id']}/{registration['user_id']}")).json()
+        for registration in listed
+    ]
+    assert listed == [registration["data"] for registration in read]
+    return {registration["event_id"]: registration["name"] for registration in listed}
 
 
 async def test_users_and_registrations_name_a_person_by_the_same_handle(service: Service) -> None:
@@ -85,7 +88,10 @@ async def test_users_and_registrations_name_a_person_by_the_same_handle(service:
     poll = await ada.register((await ada.create_event())["id"], email="ann@example.com")
     await service.settle()
 
-    handles = {each["email"]: each["public_id"] for each in (await ada.get("/api/users")).json()["data"]}
+    handles = {
+        registration["email"]: registration["public_id"]
+        for registration in (await ada.get("/api/users")).json()["data"]
+    }
     [organizer] = (await ada.get("/api/organizers")).json()["data"]
 
     assert handles["ann@example.com"] == poll.rpartition("/")[2]
@@ -115,10 +121,10 @@ async def test_who_has_a_seat_and_who_waits_are_one_list_and_each_page_begins_wh
     await ada.register((await ada.create_event())["id"], email="z@example.com")
     await service.settle()
 
-    for asked, names in (({"event_id": event}, "abcde"), ({}, "abcdez")):
+    for filters, names in (({"event_id": event}, "abcde"), ({}, "abcdez")):
         for client in (ada, await service.admin()):
-            pages = [await coming(client, limit=2, offset=offset, **asked) for offset in range(0, 8, 2)]
-            assert [each[0] for page in pages for each in page] == [*names]
+            pages = [await coming(client, limit=2, offset=offset, **filters) for offset in range(0, 8, 2)]
+            assert [email[0] for page in pages for email in page] == [*names]
             assert pages[-1] == []
 
 
@@ -133,8 +139,8 @@ async def test_an_event_that_is_handed_over_takes_its_registrations_along(servic
     assert handed.status_code == 200, handed.text
     assert await coming(eve) == ["ann@example.com", "ben@example.com", "dan@example.com"]
     assert await coming(ada) == ["ben@example.com", "cal@example.com"]
-    users = [each["email"] for each in (await ada.get("/api/users")).json()["data"]]
-    assert [each for each in users if each.endswith("@example.com")][-2:] == ["ben@example.com", "cal@example.com"]
+    users = [user["email"] for user in (await ada.get("/api/users")).json()["data"]]
+    assert [user for user in users if user.endswith("@example.com")][-2:] == ["ben@example.com", "cal@example.com"]
     assert "ann@example.com" not in users
 
 
@@ -154,7 +160,7 @@ async def test_the_tool_lists_who_comes_to_one_event(service: Service) -> None:
     result = await agent(service, ada).call("list_registrations", event_id=second)
 
     listed = result["structuredContent"]["data"]
-    assert [each["email"] for each in listed] == ["ben@example.com", "cal@example.com"]
+    assert [registration["email"] for registration in listed] == ["ben@example.com", "cal@example.com"]
 
 
 async def test_who_comes_to_the_event_of_another_organizer_is_not_told(service: Service) -> None:
@@ -162,11 +168,11 @@ async def test_who_comes_to_the_event_of_another_organizer_is_not_told(service: 
     first, _ = await two_events(service, ada)
 
     refused = await eve.get("/api/registrations", params={"event_id": first})
-    told = await agent(service, eve).call("list_registrations", event_id=first)
+    answer = await agent(service, eve).call("list_registrations", event_id=first)
 
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
-    assert told["isError"]
-    assert "ann@example.com" not in refused.text + told["content"][0]["text"]
+    assert answer["isError"]
+    assert "ann@example.com" not in refused.text + answer["content"][0]["text"]
 
 
 async def test_an_event_that_does_not_exist_is_not_found(service: Service) -> None:

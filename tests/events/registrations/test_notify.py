@@ -18,8 +18,8 @@ async def notified(service: Service) -> dict[str, bool]:
 async def registered(client: Client) -> None:
     """An event with somebody who is to be mailed, somebody who is not, and two of whom nothing is said."""
     event = await client.create_event()
-    said: dict[str, dict[str, Any]] = {"yes": {"notify": True}, "no": {"notify": False}, "null": {"notify": None}}
-    for name, fields in {**said, "silent": {}}.items():
+    answers: dict[str, dict[str, Any]] = {"yes": {"notify": True}, "no": {"notify": False}, "null": {"notify": None}}
+    for name, fields in {**answers, "silent": {}}.items():
         await client.register(event["id"], email=f"{name}@example.com", **fields)
 
 

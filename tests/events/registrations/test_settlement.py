@@ -28,7 +28,7 @@ async def test_a_batch_smaller_than_the_line_changes_nothing_about_the_order(ser
     event = await ada.create_event(capacity=5, waitinglist_capacity=3)
     polls = [await ada.register(event["id"], email=f"n{number}@example.com") for number in range(10)]
 
-    assert await settlement.settle(service.database, batch=3) == 10
+    assert await settlement.settle(service.database, batch_size=3) == 10
 
     assert await statuses(ada, polls) == ["registered"] * 5 + ["waitlisted"] * 3 + ["registration_rejected"] * 2
 
@@ -51,17 +51,17 @@ async def test_one_batch_settles_several_events_each_by_its_own_order(service: S
 async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
-    early = intake.Request(ada.id, event["id"], email="early@example.com")
+    early = intake.IntakeRequest(ada.id, event["id"], email="early@example.com")
 
     async with service.database.transaction() as tx:
-        taken = await intake.accept(tx, [early])
+        accepted = await intake.accept(tx, [early])
         late = await ada.register(event["id"], email="late@example.com")
         settling = asyncio.create_task(service.settle())
         await eventually(lambda: service.run_sql("select from pg_locks where locktype = 'advisory' and not granted"))
         assert await statuses(ada, [late]) == ["registration_pending"]
     assert await settling == 2
 
-    first = f"/api/registrations/{event['id']}/{taken[0].user_id}"
+    first = f"/api/registrations/{event['id']}/{accepted[0].public_id}"
     assert await statuses(ada, [first, late]) == ["registered", "registration_rejected"]
 
 
@@ -99,7 +99,7 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
     event = await ada.create_event(capacity=40, waitinglist_capacity=5)
     polls = [await ada.register(event["id"], email=f"n{number}@example.com") for number in range(50)]
 
-    settled = await asyncio.gather(*(settlement.settle(service.database, batch=7) for _ in range(2)))
+    settled = await asyncio.gather(*(settlement.settle(service.database, batch_size=7) for _ in range(2)))
 
     assert sum(settled) == 50
     expected = ["registered"] * 40 + ["waitlisted"] * 5 + ["registration_rejected"] * 5

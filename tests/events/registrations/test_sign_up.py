@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.pages.registering import SIGN_UP
-from holdfast.events.registrations.sign_up import SignedUp, SignUp, written
-from holdfast.kit.caller import NOBODY
-from holdfast.kit.problems import Problem
-from holdfast.kit.runner import Runner
+from holdfast.events.pages.registration_pages import SIGN_UP
+from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_name
+from holdfast.kit.contract.caller import NOBODY
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.runner import Runner
 from tests.support import Service
 
 
-async def sign_up(service: Service, *asked: tuple[int, str]) -> list[SignedUp | str]:
+async def sign_up(service: Service, *people: tuple[int, str]) -> list[SignUpResult | str]:
     """Sign people up at the same time. Returns the answer, or the code of the refusal, for each."""
     runner = Runner((SIGN_UP,), service.database)
-    commands = [SignUp(event_id=event_id, email=email, name=None, language="en") for event_id, email in asked]
+    commands = [SignUp(event_id=event_id, email=email, name=None, language="en") for event_id, email in people]
     answers: list[Any] = await asyncio.gather(
-        *(runner[SIGN_UP](NOBODY, each) for each in commands), return_exceptions=True
+        *(runner[SIGN_UP](NOBODY, command) for command in commands), return_exceptions=True
     )
-    return [each.code if isinstance(each, Problem) else each for each in answers]
+    return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 
 
 async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> None:
@@ -40,8 +40,8 @@ async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> No
         (free["id"], "ben@example.com"),
     )
 
-    assert isinstance(ann, SignedUp)
-    assert isinstance(ben, SignedUp)
+    assert isinstance(ann, SignUpResult)
+    assert isinstance(ben, SignUpResult)
     assert (ann.is_new, again) == (True, ann)
     assert (refused, gone, unknown) == ("payment_unavailable", "event_cancelled", "not_found")
     assert ann.link.arrival < ben.link.arrival
@@ -64,7 +64,7 @@ async def test_five_hundred_people_who_sign_up_at_once_have_links_of_their_own(s
 
     answers = await sign_up(service, *((event["id"], f"x{number}@example.com") for number in range(500)))
 
-    links = {each.link for each in answers if isinstance(each, SignedUp)}
+    links = {answer.link for answer in answers if isinstance(answer, SignUpResult)}
     assert len(links) == 500
     assert await service.settle() == 500
 
@@ -73,15 +73,17 @@ async def test_who_is_known_for_longer_is_not_new(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [first] = await sign_up(service, (event["id"], "ann@example.com"))
-    assert isinstance(first, SignedUp)
+    assert isinstance(first, SignUpResult)
 
     for minutes, is_new in ((14, True), (16, False)):
         await service.run_sql(
             "update registrations set received_at = now() - %(minutes)s * interval '1 minute'", minutes=minutes
         )
-        assert await sign_up(service, (event["id"], "ann@example.com")) == [SignedUp(first.link, is_new)]
+        assert await sign_up(service, (event["id"], "ann@example.com")) == [
+            SignUpResult(first.link, is_new, is_repeated=True)
+        ]
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u202e\u2066", "\x00\x1f", "\u200d"])
 def test_a_name_of_what_nobody_sees_is_no_name(name: str) -> None:
-    assert written(name) is None
+    assert clean_name(name) is None

@@ -20,7 +20,7 @@ async def known_to(organizer: Client, service: Service, email: str, **event: Any
 async def person(organizer: Client, email: str) -> dict[str, Any]:
     """The person with an address, as an organizer's list shows it."""
     people = (await organizer.get("/api/users")).json()["data"]
-    return next(each for each in people if each["email"] == email)
+    return next(row for row in people if row["email"] == email)
 
 
 async def by_handle(organizer: Client, handle: str) -> Any:
@@ -116,7 +116,7 @@ async def test_an_address_does_not_tell_that_it_is_an_organizers(service: Servic
 
     assert {**known, "id": 0, "public_id": ""} == {**unknown, "id": 0, "public_id": "", "email": "ada@example.com"}
     assert (known["name"], known["role"], known["slug"]) == (None, "user", None)
-    assert [each["name"] for each in registrations] == [None, None]
+    assert [registration["name"] for registration in registrations] == [None, None]
     tools = [
         (await agent(service, eve).call(tool))["content"][0]["text"] for tool in ("list_users", "list_registrations")
     ]
@@ -133,7 +133,9 @@ async def test_an_organizer_sees_itself_whole_where_it_is_registered(service: Se
     seen = await person(ada, "ada@example.com")
 
     assert (seen["id"], seen["name"], seen["role"], seen["slug"]) == (ada.id, "Ada Events", "organizer", "ada-events")
-    assert [each["name"] for each in (await ada.get("/api/registrations")).json()["data"]] == ["Ada Events"]
+    assert [registration["name"] for registration in (await ada.get("/api/registrations")).json()["data"]] == [
+        "Ada Events"
+    ]
 
 
 async def test_an_admin_sees_everything_of_everybody(service: Service) -> None:

@@ -12,20 +12,20 @@ from msgspec import Struct
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.agents.routes import routes
-from holdfast.inventory.agents.tokens import Tokens
+from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.product import INVENTORY
 from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.keys import KeyRing
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import read
-from holdfast.kit.operation import Operation
-from holdfast.kit.runner import Runner
-from holdfast.kit.service import Service
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.process.service import Service
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.api_keys import KeyRing
 
 DOMAIN = "ada.myshopify.com"
 BASE_URL = "http://inventory.test"
@@ -101,7 +101,7 @@ async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient
     database = INVENTORY.database(settings)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     ring = KeyRing(database, shops.find_callers)
-    credentials = Credentials(ring, Tokens(database, settings.base_url), settings.base_url)
+    credentials = Credentials(ring, TokenSigner(database, settings.base_url), settings.base_url)
     app = Service(
         database=database,
         runner=Runner(OPERATIONS, database),

@@ -26,9 +26,9 @@ async def test_without_a_base_address_each_process_accepts_the_tokens_of_the_oth
             }
             exchanged = await http.post(f"{other.url}/oauth/token", data=grant)
             answers = [
-                await http.post(f"{each.url}/mcp", json=LIST, headers={"Authorization": f"Bearer {credential}"})
-                for each in (one, other)
+                await http.post(f"{process.url}/mcp", json=LIST, headers={"Authorization": f"Bearer {credential}"})
+                for process in (one, other)
                 for credential in (identity["identity_assertion"], exchanged.json()["access_token"])
             ]
 
-    assert [each.status_code for each in answers] == [200, 200, 200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200]

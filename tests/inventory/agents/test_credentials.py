@@ -9,12 +9,12 @@ import httpx2
 import pytest
 
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.tokens import Tokens
+from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit import lookups
-from holdfast.kit.keys import KeyRing
+from holdfast.kit.postgres import lookup_cache
+from holdfast.kit.security.api_keys import KeyRing
 from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, running
 
 
@@ -63,7 +63,9 @@ async def test_a_credential_may_never_do_more_than_its_key_may_now(scene: Scene)
     await scene.run_sql("update api_keys set scopes = '{read_pools,read_inventory}'")
 
     async with running(scene.database.resources.settings) as (http, _):  # one that remembers nothing
-        seen = [(await http.get("/who", headers={"X-API-Key": each})).json()["scopes"] for each in credentials]
+        seen = [
+            (await http.get("/who", headers={"X-API-Key": credential})).json()["scopes"] for credential in credentials
+        ]
     assert seen == [["read_inventory", "read_pools"], ["read_pools"]]
 
 
@@ -92,7 +94,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
 async def test_a_regenerated_key_ends_everything_derived_from_it_at_once_in_every_process(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "TTL", 3600.0)  # so that only the announcement can be what ends it
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
     async with two_processes(settings) as (one, other):
         credentials = [one.key, await one.assertion(), await other.token()]
         assert [response.status_code for response in await ask(one, other, credentials)] == [200] * 6
@@ -121,7 +123,7 @@ async def test_an_identity_of_one_process_is_good_in_another(settings: Settings)
 async def test_a_token_of_another_service_is_refused(scene: Scene) -> None:
     def credentials(base_url: str) -> Credentials:
         ring: Any = KeyRing(scene.database, shops.find_callers)
-        return Credentials(ring, Tokens(scene.database, base_url), base_url)
+        return Credentials(ring, TokenSigner(scene.database, base_url), base_url)
 
     token = await scene.token()
     assert (await credentials(BASE_URL).caller(token)).tenant_id == scene.shop_id

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from holdfast.inventory import api
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.discovery import reverse_dns
+from holdfast.kit.process.discovery import reverse_dns
 from tests.discovery import AGENT_CARD, CARD_SCHEMA, SERVER_CARD, addresses
 from tests.inventory.agents.scene import BASE_URL
 from tests.inventory.support import Inventory
@@ -116,8 +116,8 @@ async def test_the_server_card_says_what_the_server_says_of_itself(inventory: In
     card = (await http.get("/mcp/server-card")).json()
     key = (await inventory.shop()).key
     for version in card["remotes"][0]["supportedProtocolVersions"]:
-        told = await introduction(http, key, version)
-        assert (told["name"], told["version"]) == (card["name"], card["version"]), version
+        server_info = await introduction(http, key, version)
+        assert (server_info["name"], server_info["version"]) == (card["name"], card["version"]), version
     with pytest.raises(AssertionError):
         await introduction(http, key, "2024-10-07")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.keys import mint
+from holdfast.kit.security.api_keys import mint
 from tests.inventory.agents.scene import BASE_URL, DOMAIN, Scene, parts, running
 
 

@@ -13,8 +13,8 @@ async def test_keys_regenerated_at_once_leave_one_that_works_with_the_scopes_of_
     answers = [await scene.who(key) for key in made]
     (good,) = [answer.json() for answer in answers if answer.status_code == 200]
     assert good["scopes"] == ["read_pools"]
-    shown = await scene.database.transact(lambda tx: shops.show_key(tx, scene.shop_id))
-    assert (await scene.who(shown)).status_code == 200
+    shop_key = await scene.database.transact(lambda tx: shops.show_key(tx, scene.shop_id))
+    assert (await scene.who(shop_key)).status_code == 200
 
 
 async def test_a_key_made_without_scopes_may_do_nothing(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 from tests.inventory.support import Shop
 from tests.tokens import tokens
 
-MOST = 10_000
+MAX_TOKENS = 10_000
 
 
 async def test_the_list_of_tools_is_at_most_ten_thousand_tokens(shop: Shop) -> None:
@@ -11,5 +11,5 @@ async def test_the_list_of_tools_is_at_most_ten_thousand_tokens(shop: Shop) -> N
 
     for tool in sorted(listed, key=tokens, reverse=True):
         print(f"{tokens(tool):6} {tool['name']}")
-    print(f"{tokens(listed):6} together, of {MOST}")
-    assert tokens(listed) <= MOST
+    print(f"{tokens(listed):6} together, of {MAX_TOKENS}")
+    assert tokens(listed) <= MAX_TOKENS

@@ -34,6 +34,7 @@ class Reader:
         self.headers: dict[str, str] = {}
         self.begun = asyncio.Event()
         self.gone = asyncio.Event()
+        self._closed = asyncio.Event()
         self.sent = ""
         self._text = ""
         self._arrived: asyncio.Queue[str] = asyncio.Queue()
@@ -51,6 +52,11 @@ class Reader:
                 if "data" in event:
                     return event
 
+    async def closed(self) -> None:
+        """The service has ended the stream."""
+        async with asyncio.timeout(10):
+            await self._closed.wait()
+
     def nothing_more(self) -> bool:
         """Whether all that has arrived was read."""
         return self._arrived.empty() and "data:" not in self._text
@@ -64,6 +70,8 @@ class Reader:
             text = message.get("body", b"").decode()
             self.sent += text
             self._arrived.put_nowait(text)
+            if not message.get("more_body"):
+                self._closed.set()
 
     async def receive(self) -> Message:
         await self.gone.wait()

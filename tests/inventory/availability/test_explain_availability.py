@@ -9,9 +9,9 @@ async def test_the_reckoning_of_one_pool(shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars", members=[KIT], buffer=2)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
-    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+    explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
 
-    assert told == {
+    assert explained == {
         "variant_gid": SIX_PACK,
         "effective": 7,
         "explanation": "7 can be sold: Jars has 44 units available and one sale takes 6.",
@@ -37,13 +37,13 @@ async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Sho
     await shop.pool(50, name="Jars", members=[KIT])
     await shop.pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
 
-    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+    explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
 
-    assert {limit["name"]: (limit["allows"], limit["is_limiting"]) for limit in told["pools"]} == {
+    assert {limit["name"]: (limit["allows"], limit["is_limiting"]) for limit in explained["pools"]} == {
         "Jars": (8, False),
         "Boxes": (3, True),
     }
-    assert (told["effective"], told["explanation"]) == (
+    assert (explained["effective"], explained["explanation"]) == (
         3,
         "3 can be sold: Boxes has 3 boxes available and one sale takes 1.",
     )
@@ -53,19 +53,21 @@ async def test_of_two_that_allow_the_same_one_is_marked_and_get_availability_nam
     await shop.pool(18, members=[KIT])
     await shop.pool(3, members=[{**KIT, "units_per_sale": 1}])
 
-    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+    explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
     short = await shop.call("get_availability", variant_gids=[SIX_PACK])
 
-    assert [limit["pool_id"] for limit in told["pools"] if limit["is_limiting"]] == [short["limiting_pool"][SIX_PACK]]
+    assert [limit["pool_id"] for limit in explained["pools"] if limit["is_limiting"]] == [
+        short["limiting_pool"][SIX_PACK]
+    ]
 
 
 async def test_a_deficit_allows_nothing(shop: Shop) -> None:
     pool = await shop.pool(0, members=[KIT], allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
-    told = await shop.call("explain_availability", variant_gid=SIX_PACK)
+    explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
 
-    assert (told["effective"], told["pools"][0]["formula"]) == (0, "floor(max(0, -8 - 0 - 0) / 6) = 0")
+    assert (explained["effective"], explained["pools"][0]["formula"]) == (0, "floor(max(0, -8 - 0 - 0) / 6) = 0")
 
 
 async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: Shop) -> None:
@@ -74,8 +76,8 @@ async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: 
 
     for tool, status in (("pause_pool", "paused"), ("archive_pool", "archived")):
         await shop.call(tool, pool_id=boxes["id"])
-        told = await shop.call("explain_availability", variant_gid=SIX_PACK)
-        assert (told["effective"], told["explanation"]) == (
+        explained = await shop.call("explain_availability", variant_gid=SIX_PACK)
+        assert (explained["effective"], explained["explanation"]) == (
             None,
             f"Storefronts are not told of it: Boxes is {status}.",
         )
@@ -85,8 +87,8 @@ async def test_what_explains_it_agrees_with_what_the_storefront_is_told(shop: Sh
     pool = await shop.golden()
     for delta in (-3, -7, 1, -30, -11):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
-        for gid, told in (await shop.storefront()).json()["variants"].items():
-            assert (await shop.call("explain_availability", variant_gid=gid))["effective"] == told
+        for gid, quantity in (await shop.storefront()).json()["variants"].items():
+            assert (await shop.call("explain_availability", variant_gid=gid))["effective"] == quantity
 
 
 async def test_a_variant_that_draws_on_nothing_has_no_explanation(shop: Shop, inventory: Inventory) -> None:

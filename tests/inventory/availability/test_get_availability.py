@@ -10,10 +10,10 @@ from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Invent
 async def test_every_variant_of_a_pool_is_told_of(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
 
-    told = await shop.call("get_availability", pool_id=pool["id"])
+    availability = await shop.call("get_availability", pool_id=pool["id"])
 
     [[shared, version]] = await inventory.sql("select id, version from shared_inventories")
-    assert told == {
+    assert availability == {
         "shared_inventory_id": shared,
         "version": version,
         "variants": {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4},
@@ -25,19 +25,19 @@ async def test_of_a_kit_the_pool_that_allows_least_is_named(shop: Shop) -> None:
     jars = await shop.golden()
     boxes = await shop.pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
-    told = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK])
+    availability = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK])
 
-    assert told["variants"] == {SINGLE: 50, SIX_PACK: 3}
-    assert told["limiting_pool"] == {SINGLE: jars["id"], SIX_PACK: boxes["id"]}
+    assert availability["variants"] == {SINGLE: 50, SIX_PACK: 3}
+    assert availability["limiting_pool"] == {SINGLE: jars["id"], SIX_PACK: boxes["id"]}
 
 
 async def test_what_is_held_and_what_is_kept_back_is_not_told_as_available(shop: Shop) -> None:
     pool = await shop.pool(50, members=PACKS, buffer=5)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
-    told = await shop.call("get_availability", pool_id=pool["id"])
+    availability = await shop.call("get_availability", pool_id=pool["id"])
 
-    assert told["variants"] == {SINGLE: 35, SIX_PACK: 5, TWELVE_PACK: 2}
+    assert availability["variants"] == {SINGLE: 35, SIX_PACK: 5, TWELVE_PACK: 2}
 
 
 @pytest.mark.parametrize(("on_hand", "buffer"), [(-20, 0), (5, 6), (0, 0)])
@@ -46,9 +46,9 @@ async def test_nothing_is_the_least_that_is_told(shop: Shop, on_hand: int, buffe
     if on_hand:
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=on_hand)
 
-    told = await shop.call("get_availability", pool_id=pool["id"])
+    availability = await shop.call("get_availability", pool_id=pool["id"])
 
-    assert told["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
+    assert availability["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
 
 
 async def test_what_is_not_linked_or_not_active_is_left_out(shop: Shop) -> None:
@@ -56,9 +56,9 @@ async def test_what_is_not_linked_or_not_active_is_left_out(shop: Shop) -> None:
     await shop.pool(50, members=PACKS[1:2])
     await shop.call("pause_pool", pool_id=pool["id"])
 
-    told = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK, TWELVE_PACK])
+    availability = await shop.call("get_availability", variant_gids=[SINGLE, SIX_PACK, TWELVE_PACK])
 
-    assert (told["variants"], list(told["limiting_pool"])) == ({SIX_PACK: 8}, [SIX_PACK])
+    assert (availability["variants"], list(availability["limiting_pool"])) == ({SIX_PACK: 8}, [SIX_PACK])
 
 
 async def test_the_version_grows_with_every_change(shop: Shop) -> None:

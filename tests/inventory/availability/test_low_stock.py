@@ -6,6 +6,8 @@ import pytest
 
 from tests.inventory.support import Inventory, Shop
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 async def low(shop: Shop, **arguments: Any) -> list[str]:
     return [pool["name"] for pool in (await shop.call("list_low_stock", **arguments))["pools"]]

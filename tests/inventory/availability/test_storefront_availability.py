@@ -69,25 +69,25 @@ async def test_what_was_written_is_told_in_the_very_next_answer(shop: Shop) -> N
 async def test_what_was_written_in_another_process_is_told_shortly_after(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
     async with running(settings) as second:
-        there = shop.through(second)
-        assert (await there.storefront()).json()["variants"][SINGLE] == 50
+        other_process = shop.through(second)
+        assert (await other_process.storefront()).json()["variants"][SINGLE] == 50
 
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
-        async def told() -> bool:
-            return (await there.storefront()).json()["variants"][SINGLE] == 44
+        async def is_updated() -> bool:
+            return (await other_process.storefront()).json()["variants"][SINGLE] == 44
 
-        await eventually(told, 2)
+        await eventually(is_updated, 2)
 
 
 async def test_what_is_told_is_never_older_than_what_was_told_before(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
     async with running(settings) as second:
-        there = shop.through(second)
+        other_process = shop.through(second)
         seen = 50
         for left in range(49, 19, -1):
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
-            now = (await there.storefront()).json()["variants"][SINGLE]
+            now = (await other_process.storefront()).json()["variants"][SINGLE]
             assert left <= now <= seen
             seen = now
 
@@ -178,10 +178,10 @@ async def test_the_answer_through_a_real_server_is_the_same(shop: Shop, inventor
             got, head = await http.get(url), await http.head(url)
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
-            async def told() -> bool:
+            async def is_updated() -> bool:
                 return (await http.get(url)).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
-            await eventually(told)
+            await eventually(is_updated)
 
     assert got.json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
     assert got.json()["stream_url"].startswith(f"{process.url}/storefront/stream?")

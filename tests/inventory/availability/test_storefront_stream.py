@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from holdfast.inventory.settings import Settings
-from holdfast.kit import streams
+from holdfast.kit.http import event_streams
 from tests.faults.processes import serving
 from tests.inventory.availability.reader import Event, parsed, reading
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
@@ -59,8 +59,8 @@ async def test_a_reader_is_told_how_soon_to_come_back(shop: Shop, inventory: Inv
 async def test_silence_is_filled_with_comments(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert streams.HEARTBEAT == 15
-    monkeypatch.setattr(streams, "HEARTBEAT", 0.01)
+    assert event_streams.HEARTBEAT_SECONDS == 15
+    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
 
     async with reading(inventory.app, await stream_url(shop)) as reader:
 
@@ -96,7 +96,7 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
     other = await shop.pool(5)
     async with reading(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
-        told: list[Event] = []
+        changes: list[Event] = []
         for tool, arguments in (
             ("unlink_variants", {"pool_id": pool["id"], "variant_gids": [SIX_PACK]}),
             ("pause_pool", {"pool_id": pool["id"]}),
@@ -104,9 +104,9 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
             ("resume_pool", {"pool_id": pool["id"]}),
         ):
             await shop.call(tool, **arguments)
-            told.append((await reader.next())["data"])
+            changes.append((await reader.next())["data"])
 
-    assert [(sorted(each["removed"]), each["variants"]) for each in told] == [
+    assert [(sorted(change["removed"]), change["variants"]) for change in changes] == [
         ([SIX_PACK], {}),
         ([SINGLE, TWELVE_PACK], {}),
         ([], {SIX_PACK: 0}),
@@ -235,8 +235,8 @@ async def test_a_change_made_in_one_process_arrives_from_another_which_ends_its_
     pool = await shop.golden()
     async with httpx2.AsyncClient(timeout=15) as http:
         with serving(inventory_url, tmp_path, 2, service="inventory") as (one, two):
-            told = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
-            async with http.stream("GET", told["stream_url"]) as stream:
+            availability = (await http.get(f"{one.url}/storefront/availability?{shop.signed()}")).json()
+            async with http.stream("GET", availability["stream_url"]) as stream:
                 assert stream.headers["content-type"] == "text/event-stream"
                 lines = stream.aiter_lines()
                 assert (await next_event(lines))["event"] == "snapshot"

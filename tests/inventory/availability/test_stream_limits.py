@@ -11,13 +11,13 @@ import pytest
 from tests.inventory.availability.reader import Reader, reading
 from tests.inventory.support import Inventory, Shop, running, unlimited
 
-MOST = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
+LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 
 
 @pytest.fixture
 async def bounded(inventory_url: str, tmp_path: Path) -> AsyncIterator[Inventory]:
     """The service with room for a few streams."""
-    async with running(unlimited(inventory_url, tmp_path, **MOST)) as inventory:
+    async with running(unlimited(inventory_url, tmp_path, **LIMITS)) as inventory:
         yield inventory
 
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.inventory.shopify.double.functions import CART_CHECK, Function, messages, node
+from holdfast.doubles.shopify.functions import CART_CHECK, Function, messages, node
 
 TODAY = "2026-11-22"
 
@@ -22,7 +22,7 @@ def numbers(*pools: Draw, v: int = 7, until: str = TODAY) -> dict[str, Any]:
     return {"v": v, "until": until, "pools": [[*pool] for pool in pools]}
 
 
-class Line(NamedTuple):
+class CartLine(NamedTuple):
     """A line of a cart. `numbers`: what is in the metafield; None: it is not there."""
 
     variant: int
@@ -31,7 +31,7 @@ class Line(NamedTuple):
     title: str | None = "Single"
     product: str = "Honey"
 
-    def given(self) -> dict[str, Any]:
+    def input(self) -> dict[str, Any]:
         return {
             "quantity": self.quantity,
             "merchandise": {
@@ -50,16 +50,20 @@ class Running:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def answer(self, given: Any) -> Any:
+    def answer(self, input: Any) -> Any:
         """What the function answers."""
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps(given) + "\n")
+        self._process.stdin.write(json.dumps(input) + "\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 
     def says(
-        self, *lines: Line, language: str = "EN", step: str | None = "CHECKOUT_COMPLETION", others: Sequence[Any] = ()
+        self,
+        *lines: CartLine,
+        language: str = "EN",
+        step: str | None = "CHECKOUT_COMPLETION",
+        others: Sequence[Any] = (),
     ) -> list[str]:
         """Why a cart cannot be paid, in plain letters; empty if it can."""
         answer = self.answer(
@@ -67,7 +71,7 @@ class Running:
                 "buyerJourney": {"step": step},
                 "localization": {"language": {"isoCode": language}},
                 "shop": {"localTime": {"date": TODAY}},
-                "cart": {"lines": [*(line.given() for line in lines), *others]},
+                "cart": {"lines": [*(line.input() for line in lines), *others]},
             }
         )
         return [message.translate(_PLAIN) for message in messages(answer)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.inventory.cart_check.function import Line, Running, numbers
+from tests.inventory.cart_check.function import CartLine, Running, numbers
 
 EXAMPLES = 20_000 if os.environ.get("HOLDFAST_SOAK") else 300
 
@@ -16,7 +16,7 @@ quantities = st.one_of(st.integers(1, 12), st.integers(1, 2**31 - 1))
 
 
 @st.composite
-def carts(draw: st.DrawFn) -> list[Line]:
+def carts(draw: st.DrawFn) -> list[CartLine]:
     """Lines of up to five variants, whose numbers were written at three versions, or are not there."""
     sellable = {(pool, version): draw(amounts) for pool in POOLS for version in range(3)}
     written = [
@@ -32,10 +32,10 @@ def carts(draw: st.DrawFn) -> list[Line]:
     ]
     known = [*written, None]
     chosen = draw(st.lists(st.integers(0, len(written)), max_size=8))
-    return [Line(each, draw(quantities), known[each]) for each in chosen]
+    return [CartLine(variant, draw(quantities), known[variant]) for variant in chosen]
 
 
-def short(lines: Sequence[Line]) -> bool:
+def short(lines: Sequence[CartLine]) -> bool:
     """Whether a pool has too little for these lines."""
     drawn: dict[int, int] = {}
     newest: dict[int, tuple[int, int]] = {}
@@ -49,5 +49,5 @@ def short(lines: Sequence[Line]) -> bool:
 
 @given(lines=carts())
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_a_cart_is_stopped_just_if_a_pool_has_too_little_for_it(function: Running, lines: list[Line]) -> None:
+def test_a_cart_is_stopped_just_if_a_pool_has_too_little_for_it(function: Running, lines: list[CartLine]) -> None:
     assert bool(function.says(*lines)) == short(lines)

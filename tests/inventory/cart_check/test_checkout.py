@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 import httpx2
 import pytest
 
-from holdfast.inventory.shopify.double import functions, metafields
-from holdfast.inventory.shopify.double.checkout import Stopped
-from holdfast.inventory.shopify.double.orders import Sold
-from tests.inventory.platform_double.stage import DOMAIN, Stage, installed
+from holdfast.doubles.shopify import functions, metafields
+from holdfast.doubles.shopify.checkout import CheckoutStopped
+from holdfast.doubles.shopify.orders import SaleLine
+from tests.doubles.shopify.stage import DOMAIN, Stage, installed
 
 SINGLE, SIX = 0, 1
 
@@ -24,12 +24,12 @@ async def stage() -> AsyncGenerator[Stage]:
 
 
 def write(stage: Stage, variant: int, value: str) -> None:
-    wanted = {"ownerId": stage.variants[variant].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
-    metafields.write(stage.double.world, stage.double.shop(DOMAIN), [{**wanted, "value": value}])
+    metafield = {"ownerId": stage.variants[variant].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
+    metafields.write(stage.double.world, stage.double.shop(DOMAIN), [{**metafield, "value": value}])
 
 
 async def pay(stage: Stage, *quantities: int, language: str = "en") -> httpx2.Response:
-    form = {f"variant-{each.id}": str(n) for each, n in zip(stage.variants, (*quantities, 0), strict=False)}
+    form = {f"variant-{variant.id}": str(n) for variant, n in zip(stage.variants, (*quantities, 0), strict=False)}
     return await stage.http.post(f"/{DOMAIN}/cart", data=form, headers={"accept-language": language})
 
 
@@ -59,15 +59,19 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
 async def test_the_function_is_given_what_its_query_asks_for_and_nothing_else(stage: Stage) -> None:
     check = functions.cart_check()
     assert check
-    shop, sold = stage.double.shop(DOMAIN), [Sold(stage.variants[SIX].id, 3)]
-    write(stage, SINGLE, json.dumps({"text": "x" * functions.LARGEST}))
+    shop, sold = stage.double.shop(DOMAIN), [SaleLine(stage.variants[SIX].id, 3)]
+    write(stage, SINGLE, json.dumps({"text": "x" * functions.MAX_METAFIELD_BYTES}))
 
-    given = check.given(functions.cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION"))
-    large = functions.cart(stage.double.world, shop, [Sold(stage.variants[SINGLE].id, 3)], language="DE", step="CART")
+    function_input = check.input_of(
+        functions.cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION")
+    )
+    large = functions.cart(
+        stage.double.world, shop, [SaleLine(stage.variants[SINGLE].id, 3)], language="DE", step="CART"
+    )
 
-    assert given.keys() == {"buyerJourney", "localization", "shop", "cart"}
-    assert given["localization"] == {"language": {"isoCode": "DE"}}
-    assert given["cart"]["lines"] == [
+    assert function_input.keys() == {"buyerJourney", "localization", "shop", "cart"}
+    assert function_input["localization"] == {"language": {"isoCode": "DE"}}
+    assert function_input["cart"]["lines"] == [
         {
             "quantity": 3,
             "merchandise": {
@@ -83,11 +87,11 @@ async def test_the_function_is_given_what_its_query_asks_for_and_nothing_else(st
 
 
 async def test_a_shop_without_the_app_has_no_check(stage: Stage) -> None:
-    with pytest.raises(Stopped):
-        await stage.double.buy(DOMAIN, Sold(stage.variants[SINGLE].id, 45), Sold(stage.variants[SIX].id, 1))
+    with pytest.raises(CheckoutStopped):
+        await stage.double.buy(DOMAIN, SaleLine(stage.variants[SINGLE].id, 45), SaleLine(stage.variants[SIX].id, 1))
     stage.double.uninstall(DOMAIN)
 
-    await stage.double.buy(DOMAIN, Sold(stage.variants[SINGLE].id, 45), Sold(stage.variants[SIX].id, 1))
+    await stage.double.buy(DOMAIN, SaleLine(stage.variants[SINGLE].id, 45), SaleLine(stage.variants[SIX].id, 1))
 
     assert len(stage.double.orders(DOMAIN)) == 1
 

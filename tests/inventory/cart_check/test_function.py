@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.shopify.double.functions import CART_CHECK
-from tests.inventory.cart_check.function import Line, Running, numbers
+from holdfast.doubles.shopify.functions import CART_CHECK
+from tests.inventory.cart_check.function import CartLine, Running, numbers
 
 SINGLE, SIX, TWELVE = 1001, 1006, 1012
 JARS, LIDS = 4, 5
 
 
-def single(quantity: int, sellable: int = 50, **more: Any) -> Line:
-    return Line(SINGLE, quantity, numbers((JARS, 1, sellable), **more))
+def single(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
+    return CartLine(SINGLE, quantity, numbers((JARS, 1, sellable), **more))
 
 
-def six(quantity: int, sellable: int = 50, **more: Any) -> Line:
-    return Line(SIX, quantity, numbers((JARS, 6, sellable), **more), "6-pack")
+def six(quantity: int, sellable: int = 50, **more: Any) -> CartLine:
+    return CartLine(SIX, quantity, numbers((JARS, 6, sellable), **more), "6-pack")
 
 
 def test_a_six_pack_and_45_singles_of_a_pool_of_50_are_stopped(function: Running) -> None:
@@ -55,7 +55,7 @@ def test_lines_of_the_same_variant_count_together(function: Running) -> None:
 def test_a_million_is_stopped_and_a_million_that_is_there_passes(function: Running) -> None:
     assert function.says(six(10**6)) == ["Only 8 of Honey (6-pack) are left. Your cart has 1000000."]
     assert function.says(six(10**6, 6 * 10**6)) == []
-    assert function.says(Line(SIX, 2**31 - 1, numbers((JARS, 10**9, 10**12)), "6-pack")) == [
+    assert function.says(CartLine(SIX, 2**31 - 1, numbers((JARS, 10**9, 10**12)), "6-pack")) == [
         "Only 1000 of Honey (6-pack) are left. Your cart has 2147483647."
     ]
 
@@ -63,15 +63,15 @@ def test_a_million_is_stopped_and_a_million_that_is_there_passes(function: Runni
 def test_a_kit_is_stopped_by_whichever_of_its_pools_has_too_little(function: Running) -> None:
     kit = numbers((JARS, 2, 50), (LIDS, 1, 10))
 
-    assert function.says(Line(SIX, 10, kit)) == []
-    assert function.says(Line(SIX, 11, kit)) == ["Only 10 of Honey (Single) are left. Your cart has 11."]
-    assert function.says(Line(SIX, 10, kit, "Kit"), single(31)) == [
+    assert function.says(CartLine(SIX, 10, kit)) == []
+    assert function.says(CartLine(SIX, 11, kit)) == ["Only 10 of Honey (Single) are left. Your cart has 11."]
+    assert function.says(CartLine(SIX, 10, kit, "Kit"), single(31)) == [
         (
             "There is not enough left for Honey (Kit) and Honey (Single) together. "
             "Each by itself, there would be 10 x Honey (Kit) or 50 x Honey (Single)."
         )
     ]
-    assert function.says(Line(SIX, 10, kit, "Kit"), single(30)) == []
+    assert function.says(CartLine(SIX, 10, kit, "Kit"), single(30)) == []
 
 
 def test_a_pool_that_has_less_than_nothing_is_sold_out(function: Running) -> None:
@@ -101,11 +101,11 @@ def test_a_pool_that_has_less_than_nothing_is_sold_out(function: Running) -> Non
     ids=str,
 )
 def test_numbers_that_are_missing_old_or_unreadable_stop_nothing(function: Running, wrong: Any) -> None:
-    assert function.says(Line(SINGLE, 10**6, wrong), six(8)) == []
+    assert function.says(CartLine(SINGLE, 10**6, wrong), six(8)) == []
 
 
 def test_a_pool_that_may_go_below_zero_is_not_in_the_numbers_and_stops_nothing(function: Running) -> None:
-    assert function.says(Line(SINGLE, 10**6, numbers())) == []
+    assert function.says(CartLine(SINGLE, 10**6, numbers())) == []
 
 
 def test_the_newest_numbers_of_a_pool_are_right_for_all_its_variants(function: Running) -> None:
@@ -131,34 +131,34 @@ def test_an_empty_cart_passes(function: Running) -> None:
 
 
 def test_a_product_with_one_variant_is_known_by_its_title(function: Running) -> None:
-    assert function.says(Line(1, 2, numbers((JARS, 1, 1)), "Default Title", "Wax")) == [
+    assert function.says(CartLine(1, 2, numbers((JARS, 1, 1)), "Default Title", "Wax")) == [
         "Only 1 of Wax is left. Your cart has 2."
     ]
-    assert function.says(Line(1, 1, numbers((JARS, 1, 0)), None, "Wax")) == ["Wax is sold out."]
+    assert function.says(CartLine(1, 1, numbers((JARS, 1, 0)), None, "Wax")) == ["Wax is sold out."]
 
 
 def test_titles_are_cut_and_cannot_turn_the_words_around_them(function: Running) -> None:
-    line = Line(1, 1, numbers((JARS, 1, 0)), "\u202eevil\nline\u2069", "H" * 300)
-    raw = json.dumps(function.answer(given(line)), ensure_ascii=False)
+    line = CartLine(1, 1, numbers((JARS, 1, 0)), "\u202eevil\nline\u2069", "H" * 300)
+    raw = json.dumps(function.answer(function_input(line)), ensure_ascii=False)
 
     assert function.says(line) == [f"{'H' * 59}… (evil line) is sold out."]
     assert "\u202e" not in raw
     assert raw.count("\u2068") == raw.count("\u2069") == 2
 
 
-def given(line: Line) -> Any:
+def function_input(line: CartLine) -> Any:
     return {
         "buyerJourney": {"step": None},
         "localization": {"language": {"isoCode": "EN"}},
         "shop": {"localTime": {"date": "2026-11-22"}},
-        "cart": {"lines": [line.given()]},
+        "cart": {"lines": [line.input()]},
     }
 
 
 def test_a_cart_with_many_shortages_is_told_of_a_few(function: Running) -> None:
-    many = [Line(1000 + n, 1, numbers((n, 1, 0)), f"No. {n}") for n in range(1, 200)]
+    many = [CartLine(1000 + n, 1, numbers((n, 1, 0)), f"No. {n}") for n in range(1, 200)]
     assert len(function.says(*many)) == 5
-    of_one_pool = [Line(1000 + n, 1, numbers((JARS, 1, 100)), f"No. {n}") for n in range(1, 200)]
+    of_one_pool = [CartLine(1000 + n, 1, numbers((JARS, 1, 100)), f"No. {n}") for n in range(1, 200)]
     assert function.says(*of_one_pool) == [
         (
             "There is not enough left for Honey (No. 1), Honey (No. 2), Honey (No. 3) and 196 more together. "
@@ -176,7 +176,7 @@ def test_the_extension_names_files_that_are_there_and_texts_in_both_languages() 
     assert extension["api_version"] == "2026-10"
     assert (function["type"], target["target"]) == ("function", "cart.validations.generate.run")
     assert (CART_CHECK / target["input_query"]).is_file()
-    camel = re.sub("-(.)", lambda found: found[1].upper(), target["export"])
+    camel = re.sub("-(.)", lambda match: match[1].upper(), target["export"])
     assert f"export function {camel}(" in code
     for locale in ("en.default", "de"):
         texts = json.loads((CART_CHECK / "locales" / f"{locale}.json").read_text())

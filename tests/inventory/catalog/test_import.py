@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.doubles.shopify.shops import NewVariant, remove_product
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.importing import ImportFailed
-from holdfast.inventory.catalog.model import OfImport
+from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps
-from holdfast.inventory.shopify.double.shops import NewVariant, remove_product
 from holdfast.inventory.shopify.platform import Platform
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
@@ -32,7 +32,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -
 
 
 async def test_what_is_gone_when_it_is_imported_again_is_forgotten(scene: Scene) -> None:
-    tea = next(each for each in scene.platform.variants(DOMAIN) if each.product_title == "Green tea")
+    tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
     remove_product(scene.platform.world, DOMAIN, tea.product)
     await again(scene)
 
@@ -43,21 +43,21 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.platform.add_product(DOMAIN, "Socks", [NewVariant(str(size), stock=1) for size in range(60)])
-    monkeypatch.setattr(importing, "LINES_AT_ONCE", 50)
+    monkeypatch.setattr(importing, "BATCH_LINES", 50)
     stored: list[int] = []
     store = importing._store_lines  # pyright: ignore[reportPrivateUsage]
 
-    async def counted(tx: Any, *, of: OfImport, lines: Any, upto: int) -> None:
+    async def counted(tx: Any, *, of: ImportTask, lines: Any, upto: int) -> None:
         await store(tx, of=of, lines=lines, upto=upto)
         stored.append(len(lines))
 
     monkeypatch.setattr(importing, "_store_lines", counted)
-    whole = Platform.lines
+    all_lines = Platform.lines
     cut = [70]
 
     async def lines(self: Platform, url: str) -> AsyncGenerator[bytes]:
         number = 0
-        async for line in whole(self, url):
+        async for line in all_lines(self, url):
             number += 1
             if cut and number > cut[0]:
                 cut.clear()
@@ -91,7 +91,7 @@ async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene)
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     await scene.inventory.sql("delete from platform_tokens")
     [(import_id,)] = await scene.inventory.sql("select import_id from catalogs")
-    await importing.bring_forward(scene.steps, OfImport(scene.shop.id, import_id))
+    await importing.advance_import(scene.steps, ImportTask(scene.shop.id, import_id))
 
     [(error, finished)] = await scene.inventory.sql("select error, finished_at from catalogs")
     assert finished is None
@@ -102,7 +102,7 @@ async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene)
 async def test_a_task_of_an_import_that_was_given_up_does_nothing(scene: Scene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     before = await scene.inventory.sql("select * from catalogs")
-    await importing.bring_forward(scene.steps, OfImport(scene.shop.id, 1))
+    await importing.advance_import(scene.steps, ImportTask(scene.shop.id, 1))
 
     assert await scene.inventory.sql("select * from catalogs") == before
 

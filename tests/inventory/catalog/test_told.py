@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.shopify.double import shops
-from holdfast.inventory.shopify.double.payloads import level as shown
-from holdfast.inventory.shopify.double.shops import NewVariant
+from holdfast.doubles.shopify import shops
+from holdfast.doubles.shopify.payloads import level as level_payload
+from holdfast.doubles.shopify.shops import NewVariant
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -63,7 +63,7 @@ async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:
 
 
 async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tells: Any) -> None:
-    late = shown(scene.platform.level(DOMAIN, scene.variants["Single"].id))
+    late = level_payload(scene.platform.level(DOMAIN, scene.variants["Single"].id))
     scene.platform.clock.advance(5)
     scene.count("Single", 40)
     await tells()
@@ -74,12 +74,12 @@ async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tel
 
 
 async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene: Scene) -> None:
-    told = [shown(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
+    payloads = [level_payload(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
     for available in (45, 40):
         scene.platform.clock.advance(5)
         scene.count("Single", available)
-        told.append(shown(scene.platform.level(DOMAIN, scene.variants["Single"].id)))
-    for payload in reversed(told):
+        payloads.append(level_payload(scene.platform.level(DOMAIN, scene.variants["Single"].id)))
+    for payload in reversed(payloads):
         await deliver(scene.shop, "inventory_levels/update", payload, secret=SECRET.encode())
     await handle(scene.inventory)
 

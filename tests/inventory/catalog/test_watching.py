@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 
-from holdfast.inventory.availability.view import STATUS
+from holdfast.inventory.availability.cached_shop import STATUS
 from holdfast.inventory.catalog import importing
 from tests.inventory.sync.scene import Scene
 from tests.serving import listener, running_already, serving
@@ -72,8 +72,8 @@ async def test_it_is_listed_for_whoever_may_read_it(scene: Scene) -> None:
         listed = (await agent.list_resources()).resources
         templates = (await agent.list_resource_templates()).resource_templates
 
-    assert [each.uri for each in listed] == [STATUS]
-    assert STATUS not in [each.uri_template for each in templates]
+    assert [resource.uri for resource in listed] == [STATUS]
+    assert STATUS not in [template.uri_template for template in templates]
     await scene.inventory.regenerate(scene.shop, "read_pools")
     other = await scene.shop.post({"jsonrpc": "2.0", "id": 1, "method": "resources/list"})
     assert other.json()["result"]["resources"] == []

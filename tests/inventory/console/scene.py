@@ -56,15 +56,15 @@ class Admin:
 
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page in the frame, and send its form with these fields, and with its hidden ones."""
-        shown = await self.get(page)
-        given = {name: value for name in ("token", "once") if (value := hidden(shown, name))}
-        return await self.http.post(self.at(action or page), data={**given, **fields}, headers=SAME_SITE)
+        form_page = await self.get(page)
+        tokens = {name: value for name in ("token", "once") if (value := hidden(form_page, name))}
+        return await self.http.post(self.at(action or page), data={**tokens, **fields}, headers=SAME_SITE)
 
     def policy(self, answer: httpx2.Response) -> str:
         """Who may show an answer in a frame."""
-        found = re.search(r"frame-ancestors ([^;]*)", answer.headers["content-security-policy"])
-        assert found
-        return found[1]
+        match = re.search(r"frame-ancestors ([^;]*)", answer.headers["content-security-policy"])
+        assert match
+        return match[1]
 
 
 @contextlib.asynccontextmanager
@@ -79,11 +79,11 @@ async def in_the_admin(settings: Settings, **options: Any) -> AsyncGenerator[Adm
 
 def hidden(page: httpx2.Response, name: str) -> str:
     """The value of the first hidden field with a name; empty if there is none."""
-    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
-    return unescape(found[1]) if found else ""
+    match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    return unescape(match[1]) if match else ""
 
 
-def said(page: httpx2.Response) -> str:
+def main_text(page: httpx2.Response) -> str:
     """The text of a page's main part, without tags and needless spaces."""
     main = page.text.partition("<main")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

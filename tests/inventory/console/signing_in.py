@@ -26,8 +26,8 @@ class Owner:
 
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page, and send its form with these fields."""
-        shown = await self.get(page)
-        return await self.http.post(action or page, data={"token": hidden(shown, "token"), **fields})
+        form_page = await self.get(page)
+        return await self.http.post(action or page, data={"token": hidden(form_page, "token"), **fields})
 
     async def ask(self, email: str = EMAIL, return_to: str = "") -> str:
         """Ask for a link. Returns its path, which only the mail has."""
@@ -38,7 +38,7 @@ class Owner:
 
     def path(self, id: int) -> str:
         """The path of a link."""
-        return f"/sign-in/{links.write(self.inventory.database.resources.secret, id)}"
+        return f"/sign-in/{links.encode_token(self.inventory.database.resources.secret, id)}"
 
     async def sign_in(self, email: str = EMAIL) -> "Owner":
         done = await self.send(await self.ask(email))
@@ -46,6 +46,6 @@ class Owner:
         return self
 
 
-async def own(inventory: Inventory, shop: Shop, email: str = EMAIL) -> int:
+async def add_merchant(inventory: Inventory, shop: Shop, email: str = EMAIL) -> int:
     """Let somebody sign in to a shop. Returns the id of the merchant."""
     return await inventory.database.transact(lambda tx: operations.add_owner(tx, shop.id, email))

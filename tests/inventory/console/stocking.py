@@ -20,16 +20,16 @@ class Stocking(Admin):
         self.at_platform = at
         self.shop = at.shop
 
-    async def confirm(self, shown: httpx2.Response, page: str, **button: str) -> httpx2.Response:
+    async def confirm(self, question: httpx2.Response, page: str, **button: str) -> httpx2.Response:
         """Send the form of a page that asks whether somebody is sure."""
-        return await self.http.post(self.at(page), data={**asked(shown), **button}, headers=SAME_SITE)
+        return await self.http.post(self.at(page), data={**hidden_fields(question), **button}, headers=SAME_SITE)
 
 
-def asked(page: httpx2.Response) -> dict[str, str]:
+def hidden_fields(page: httpx2.Response) -> dict[str, str]:
     """The hidden fields of the first form of a page's main part."""
     main = page.text.partition("<main")[2].partition("</form>")[0]
-    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', main)
-    return {html.unescape(name): html.unescape(value) for name, value in found}
+    fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', main)
+    return {html.unescape(name): html.unescape(value) for name, value in fields}
 
 
 @contextlib.asynccontextmanager

@@ -1,7 +1,7 @@
 """The page of holds: what is kept for whom; each can be released."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import said
+from tests.inventory.console.scene import main_text
 from tests.inventory.console.stocking import Stocking, stocking
 from tests.inventory.support import PACKS, SIX_PACK
 
@@ -10,21 +10,21 @@ PATH = "/console/holds"
 
 async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     pool = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
-    taken = await merchant.shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="<i>cart</i> 7")
+    hold = await merchant.shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2, reference="<i>cart</i> 7")
 
     page = await merchant.get(PATH)
-    done = await merchant.send(PATH, hold_id=str(taken["hold"]["id"]))
+    done = await merchant.send(PATH, hold_id=str(hold["hold"]["id"]))
 
-    assert "12 jars of <b>Honey</b> For <i>cart</i> 7 Since" in said(page)
+    assert "12 jars of <b>Honey</b> For <i>cart</i> 7 Since" in main_text(page)
     assert "<b>Honey" not in page.text
     assert "<i>cart" not in page.text
     path = f"/console/pools/{pool['id']}"
     assert f'href="{merchant.at(path)}"' in page.text
-    assert "12 jars , kept for somebody · then 12 held" in said(await merchant.get(path))
+    assert "12 jars , kept for somebody · then 12 held" in main_text(await merchant.get(path))
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"
-    assert "Nothing is held." in said(await merchant.get(PATH))
+    assert "Nothing is held." in main_text(await merchant.get(PATH))
 
 
 async def test_a_hold_that_ended_meanwhile_is_said_to_have(merchant: Stocking) -> None:
@@ -36,12 +36,12 @@ async def test_a_hold_that_ended_meanwhile_is_said_to_have(merchant: Stocking) -
     again = await merchant.send(PATH, hold_id=str(hold))
 
     assert again.status_code == 409
-    assert "This hold has ended already." in said(again)
+    assert "This hold has ended already." in main_text(again)
 
 
 async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
-    own = await merchant.shop.pool(50)
-    await merchant.shop.call("hold_quantity", pool_id=own["id"], quantity=1)
+    our_pool = await merchant.shop.pool(50)
+    await merchant.shop.call("hold_quantity", pool_id=our_pool["id"], quantity=1)
     other = await merchant.inventory.shop()
     pool = await other.pool(50)
     await other.call("hold_quantity", pool_id=pool["id"], quantity=1)
@@ -49,9 +49,9 @@ async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
 
     refused = [await merchant.send(PATH, hold_id=id) for id in (str(hold), "x", "")]
 
-    assert [each.status_code for each in refused] == [404, 404, 404]
+    assert [response.status_code for response in refused] == [404, 404, 404]
     assert (await other.call("get_pool", pool_id=pool["id"]))["held"] == 3
-    assert "2 units" not in said(await merchant.get(PATH))
+    assert "2 units" not in main_text(await merchant.get(PATH))
 
 
 async def test_many_holds_are_shown_a_page_at_a_time_in_german(settings: Settings) -> None:
@@ -64,6 +64,6 @@ async def test_many_holds_are_shown_a_page_at_a_time_in_german(settings: Setting
         following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
-        assert said(first).count("1 Gläser von Honig") == 20
-        assert said(second).count("2 Gläser von Honig") == 1
-        assert "Freigeben" in said(second)
+        assert main_text(first).count("1 Gläser von Honig") == 20
+        assert main_text(second).count("2 Gläser von Honig") == 1
+        assert "Freigeben" in main_text(second)

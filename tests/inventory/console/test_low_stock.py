@@ -1,7 +1,7 @@
 """The page of pools that run low."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import said
+from tests.inventory.console.scene import main_text
 from tests.inventory.console.stocking import Stocking, stocking
 
 PATH = "/console/low-stock"
@@ -17,9 +17,9 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     path = f"/console/pools/{low['id']}"
     assert (
         "<b>Honey</b> 10 jars can be sold Its limit is 10. About 2 jars are taken a day, so it lasts 5 days."
-        in said(page)
+        in main_text(page)
     )
-    assert "Tea" not in said(page)
+    assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
 
@@ -27,8 +27,10 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
 async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:
     await merchant.shop.pool(66, name="Tea")
 
-    assert "No pool runs low." in said(await merchant.get(PATH))
-    assert "Tea 66 units can be sold It has no limit of its own." in said(await merchant.get(f"{PATH}?threshold=66"))
+    assert "No pool runs low." in main_text(await merchant.get(PATH))
+    assert "Tea 66 units can be sold It has no limit of its own." in main_text(
+        await merchant.get(f"{PATH}?threshold=66")
+    )
 
 
 async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) -> None:
@@ -36,7 +38,7 @@ async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) ->
 
     assert page.status_code == 422
     assert page.text.count(' aria-invalid="true"') == 2
-    assert "No pool runs low." not in said(page)
+    assert "No pool runs low." not in main_text(page)
 
 
 async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(settings: Settings) -> None:
@@ -50,5 +52,5 @@ async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(setting
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
         assert first.text.count("<h2>") == 50
-        assert "Honig 50 0 units verkäuflich Seine Grenze ist 5." in said(second)
-        assert "Anders" not in said(first)
+        assert "Honig 50 0 units verkäuflich Seine Grenze ist 5." in main_text(second)
+        assert "Anders" not in main_text(first)

@@ -1,21 +1,22 @@
 """A pool that falls to its limit is told by one mail, and again only after there was more."""
 
+import re
 from typing import Any
 
 import pytest
 
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
-from holdfast.kit import outbox
-from holdfast.kit.mail import Envelope
-from tests.inventory.console.signing_in import EMAIL, Owner, own
+from holdfast.kit.mail import outbox
+from holdfast.kit.mail.message import Envelope
+from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
 
 
 @pytest.fixture
 async def owner(inventory: Inventory, shop: Shop) -> Owner:
     """An owner who has signed in."""
-    await own(inventory, shop)
+    await add_merchant(inventory, shop)
     return await Owner(inventory).sign_in()
 
 
@@ -26,10 +27,12 @@ async def written(inventory: Inventory) -> list[str]:
         return write(portion)
 
     mails = [
-        each for each in await inventory.database.read(lambda tx: outbox.due(tx, 100, [])) if each.kind != "sign_in"
+        mail
+        for mail in await inventory.database.read(lambda tx: outbox.due_mails(tx, 100, []))
+        if mail.kind != "sign_in"
     ]
     rendered = await sending.render(writer, inventory.database, mails)
-    return [each.content.decode() for each in rendered if isinstance(each, Envelope)]
+    return [envelope.content.decode() for envelope in rendered if isinstance(envelope, Envelope)]
 
 
 async def waiting(inventory: Inventory) -> int:
@@ -98,7 +101,7 @@ async def test_only_the_merchants_of_the_shop_are_told_and_only_proved_addresses
     inventory: Inventory, owner: Owner, shop: Shop
 ) -> None:
     other = await inventory.shop()
-    await own(inventory, other, "ben@example.com")
+    await add_merchant(inventory, other, "ben@example.com")
     pool = await other.pool(20, low_stock_at=12)
 
     await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
@@ -117,3 +120,18 @@ async def test_names_of_strangers_stay_in_their_place_in_the_mail_in_german(owne
     assert "Subject: Geringer Bestand:" in mail
     assert "<script>" not in mail.partition("text/html")[2]
     assert "\u202e" not in mail
+
+
+async def test_one_click_in_a_mail_program_stops_the_mails_about_low_stock(owner: Owner, shop: Shop) -> None:
+    pool = await shop.pool(50, low_stock_at=12)
+    await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-40)
+    [mail] = await written(owner.inventory)
+    assert "List-Unsubscribe-Post: List-Unsubscribe=One-Click" in mail
+    [stop] = re.findall("List-Unsubscribe: <(http://inventory.test/mails/[^>]*)>", mail)
+
+    assert (await owner.inventory.http.post(stop, data={"List-Unsubscribe": "One-Click"})).status_code == 200
+    stopped = await written(owner.inventory)
+    await owner.inventory.http.post(f"{stop}/again")
+
+    assert stopped == []
+    assert len(await written(owner.inventory)) == 1

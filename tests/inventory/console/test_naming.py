@@ -1,9 +1,9 @@
 """Variants have the same name on every page: the title, else the SKU, else the number in the id."""
 
-from holdfast.inventory.catalog.names import MOST
-from tests.inventory.console.scene import Admin, said
+from holdfast.inventory.catalog.names import MAX_VARIANTS
+from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.orders.stories import Told, tell
+from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
@@ -17,33 +17,45 @@ async def test_a_variant_is_called_by_its_title_its_sku_or_the_number_in_its_id(
             f"/console/pools/{pool['id']}/variants",
             f"/console/variant?gid={gid}",
         ):
-            text = said(await admin.get(path))
+            text = main_text(await admin.get(path))
             assert name in text, path
             assert gid not in text.replace("Such as gid://shopify/ProductVariant/1001.", ""), path
 
 
 async def test_what_was_linked_without_a_title_has_the_one_of_the_platform(merchant: Stocking) -> None:
-    gids = {title: f"gid://shopify/ProductVariant/{each.id}" for title, each in merchant.at_platform.variants.items()}
+    gids = {
+        title: f"gid://shopify/ProductVariant/{variant.id}" for title, variant in merchant.at_platform.variants.items()
+    }
     pool = await merchant.shop.pool(50, members=[{"variant_gid": gids["6-pack"], "units_per_sale": 6}])
 
-    assert "Honey jars · 6-pack 8 can be sold now" in said(await merchant.get(f"/console/pools/{pool['id']}"))
+    assert "Honey jars · 6-pack 8 can be sold now" in main_text(await merchant.get(f"/console/pools/{pool['id']}"))
 
 
 async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=[{**PACKS[0], "title": "<i>Jar</i>"}, PACKS[1]])
-    order = Told((SINGLE, 2), (SIX_PACK, 1))
-    await tell(admin.inventory, order.told(), shop=own_shop)
+    order = PlatformOrder((SINGLE, 2), (SIX_PACK, 1))
+    await tell(admin.inventory, order.payload(), shop=own_shop)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason=f"It was a {SINGLE}")
 
-    text = said(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 
     assert "2 of <i>Jar</i> sold" in text
-    assert "1 of Variante 1006 sold" in text
+    assert "1 of variant 1006 sold" in text
     assert f"It was a {SINGLE}" in text
 
 
+async def test_the_history_names_variants_in_what_was_stored_with_their_ids(admin: Admin, own_shop: Shop) -> None:
+    """So reasons were written before."""
+    pool = await own_shop.pool(50, members=[{**PACKS[0], "title": "<i>Jar</i>"}])
+    await tell(admin.inventory, PlatformOrder((SINGLE, 2)).payload(), shop=own_shop)
+    await admin.inventory.sql("alter table ledger disable trigger append_only")
+    await admin.inventory.sql(f"update ledger set reason = '2 of {SINGLE} sold.' where source = 'webhook'")
+
+    assert "2 of <i>Jar</i> sold." in main_text(await admin.get(f"/console/pools/{pool['id']}"))
+
+
 async def test_a_pool_of_more_variants_than_are_named_at_once_is_shown(admin: Admin, own_shop: Shop) -> None:
-    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MOST + 2)]
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MAX_VARIANTS + 2)]
     pool = await own_shop.pool(50)
     for start in range(0, len(gids), 250):
         members = [{"variant_gid": gid, "units_per_sale": 1} for gid in gids[start : start + 250]]

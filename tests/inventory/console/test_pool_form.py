@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inventory.console.scene import Admin, hidden, said
+from tests.inventory.console.scene import Admin, hidden, main_text
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
@@ -22,8 +22,8 @@ async def test_a_merchant_makes_a_pool_with_what_is_there(admin: Admin, own_shop
 
 
 async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
-    shown = await admin.get("/console/pools/new")
-    fields = {"token": hidden(shown, "token"), "once": hidden(shown, "once"), "name": "Honey"}
+    form = await admin.get("/console/pools/new")
+    fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "name": "Honey"}
 
     answers = [await admin.http.post(admin.at("/console/pools/new"), data=fields) for _ in range(2)]
 
@@ -50,17 +50,17 @@ async def test_a_name_that_another_pool_has_is_refused_in_words(admin: Admin, ow
 
     refused = await admin.send("/console/pools/new", name="Honey")
 
-    assert (refused.status_code, "Another pool has this name." in said(refused)) == (409, True)
+    assert (refused.status_code, "Another pool has this name." in main_text(refused)) == (409, True)
 
 
 async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, low_stock_at=7, allow_negative=True)
     path = f"/console/pools/{pool['id']}/edit"
-    shown = await admin.get(path)
-    assert 'value="7"' in shown.text
-    assert 'name="allow_negative" value="on" checked' in shown.text
+    page = await admin.get(path)
+    assert 'value="7"' in page.text
+    assert 'name="allow_negative" value="on" checked' in page.text
 
-    done = await admin.send(path, **FIELDS, seen=hidden(shown, "seen"))
+    done = await admin.send(path, **FIELDS, seen=hidden(page, "seen"))
 
     assert done.status_code == 303
     after = await own_shop.call("get_pool", pool_id=pool["id"])
@@ -82,11 +82,11 @@ async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin:
     stale = await admin.send(path, **FIELDS, seen=seen)
 
     assert stale.status_code == 409
-    assert "The pool has changed since you opened this page." in said(stale)
+    assert "The pool has changed since you opened this page." in main_text(stale)
     assert "<dd><bdi>&lt;i&gt;Jam&lt;/i&gt;</bdi></dd>" in stale.text
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "<i>Jam</i>"
-    kept = {name: hidden(stale, name) for name in ("token", "seen")}
-    again = await admin.http.post(admin.at(path), data={**FIELDS, **kept})
+    tokens = {name: hidden(stale, name) for name in ("token", "seen")}
+    again = await admin.http.post(admin.at(path), data={**FIELDS, **tokens})
     assert again.status_code == 303
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
 
@@ -94,13 +94,13 @@ async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin:
 async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/edit"
-    shown = await admin.get(path)
+    form = await admin.get(path)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
-    fields = {**FIELDS, **{name: hidden(shown, name) for name in ("token", "seen")}}
+    fields = {**FIELDS, **{name: hidden(form, name) for name in ("token", "seen")}}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
 
-    assert [each.status_code for each in answers] == [303, 303]
+    assert [answer.status_code for answer in answers] == [303, 303]
     after = await own_shop.call("get_pool", pool_id=pool["id"])
     assert (after["name"], after["on_hand"], after["version"]) == ("Honey", 44, pool["version"] + 2)
 
@@ -115,7 +115,7 @@ async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_s
         for wrong in ({"name": ""}, {"buffer": ""}, {"policy": "burn"}, {"seen": ""})
     ]
 
-    assert [each.status_code for each in refused] == [422, 422, 422, 409]
+    assert [response.status_code for response in refused] == [422, 422, 422, 409]
     after = await own_shop.call("get_pool", pool_id=pool["id"])
     assert (after["name"], after["version"]) == ("Honey", pool["version"])
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.inventory.console.scene import Admin, said
+from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 
@@ -14,7 +14,7 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     await own_shop.call("adjust_pool_quantity", pool_id=id, delta=-6, reason="<i>broken</i>")
 
     page = await admin.get(f"/console/pools/{id}")
-    text = said(page)
+    text = main_text(page)
 
     assert page.status_code == 200, page.text
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in page.text
@@ -34,9 +34,24 @@ async def test_the_line_of_the_stock_goes_down_when_something_is_taken(admin: Ad
 
     page = await admin.get(f"/console/pools/{pool['id']}")
 
-    found = re.search(r'<path d="M0 (\d+)H\d+V(\d+)H600"', page.text)
-    assert found, page.text
-    assert (int(found[1]), int(found[2])) == (4, 60)
+    match = re.search(r'<path d="M0 (\d+)H\d+V(\d+)H600"', page.text)
+    assert match, page.text
+    assert (int(match[1]), int(match[2])) == (4, 60)
+
+
+async def test_the_picture_shows_changes_when_they_were_made(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(100)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-50)
+    await admin.inventory.sql("alter table ledger disable trigger user")
+    for days, which in (("20 days", "delta > 0"), ("10 days 1 minute", "delta < 0")):
+        await admin.inventory.sql(f"update ledger set created_at = now() - interval '{days}' where {which}")
+
+    page = await admin.get(f"/console/pools/{pool['id']}")
+
+    # The picture is 600 wide, and its moments are 10 apart; this change is a little left of the middle.
+    match = re.search(r'<path d="M0 (\d+)H(\d+)V(\d+)H600"', page.text)
+    assert match, page.text
+    assert int(match[2]) == 299
 
 
 async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_shop: Shop) -> None:
@@ -44,10 +59,10 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
     await own_shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1, "title": "Six"}])
 
     page = await admin.get(f"/console/pools/{honey['id']}")
-    assert "3 can be sold now · another pool allows no more" in said(page)
+    assert "3 can be sold now · another pool allows no more" in main_text(page)
     reckoning = await admin.get(f"/console/variant?gid={SIX_PACK}")
 
-    text = said(reckoning)
+    text = main_text(reckoning)
     assert "3 can be sold now: as many as the pool allows that allows least." in text
     assert "Honey allows 8" in text
     assert "50 on hand, less 0 held and 0 kept back; one sale takes 6 units . floor(max(0, 50 - 0 - 0) / 6) = 8" in text
@@ -59,12 +74,12 @@ async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
     for number in range(1, 52):
         await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=1, reason=f"number {number}.")
 
-    shown = await admin.get(f"/console/pools/{pool['id']}")
+    newest = await admin.get(f"/console/pools/{pool['id']}")
     first = await admin.get(f"/console/pools/{pool['id']}/history")
     older = re.search(r'href="(/console/pools/\d+/history\?cursor=[^"&]*)', first.text)
 
-    assert "number 42." in shown.text
-    assert "number 41." not in shown.text
+    assert "number 42." in newest.text
+    assert "number 41." not in newest.text
     assert older
     assert "number 1." not in first.text
     last = await admin.get(older[1])
@@ -79,13 +94,13 @@ async def test_what_another_shop_has_is_not_found(admin: Admin, own_shop: Shop) 
     paths = [f"/console/pools/{theirs['id']}{more}" for more in ("", "/history", "/entries/1/undo")]
     answers = [await admin.get(path) for path in (*paths, "/console/pools/x", f"/console/variant?gid={SIX_PACK}")]
 
-    assert {each.status_code for each in answers} == {404}
+    assert {answer.status_code for answer in answers} == {404}
 
 
 async def test_a_german_reads_the_page_in_german(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(1234, members=PACKS)
 
-    text = said(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 
     assert "1.234 units verkäuflich" in text
     assert "Bestand im Lauf der Zeit" in text

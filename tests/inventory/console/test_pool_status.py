@@ -1,6 +1,6 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
-from tests.inventory.console.scene import Admin, hidden, said
+from tests.inventory.console.scene import Admin, hidden, main_text
 from tests.inventory.support import PACKS, Shop
 
 
@@ -13,13 +13,13 @@ async def test_a_pool_is_paused_and_goes_on(admin: Admin, own_shop: Shop) -> Non
     page = f"/console/pools/{pool['id']}"
     assert f'href="{admin.at(f"{page}/pause")}"' in (await admin.get(page)).text
 
-    asked = await admin.get(f"{page}/pause")
-    assert (await status(own_shop, pool["id"]), "Pause this pool?" in said(asked)) == ("active", True)
+    question = await admin.get(f"{page}/pause")
+    assert (await status(own_shop, pool["id"]), "Pause this pool?" in main_text(question)) == ("active", True)
     paused = await admin.send(f"{page}/pause")
 
     assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
     assert await status(own_shop, pool["id"]) == "paused"
-    assert "Paused: the storefront is not told of its variants." in said(await admin.get(page))
+    assert "Paused: the storefront is not told of its variants." in main_text(await admin.get(page))
     await admin.send(f"{page}/resume")
     assert await status(own_shop, pool["id"]) == "active"
 
@@ -30,12 +30,12 @@ async def test_a_pool_is_put_away_and_brought_back_with_its_stock(admin: Admin, 
 
     await admin.send(f"{page}/archive")
 
-    shown = await admin.get(page)
-    assert "Archived: its stock cannot be changed until you bring it back." in said(shown)
-    assert [f'href="{admin.at(f"{page}/{form}")}"' in shown.text for form in ("restore", "pause")] == [True, False]
-    assert "Honey" not in said(await admin.get())
+    pool_page = await admin.get(page)
+    assert "Archived: its stock cannot be changed until you bring it back." in main_text(pool_page)
+    assert [f'href="{admin.at(f"{page}/{form}")}"' in pool_page.text for form in ("restore", "pause")] == [True, False]
+    assert "Honey" not in main_text(await admin.get())
     archived = await admin.http.get(admin.at("/console?status=archived"))
-    assert "Honey" in said(archived)
+    assert "Honey" in main_text(archived)
     await admin.send(f"{page}/restore")
     after = await own_shop.call("get_pool", pool_id=pool["id"])
     assert (after["status"], after["on_hand"], len(after["members"])) == ("active", 50, len(PACKS))
@@ -57,25 +57,25 @@ async def test_a_pool_of_which_something_is_held_stays(admin: Admin, own_shop: S
     refused = await admin.send(f"/console/pools/{pool['id']}/archive")
 
     assert (refused.status_code, await status(own_shop, pool["id"])) == (409, "active")
-    assert "Something of it is kept for somebody. End these holds first." in said(refused)
+    assert "Something of it is kept for somebody. End these holds first." in main_text(refused)
 
 
 async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/archive"
-    asked = await admin.get(path)
-    fields = {name: hidden(asked, name) for name in ("token", "once")}
+    question = await admin.get(path)
+    fields = {name: hidden(question, name) for name in ("token", "once")}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
     later = await admin.send(path)
 
-    assert [each.status_code for each in (*answers, later)] == [303, 303, 409]
+    assert [answer.status_code for answer in (*answers, later)] == [303, 303, 409]
 
 
 async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
-    own, theirs = await own_shop.pool(1), await other.pool(50)
-    fields = {name: hidden(await admin.get(f"/console/pools/{own['id']}/archive"), name) for name in ("token", "once")}
+    ours, theirs = await own_shop.pool(1), await other.pool(50)
+    fields = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")}
 
     for step in ("pause", "resume", "archive", "restore"):
         path = f"/console/pools/{theirs['id']}/{step}"

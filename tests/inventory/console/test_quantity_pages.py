@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inventory.console.scene import FOREIGN, Admin, hidden, said
+from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
 from tests.inventory.support import Shop
 
 
@@ -25,13 +25,13 @@ async def test_a_correction_is_in_the_history_with_its_reason_and_who_made_it(
 async def test_a_form_that_is_sent_twice_changes_the_stock_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/adjust"
-    shown = await admin.get(path)
-    fields = {"token": hidden(shown, "token"), "once": hidden(shown, "once"), "way": "take", "delta": "6"}
+    form = await admin.get(path)
+    fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "way": "take", "delta": "6"}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
     foreign = await admin.http.post(admin.at(path), data={**fields, "delta": "7"}, headers=FOREIGN)
 
-    assert [each.status_code for each in (*answers, foreign)] == [303, 303, 403]
+    assert [answer.status_code for answer in (*answers, foreign)] == [303, 303, 403]
     assert await own_shop.on_hand(pool["id"]) == 44
 
 
@@ -42,8 +42,8 @@ async def test_a_correction_takes_nothing_that_is_held(admin: Admin, own_shop: S
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="7")
 
     assert refused.status_code == 409
-    assert "10 units on hand, 4 of them held" in said(refused)
-    assert "There is not as much as this would take. What is kept for holds stays." in said(refused)
+    assert "10 units on hand, 4 of them held" in main_text(refused)
+    assert "There is not as much as this would take. What is kept for holds stays." in main_text(refused)
     assert 'value="7"' in refused.text
     assert await own_shop.on_hand(pool["id"]) == 10
 
@@ -79,7 +79,7 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
     stale = await admin.send(path, seen=seen, quantity="48")
 
     assert stale.status_code == 409
-    assert "Then 50 were on hand, now 44. Check your count, and send it again." in said(stale)
+    assert "Then 50 were on hand, now 44. Check your count, and send it again." in main_text(stale)
     assert await own_shop.on_hand(pool["id"]) == 44
     again = await admin.http.post(
         admin.at(path),
@@ -97,34 +97,34 @@ async def test_a_count_that_does_not_say_what_was_seen_is_not_stored(admin: Admi
 
 
 async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(admin: Admin, own_shop: Shop) -> None:
-    here, there = await own_shop.pool(50), await own_shop.pool(0, name="<i>There</i>")
+    here, other = await own_shop.pool(50), await own_shop.pool(0, name="<i>There</i>")
     await own_shop.pool(0, name="Of grams", unit="g")
     path = f"/console/pools/{here['id']}/transfer"
-    shown = await admin.get(path)
-    assert "&lt;i&gt;There&lt;/i&gt;</option>" in shown.text
-    assert "Of grams" not in shown.text
-    assert f'<option value="{here["id"]}"' not in shown.text
+    form = await admin.get(path)
+    assert "&lt;i&gt;There&lt;/i&gt;</option>" in form.text
+    assert "Of grams" not in form.text
+    assert f'<option value="{here["id"]}"' not in form.text
 
     nowhere = await admin.send(path, quantity="20", to_pool_id="")
-    done = await admin.send(path, quantity="20", to_pool_id=str(there["id"]))
+    done = await admin.send(path, quantity="20", to_pool_id=str(other["id"]))
 
     assert (nowhere.status_code, done.status_code) == (422, 303)
-    assert [await own_shop.on_hand(each["id"]) for each in (here, there)] == [30, 20]
+    assert [await own_shop.on_hand(pool["id"]) for pool in (here, other)] == [30, 20]
 
 
 async def test_nothing_of_another_shop_is_found_or_changed(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
-    own, theirs = await own_shop.pool(50), await other.pool(50)
-    token = {name: hidden(await admin.get(f"/console/pools/{own['id']}/adjust"), name) for name in ("token", "once")}
+    ours, theirs = await own_shop.pool(50), await other.pool(50)
+    token = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")}
 
-    shown = [await admin.get(f"/console/pools/{theirs['id']}/{form}") for form in ("adjust", "count", "transfer")]
+    pages = [await admin.get(f"/console/pools/{theirs['id']}/{form}") for form in ("adjust", "count", "transfer")]
     sent = await admin.http.post(
         admin.at(f"/console/pools/{theirs['id']}/adjust"), data={**token, "way": "take", "delta": "6"}
     )
-    moved = await admin.send(f"/console/pools/{own['id']}/transfer", quantity="6", to_pool_id=str(theirs["id"]))
+    moved = await admin.send(f"/console/pools/{ours['id']}/transfer", quantity="6", to_pool_id=str(theirs["id"]))
 
-    assert {each.status_code for each in (*shown, sent, moved)} == {404}
-    assert await other.on_hand(theirs["id"]) == await own_shop.on_hand(own["id"]) == 50
+    assert {response.status_code for response in (*pages, sent, moved)} == {404}
+    assert await other.on_hand(theirs["id"]) == await own_shop.on_hand(ours["id"]) == 50
 
 
 async def test_an_archived_pool_is_not_changed(admin: Admin, own_shop: Shop) -> None:
@@ -134,5 +134,5 @@ async def test_an_archived_pool_is_not_changed(admin: Admin, own_shop: Shop) -> 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="6")
 
     assert refused.status_code == 409
-    assert "The pool is archived" in said(refused)
+    assert "The pool is archived" in main_text(refused)
     assert "/adjust" not in (await admin.get(f"/console/pools/{pool['id']}")).text

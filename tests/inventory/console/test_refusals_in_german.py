@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from holdfast.inventory.spreadsheets.model import MOST_ROWS
+from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.german import Both, wrong
-from tests.inventory.console.signing_in import Owner, own
+from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 SPREADSHEETS = "/console/spreadsheets"
@@ -17,7 +17,7 @@ SPREADSHEETS = "/console/spreadsheets"
 async def both(inventory: Inventory, shop: Shop) -> AsyncGenerator[Both]:
     """Sends the forms of somebody who is signed in to the console of the shop."""
     owner = Owner(inventory)
-    await own(inventory, shop)
+    await add_merchant(inventory, shop)
     async with owner.http:
         await owner.sign_in()
         yield Both(owner.http)
@@ -39,7 +39,7 @@ async def test_the_rows_of_a_spreadsheet(both: Both, shop: Shop) -> None:
         "name,quantity\nGläser,viele\nDeckel,-1\n",
         "name,quantity,version\nGläser,3,999\nDeckel,1,\nDeckel,1,\n",
         f"name\n{'x' * 999}\n",
-        "name\n" + "x\n" * (MOST_ROWS + 1),
+        "name\n" + "x\n" * (MAX_ROWS + 1),
         "name\n" + "x\n" * 300,
     ):
         await both.send(SPREADSHEETS, kind="pools", mode="set", text=text)

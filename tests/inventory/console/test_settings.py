@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from holdfast.inventory.agents.access import BEGINNING
-from tests.inventory.console.scene import FOREIGN, Admin, hidden, said
+from holdfast.inventory.agents.access import SHOWN_CHARACTERS
+from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 
@@ -23,9 +23,9 @@ async def shown_key(admin: Admin) -> str:
     """The key that the page shows."""
     page = await admin.get("/console/settings")
     assert page.status_code == 200, page.text
-    found = re.search(r'<code id="key">([^<]*)</code>', page.text)
-    assert found, page.text
-    return found[1]
+    match = re.search(r'<code id="key">([^<]*)</code>', page.text)
+    assert match, page.text
+    return match[1]
 
 
 async def test_the_key_of_the_shop_is_shown_and_works(admin: Admin, shop: Shop) -> None:
@@ -42,8 +42,8 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
 ) -> None:
     old = shop.key
     identity = await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": old})
-    asked = await admin.get("/console/settings/key")
-    assert asked.text.count(" checked>") == len(ALL)
+    form = await admin.get("/console/settings/key")
+    assert form.text.count(" checked>") == len(ALL)
 
     done = await admin.send("/console/settings/key", read_pools="on")
 
@@ -58,7 +58,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert (await shop.ask("get_availability", {})).status_code == 403
     page = await admin.get("/console/settings")
     assert old not in page.text
-    assert f"<code>{old[:BEGINNING]}…</code>" in page.text
+    assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
 
 
 async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin: Admin, shop: Shop) -> None:
@@ -71,20 +71,20 @@ async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin:
     forged = await admin.http.post(admin.at("/console/settings/key"), data={"token": "1-x", "read_pools": "on"})
 
     assert without_scopes.status_code == 422
-    assert "Choose what the key allows, at least one thing." in said(without_scopes)
+    assert "Choose what the key allows, at least one thing." in main_text(without_scopes)
     assert (foreign.status_code, forged.status_code) == (403, 403)
     assert await shown_key(admin) == shop.key
 
 
 async def test_what_agents_did_is_shown_by_key(admin: Admin, shop: Shop) -> None:
-    assert "No agent has an identity for it. No recent change was made with it." in said(
+    assert "No agent has an identity for it. No recent change was made with it." in main_text(
         await admin.get("/console/settings")
     )
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
     pool = await shop.pool(10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="<b>broken</b>")
 
-    text = said(await admin.get("/console/settings"))
+    text = main_text(await admin.get("/console/settings"))
 
     assert "An agent has had an identity for it since" in text
     assert re.search(r"2 recent changes were made with it, the last at .*: adjust_pool_quantity , create_pool", text)
@@ -106,7 +106,7 @@ async def test_a_key_that_cannot_be_read_any_more_can_be_replaced(admin: Admin, 
 
     page = await admin.get("/console/settings")
 
-    assert "The key cannot be read any more" in said(page)
+    assert "The key cannot be read any more" in main_text(page)
     await admin.send("/console/settings/key", read_pools="on")
     assert await shown_key(admin) != shop.key
 
@@ -116,24 +116,24 @@ async def test_a_shop_without_a_key_can_have_one_made(admin: Admin, shop: Shop) 
 
     page = await admin.get("/console/settings")
 
-    assert "Your shop has no key." in said(page)
+    assert "Your shop has no key." in main_text(page)
     await admin.send("/console/settings/key", **dict.fromkeys(ALL, "on"))
     assert (await shown_key(admin)).startswith("hf_")
 
 
 async def test_people_from_the_platform_get_no_mails(admin: Admin, shop: Shop) -> None:
-    text = said(await admin.get("/console/settings"))
+    text = main_text(await admin.get("/console/settings"))
 
     assert "They are sent to people who sign in to your shop with an address." in text
 
 
 async def test_the_cart_check_is_granted_from_the_settings_and_taken_back(admin: Admin, shop: Shop) -> None:
-    asked = await admin.get("/console/settings")
+    page = await admin.get("/console/settings")
     await admin.inventory.sql("update installs set scopes = scopes || array['write_products']")
     granted = await admin.get("/console/settings")
 
     grant, withdraw = (f'target="_top" href="/auth?shop={DOMAIN}&amp;cart_check={wish}"' for wish in (1, 0))
-    assert "It needs a permission that you have not given yet." in said(asked)
-    assert (grant in asked.text, withdraw in asked.text) == (True, False)
-    assert "It is granted." in said(granted)
+    assert "It needs a permission that you have not given yet." in main_text(page)
+    assert (grant in page.text, withdraw in page.text) == (True, False)
+    assert "It is granted." in main_text(granted)
     assert (grant in granted.text, withdraw in granted.text) == (True, True)

@@ -3,32 +3,32 @@
 import pytest
 
 from holdfast.inventory.mails import sending
-from holdfast.inventory.mails.writing import Portion, write
+from holdfast.inventory.mails.writing import MailBatch, write
 from holdfast.inventory.merchants import operations
 from holdfast.inventory.merchants.model import ListActors
-from holdfast.kit import outbox
-from holdfast.kit.caller import person
-from holdfast.kit.mail import Envelope
-from holdfast.kit.problems import NOT_FOUND, VALIDATION_FAILED, Problem
-from tests.inventory.console.scene import said
-from tests.inventory.console.signing_in import EMAIL, Owner, own
+from holdfast.kit.contract.caller import person
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
+from holdfast.kit.mail import outbox
+from holdfast.kit.mail.message import Envelope
+from tests.inventory.console.scene import main_text
+from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
 
 
 @pytest.fixture
 async def owner(inventory: Inventory, shop: Shop) -> Owner:
-    await own(inventory, shop)
+    await add_merchant(inventory, shop)
     return Owner(inventory)
 
 
 async def test_an_owner_signs_in_and_sees_the_pools_of_the_shop(owner: Owner, shop: Shop) -> None:
     await shop.pool(7, name="Honey jars")
 
-    asked = await owner.get("/console?cursor=x")
+    redirect = await owner.get("/console?cursor=x")
     page = await (await owner.sign_in()).get("/console")
 
-    assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%3Fcursor%3Dx")
-    assert "7 units can be sold" in said(page)
+    assert (redirect.status_code, redirect.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%3Fcursor%3Dx")
+    assert "7 units can be sold" in main_text(page)
     assert f"Sign out {EMAIL}" in page.text
     assert page.headers["x-frame-options"] == "DENY"
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -41,7 +41,7 @@ async def test_the_account_names_its_shop_and_signs_out(owner: Owner, shop: Shop
     account = await owner.get("/account")
     left = await owner.send("/account", "/sign-out")
 
-    assert shop.domain in said(account)
+    assert shop.domain in main_text(account)
     assert left.status_code == 303
     assert (await owner.get("/console")).status_code == 303
 
@@ -49,13 +49,13 @@ async def test_the_account_names_its_shop_and_signs_out(owner: Owner, shop: Shop
 async def test_the_mail_has_the_link_once_and_no_longer_when_it_was_used(owner: Owner) -> None:
     path = await owner.ask()
 
-    async def writer(portion: Portion) -> list[bytes]:
+    async def writer(portion: MailBatch) -> list[bytes]:
         return write(portion)
 
     async def written() -> list[str]:
-        due = await owner.inventory.database.read(lambda tx: outbox.due(tx, 10, []))
+        due = await owner.inventory.database.read(lambda tx: outbox.due_mails(tx, 10, []))
         rendered = await sending.render(writer, owner.inventory.database, due)
-        return [each.content.decode() for each in rendered if isinstance(each, Envelope)]
+        return [envelope.content.decode() for envelope in rendered if isinstance(envelope, Envelope)]
 
     [mail] = await written()
     await owner.send(path)
@@ -69,7 +69,7 @@ async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) ->
     done = await owner.send(await owner.ask("eve@example.com"))
 
     assert done.status_code == 410
-    assert said(done).startswith("No account has your address.")
+    assert main_text(done).startswith("No account has your address.")
     assert await owner.inventory.sql("select from sessions") == []
     assert await owner.inventory.sql("select email from merchants") == [(EMAIL,)]
 
@@ -93,14 +93,14 @@ async def test_a_session_by_a_link_is_none_in_a_frame(owner: Owner, shop: Shop) 
 async def test_an_address_belongs_to_one_shop(inventory: Inventory, owner: Owner, shop: Shop) -> None:
     other = await inventory.shop()
 
-    again = await own(inventory, shop, f" {EMAIL.upper()} ")
-    with pytest.raises(Problem, match="email") as taken:
-        await own(inventory, other)
+    again = await add_merchant(inventory, shop, f" {EMAIL.upper()} ")
+    with pytest.raises(Problem, match="email") as refusal:
+        await add_merchant(inventory, other)
     with pytest.raises(Problem, match="email") as malformed:
-        await own(inventory, other, "nobody")
+        await add_merchant(inventory, other, "nobody")
 
     assert await inventory.sql("select id, email from merchants") == [(again, EMAIL)]
-    assert taken.value.type is malformed.value.type is VALIDATION_FAILED
+    assert refusal.value.type is malformed.value.type is VALIDATION_FAILED
 
 
 async def test_an_operator_makes_a_link_that_works_once_in_any_browser(owner: Owner, shop: Shop) -> None:
@@ -111,7 +111,7 @@ async def test_an_operator_makes_a_link_that_works_once_in_any_browser(owner: Ow
 
     assert (first.status_code, first.headers["location"]) == (303, "/console")
     assert (await owner.get("/console")).status_code == 200
-    assert said(second).startswith("This link was used already.")
+    assert main_text(second).startswith("This link was used already.")
 
 
 async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:
@@ -128,7 +128,7 @@ async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Own
 
     done = await owner.send(await owner.ask())
 
-    assert said(done).startswith("No account has your address.")
+    assert main_text(done).startswith("No account has your address.")
 
 
 async def test_what_a_merchant_did_is_known_by_the_address(owner: Owner, shop: Shop) -> None:
@@ -147,4 +147,4 @@ async def test_what_a_merchant_did_is_known_by_the_address(owner: Owner, shop: S
         lambda reader: operations.list_actors(reader, person(id, shop.id), ListActors(entry_ids=[1, 2, 3])), shop.id
     )
 
-    assert [(each.entry_id, each.email, each.staff_id) for each in actors] == [(2, EMAIL, None)]
+    assert [(actor.entry_id, actor.email, actor.staff_id) for actor in actors] == [(2, EMAIL, None)]

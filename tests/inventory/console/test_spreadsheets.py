@@ -3,11 +3,11 @@
 import httpx2
 import pytest
 
-from holdfast.inventory.console.spreadsheets import LARGEST
+from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.spreadsheets.model import MOST_ROWS
-from tests.inventory.console.scene import SAME_SITE, hidden, said
-from tests.inventory.console.stocking import Stocking, asked, stocking
+from holdfast.inventory.spreadsheets.model import MAX_ROWS
+from tests.inventory.console.scene import SAME_SITE, hidden, main_text
+from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
 from tests.inventory.support import PACKS, SIX_PACK
 
 PATH = "/console/spreadsheets"
@@ -30,17 +30,17 @@ async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stoc
     jars = (await merchant.shop.pool(50, name="Jars"))["id"]
     text = 'name,unit,quantity\nJars,,44\n"<b>Lids</b>",pcs,9'
 
-    shown = await send(merchant, text, reason="Counted")
+    preview = await send(merchant, text, reason="Counted")
 
-    assert "Import this? New: 1. Changed: 1. As they were: 0." in said(shown)
-    assert "Line 2: Jars changed Line 3: <b>Lids</b> new" in said(shown)
-    assert "<b>Lids" not in shown.text
+    assert "Import this? New: 1. Changed: 1. As they were: 0." in main_text(preview)
+    assert "Line 2: Jars changed Line 3: <b>Lids</b> new" in main_text(preview)
+    assert "<b>Lids" not in preview.text
     assert await merchant.shop.on_hand(jars) == 50
-    form = {**asked(shown), "text": text, "sure": "yes"}
+    form = {**hidden_fields(preview), "text": text, "sure": "yes"}
     done = [await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE) for _ in range(2)]
-    assert [said(each).startswith("Imported New: 1. Changed: 1.") for each in done] == [True, True]
+    assert [main_text(page).startswith("Imported New: 1. Changed: 1.") for page in done] == [True, True]
     entries = await merchant.shop.entries(kinds=["import"])
-    assert [(each["delta"], each["reason"], each["actor"]) for each in entries] == [
+    assert [(entry["delta"], entry["reason"], entry["actor"]) for entry in entries] == [
         (9, "Counted", "staff"),
         (-6, "Counted", "staff"),
     ]
@@ -54,23 +54,23 @@ async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) 
 
     assert pools.headers["content-type"] == "text/csv; charset=utf-8"
     assert pools.headers["content-disposition"] == 'attachment; filename="pools.csv"'
-    assert "As they were: 1." in said(await upload(merchant, pools.content))
-    assert "As they were: 3." in said(await upload(merchant, members.content, "members"))
+    assert "As they were: 1." in main_text(await upload(merchant, pools.content))
+    assert "As they were: 3." in main_text(await upload(merchant, members.content, "members"))
     changed = await upload(
         merchant, members.content.replace(f"{SIX_PACK},6".encode(), f"{SIX_PACK},5".encode()), "members"
     )
-    assert f"{SIX_PACK} in Jars changed" in said(changed)
+    assert f"{SIX_PACK} in Jars changed" in main_text(changed)
 
 
 async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking) -> None:
-    rows = "".join(f"Pool {number}\n" for number in range(MOST_ROWS))
+    rows = "".join(f"Pool {number}\n" for number in range(MAX_ROWS))
     await merchant.shop.call("import_csv", kind="pools", text=f"name\n{rows}", dry_run=False)
     await merchant.shop.pool(50, name="Jars")
 
     file = await merchant.get(f"{PATH}/pools.csv")
 
     lines = file.text.removeprefix("\ufeff").splitlines()
-    assert (len(lines), sum(each.startswith("name,") for each in lines)) == (MOST_ROWS + 2, 1)
+    assert (len(lines), sum(line.startswith("name,") for line in lines)) == (MAX_ROWS + 2, 1)
     assert lines[-1].startswith("Jars,units,50,")
     history = await merchant.get(f"{PATH}/history.csv")
     assert len(history.text.splitlines()) == 2
@@ -88,7 +88,7 @@ async def test_rows_that_do_not_fit_are_all_named_and_the_text_stays(merchant: S
     page = await send(merchant, text)
 
     assert page.status_code == 422
-    assert why in said(page)
+    assert why in main_text(page)
     assert text.strip() in page.text
     assert await merchant.shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
@@ -99,15 +99,15 @@ async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
     page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
 
     assert page.status_code == 409
-    assert "it would take more of a pool than there is" in said(page)
+    assert "it would take more of a pool than there is" in main_text(page)
 
 
 async def test_a_file_that_is_too_large_or_no_text_is_refused(merchant: Stocking) -> None:
-    large = await upload(merchant, b"name\n" + b"x" * LARGEST)
+    large = await upload(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
     other = await upload(merchant, b"name\n\xff\xfe\n")
 
     assert (large.status_code, other.status_code) == (422, 400)
-    assert "choose a file of at most 400 kB" in said(large)
+    assert "choose a file of at most 400 kB" in main_text(large)
     assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
 
 
@@ -116,10 +116,10 @@ async def test_another_shop_is_neither_read_nor_changed(settings: Settings) -> N
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)
 
-        shown = await send(merchant, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},5\n", kind="members")
+        response = await send(merchant, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},5\n", kind="members")
         files = [await merchant.get(f"{PATH}/{kind}.csv") for kind in ("pools", "members", "history")]
 
-        assert shown.status_code == 422
-        assert "Nichts wurde importiert." in said(shown)
-        assert [len(each.text.splitlines()) for each in files] == [1, 1, 1]
+        assert response.status_code == 422
+        assert "Nichts wurde importiert." in main_text(response)
+        assert [len(file.text.splitlines()) for file in files] == [1, 1, 1]
         assert (await other.call("get_pool", pool_id=theirs["id"]))["on_hand"] == 7

@@ -2,10 +2,10 @@
 
 import pytest
 
+from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double.faults import Fault
-from tests.inventory.console.scene import said
-from tests.inventory.console.signing_in import Owner, own
+from tests.inventory.console.scene import main_text
+from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, stocking
 from tests.inventory.support import PACKS, Inventory, Shop
 
@@ -28,14 +28,45 @@ async def follow(merchant: Stocking) -> None:
 
 
 async def test_the_state_is_shown(pooled: Stocking) -> None:
-    text = said(await pooled.get(PATH))
+    text = main_text(await pooled.get(PATH))
 
     assert "Your shop is connected. Numbers at the platform that pools set 3 Yet to be set 0" in text
     assert "From a sale to the last number no sale in the last hour" in text
     assert "As far as is known, the platform has what your pools say." in text
-    assert "Each location gets all that can be sold. Warehouse" in text
+    assert "One location gets all that can be sold. Warehouse 100 percent" in text
     assert "Done at" in text
     assert "10 lines." in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "active", "warning"),
+    [
+        ("all", True, "So the same stock can be sold once at each location."),
+        ("one", False, "No open location has a share, so no number is set."),
+    ],
+)
+async def test_a_rule_that_sells_more_or_less_than_there_is_is_warned_of(
+    pooled: Stocking, rule: str, active: bool, warning: str
+) -> None:
+    await pooled.inventory.sql("update catalogs set rule = %(rule)s", rule=rule)
+    await pooled.inventory.sql("update locations set active = %(active)s", active=active)
+    await pooled.inventory.sql(
+        """insert into locations (shop_id, gid, name, active)
+           select shop_id, 'gid://shopify/Location/9', 'Market stall', active from locations"""
+    )
+
+    assert warning in main_text(await pooled.get(PATH))
+
+
+async def test_a_location_of_a_fulfillment_service_and_what_is_not_told_are_shown(pooled: Stocking) -> None:
+    await pooled.inventory.sql("update locations set fulfillment_service = true")
+    await pooled.inventory.sql("update installs set subscription_errors = '{\"orders/updated: <i>no</i>\"}'")
+
+    page = await pooled.get(PATH)
+
+    assert "Warehouse 100 percent counted by a fulfillment service" in main_text(page)
+    assert "does not tell of everything that is needed: orders/updated: <i>no</i>" in main_text(page)
+    assert "<i>no" not in page.text
 
 
 async def test_the_lag_of_sales_is_shown(pooled: Stocking) -> None:
@@ -43,37 +74,72 @@ async def test_the_lag_of_sales_is_shown(pooled: Stocking) -> None:
         "insert into sync_lags (shop_id, pushed_at, seconds) values (%(id)s, now(), 0.5)", id=pooled.shop.id
     )
 
-    assert "half of the time within 0.5 s 99 times of 100 within 0.5 s" in said(await pooled.get(PATH))
+    assert "half of the time within 0.5 s 99 times of 100 within 0.5 s" in main_text(await pooled.get(PATH))
 
 
 async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: Stocking) -> None:
     pooled.at_platform.count("12-pack", 6)
     form = {"pool_id": str(pooled.at_platform.pool_id)}
 
-    shown = await pooled.send(PATH, do="reconcile", **form)
+    preview = await pooled.send(PATH, do="reconcile", **form)
 
-    assert "The platform has 6, the pool says 4." in said(shown)
-    assert "The pool takes over what was changed at the platform." in said(shown)
-    assert "<b>Honey" not in shown.text
+    assert "The platform has 6, the pool says 4." in main_text(preview)
+    assert "The pool takes over what was changed at the platform." in main_text(preview)
+    assert "<b>Honey" not in preview.text
     assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 50
-    done = await pooled.confirm(shown, PATH, sure="yes")
+    done = await pooled.confirm(preview, PATH, sure="yes")
     assert (done.status_code, done.headers["location"]) == (303, pooled.at(PATH))
     await pooled.at_platform.attend()
     assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 74
-    assert "There is nothing to do." in said(await pooled.send(PATH, do="reconcile", **form))
+    assert "There is nothing to do." in main_text(await pooled.send(PATH, do="reconcile", **form))
+
+
+async def test_a_comparison_says_which_orders_it_waits_for(pooled: Stocking) -> None:
+    pooled.at_platform.count("12-pack", 6)
+    form = {"pool_id": str(pooled.at_platform.pool_id)}
+    await pooled.inventory.sql(
+        f"""insert into webhooks (shop_id, topic, webhook_id, due_at, payload, attempts, error)
+            values ({pooled.shop.id}, 'orders/create', 'w', now() + interval '1 hour', '{{}}', 3, '<i>away</i>')"""
+    )
+
+    preview = await pooled.send(PATH, do="reconcile", **form)
+    done = await pooled.confirm(preview, PATH, sure="yes")
+
+    for page in (preview, done, await pooled.get(PATH)):
+        assert "Some orders could not be counted yet." in main_text(page)
+        assert "3 attempts, the next one at" in main_text(page)
+        assert "<i>away</i>" in main_text(page)
+        assert "<i>away" not in page.text
+    assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 50
+
+
+async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: Stocking) -> None:
+    scene = pooled.at_platform
+    scene.platform.plan(Fault("before", "SetLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    scene.count("12-pack", 6)
+
+    preview = await pooled.send(PATH, do="reconcile", pool_id=str(scene.pool_id))
+    done = await pooled.confirm(preview, PATH, sure="yes")
+
+    for page in (preview, done, await pooled.get(PATH)):
+        assert "A call to the platform about 3 variants has not been answered yet." in main_text(page)
+        assert "1 attempt, the next one at" in main_text(page)
+        assert "Some orders could not be counted yet." not in main_text(page)
 
 
 async def test_what_is_parked_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
-    assert "is not set until you ask for it: <i>odd</i>" in said(page)
+    assert "is not set until you ask for it: <i>odd</i>" in main_text(page)
     assert "<i>odd" not in page.text
 
-    shown = await pooled.send(PATH, do="resync", pool_id=str(pooled.at_platform.pool_id))
+    preview = await pooled.send(PATH, do="resync", pool_id=str(pooled.at_platform.pool_id))
 
-    assert "3 numbers are set to what the pool says" in said(shown)
+    assert "3 numbers are set to what the pool says" in main_text(preview)
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 1
-    assert (await pooled.confirm(shown, PATH, sure="yes")).status_code == 303
+    assert (await pooled.confirm(preview, PATH, sure="yes")).status_code == 303
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 0
 
 
@@ -88,17 +154,17 @@ async def test_a_platform_that_does_not_answer_is_said_to(pooled: Stocking) -> N
     assert (down.status_code, down.headers["retry-after"]) == (503, "5")
     assert unconnected.status_code == 409
     assert "retry-after" not in unconnected.headers
-    assert "The platform did not answer. Nothing was changed" in said(down)
-    assert "That needs the platform" in said(unconnected)
+    assert "The platform did not answer. Nothing was changed" in main_text(down)
+    assert "That needs the platform" in main_text(unconnected)
 
 
 async def test_the_cart_check_says_whether_it_is_granted(pooled: Stocking) -> None:
-    asked = await pooled.get(PATH)
+    page = await pooled.get(PATH)
     await pooled.inventory.sql("update installs set scopes = scopes || array['write_products']")
     granted = await pooled.get(PATH)
 
-    assert 'target="_top" href="/auth?shop=ada.myshopify.com&amp;cart_check=1"' in asked.text
-    assert "It is granted." in said(granted)
+    assert 'target="_top" href="/auth?shop=ada.myshopify.com&amp;cart_check=1"' in page.text
+    assert "It is granted." in main_text(granted)
 
 
 async def test_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
@@ -116,18 +182,18 @@ async def test_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
         )
     ]
 
-    assert {each.status_code for each in refused} == {404}
-    assert "Theirs" not in said(await pooled.get(PATH))
+    assert {response.status_code for response in refused} == {404}
+    assert "Theirs" not in main_text(await pooled.get(PATH))
     assert (await pooled.send(PATH, do="sell", pool_id="1")).status_code == 400
 
 
 async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Inventory, shop: Shop) -> None:
     owner = Owner(inventory)
-    await own(inventory, shop)
+    await add_merchant(inventory, shop)
     async with owner.http:
         await owner.sign_in()
 
-        text = said(await owner.get(PATH))
+        text = main_text(await owner.get(PATH))
 
     assert "Your shop is not connected with the platform." in text
     assert "There was none yet." in text
@@ -138,8 +204,8 @@ async def test_the_page_is_german_for_germans(settings: Settings) -> None:
     async with stocking(settings, "de") as merchant:
         await follow(merchant)
 
-        text = said(await merchant.get(PATH))
-        asked = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
+        text = main_text(await merchant.get(PATH))
+        question = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
 
     assert text.startswith("Abgleich mit der Plattform Ihr Shop ist verbunden.")
-    assert said(asked).startswith("Die Zahlen neu setzen?")
+    assert main_text(question).startswith("Die Zahlen neu setzen?")

@@ -1,24 +1,24 @@
 """Undoing an entry of the history: after a question, once, and only what can be undone."""
 
-from tests.inventory.console.scene import Admin, hidden, said
+from tests.inventory.console.scene import Admin, hidden, main_text
 from tests.inventory.support import Shop
 
 
 async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
-    [taken, _] = await own_shop.entries(pool_id=pool["id"])
-    path = f"/console/pools/{pool['id']}/entries/{taken['id']}/undo"
+    [entry, _] = await own_shop.entries(pool_id=pool["id"])
+    path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
     assert admin.at(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
 
-    asked = await admin.get(path)
-    assert "+20 units then 50 on hand" in said(asked)
+    question = await admin.get(path)
+    assert "+20 units then 50 on hand" in main_text(question)
     assert await own_shop.on_hand(pool["id"]) == 30
     done = await admin.send(path, reason="It was a mistake")
 
     assert (done.status_code, done.headers["location"]) == (303, admin.at(f"/console/pools/{pool['id']}"))
     assert await own_shop.on_hand(pool["id"]) == 50
-    text = said(await admin.get(f"/console/pools/{pool['id']}"))
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     assert "“ It was a mistake ”" in text
     assert "staff member 1 · revert_entry" in text
     assert "was undone" in text
@@ -28,15 +28,15 @@ async def test_a_form_that_is_sent_twice_undoes_once(admin: Admin, own_shop: Sho
     pool = await own_shop.pool(50)
     [entry] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
-    asked = await admin.get(path)
-    fields = {"token": hidden(asked, "token"), "once": hidden(asked, "once"), "reason": ""}
+    question = await admin.get(path)
+    fields = {"token": hidden(question, "token"), "once": hidden(question, "once"), "reason": ""}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
 
-    assert [each.status_code for each in answers] == [303, 303]
+    assert [answer.status_code for answer in answers] == [303, 303]
     assert await own_shop.on_hand(pool["id"]) == 0
     again = await admin.get(path)
-    assert "It has been undone already." in said(again)
+    assert "It has been undone already." in main_text(again)
     assert "<form" not in again.text.partition("<main")[2].partition("</main>")[0]
 
 
@@ -44,16 +44,16 @@ async def test_what_cannot_be_undone_says_why(admin: Admin, own_shop: Shop) -> N
     pool = await own_shop.pool(50)
     [made] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{{}}/undo"
-    asked = await admin.get(path.format(made["id"]))
+    question = await admin.get(path.format(made["id"]))
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=30)
     [sold, _] = await own_shop.entries(pool_id=pool["id"])
 
     sale = await admin.get(path.format(sold["id"]))
     too_late = await admin.http.post(
-        admin.at(path.format(made["id"])), data={"token": hidden(asked, "token"), "once": hidden(asked, "once")}
+        admin.at(path.format(made["id"])), data={"token": hidden(question, "token"), "once": hidden(question, "once")}
     )
 
-    assert "An entry of this kind cannot be undone." in said(sale)
+    assert "An entry of this kind cannot be undone." in main_text(sale)
     assert (too_late.status_code, await own_shop.on_hand(pool["id"])) == (409, 20)
-    assert "There is not as much as this would take." in said(too_late)
+    assert "There is not as much as this would take." in main_text(too_late)
     assert (await admin.get(path.format(10**6))).status_code == 404

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import said
+from tests.inventory.console.scene import main_text
 from tests.inventory.console.stocking import Stocking, stocking
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
@@ -20,36 +20,36 @@ async def pool(merchant: Stocking, quantity: int = 50, **fields: Any) -> tuple[i
 
 async def units(merchant: Stocking, id: int) -> dict[str, int]:
     """What one sale takes of the pool, by variant."""
-    found = await merchant.shop.call("get_pool", pool_id=id)
-    return {each["variant_gid"]: each["units_per_sale"] for each in found["members"]}
+    data = await merchant.shop.call("get_pool", pool_id=id)
+    return {member["variant_gid"]: member["units_per_sale"] for member in data["members"]}
 
 
 async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocking) -> None:
     id, path = await pool(merchant)
 
-    shown = await merchant.send(path, do="link", **ALL)
+    preview = await merchant.send(path, do="link", **ALL)
 
-    assert shown.status_code == 200
-    text = said(shown)
+    assert preview.status_code == 200
+    text = main_text(preview)
     assert "Honey jars · Single not sold, then 50" in text
     assert "Honey jars · 6-pack not sold, then 8" in text
     assert "Honey jars · 12-pack not sold, then 4" in text
     assert await units(merchant, id) == {}
-    done = await merchant.confirm(shown, path, sure="keep_pool")
+    done = await merchant.confirm(preview, path, sure="keep_pool")
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(path))
     assert await units(merchant, id) == {SINGLE: 1, SIX_PACK: 6, TWELVE_PACK: 12}
     assert await merchant.shop.on_hand(id) == 50
     # A second click is the same click.
-    assert (await merchant.confirm(shown, path, sure="keep_pool")).status_code == 303
+    assert (await merchant.confirm(preview, path, sure="keep_pool")).status_code == 303
 
 
 async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocking) -> None:
     id, path = await pool(merchant, 0)
 
-    shown = await merchant.send(path, do="link", **ALL)
+    preview = await merchant.send(path, do="link", **ALL)
 
-    assert "If the pool gets what the platform has of them The pool has 146 jars ." in said(shown)
-    assert (await merchant.confirm(shown, path, sure="sum_from_platform")).status_code == 303
+    assert "If the pool gets what the platform has of them The pool has 146 jars ." in main_text(preview)
+    assert (await merchant.confirm(preview, path, sure="sum_from_platform")).status_code == 303
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
 
@@ -57,45 +57,45 @@ async def test_what_the_platform_does_not_know_is_linked_by_its_id_and_adds_noth
     id, path = await pool(merchant)
     gid = "gid://shopify/ProductVariant/7"
 
-    shown = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
+    preview = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
 
-    assert "Variant 7 not sold, then 10" in said(shown)
-    assert "what the platform has" not in said(shown)
-    await merchant.confirm(shown, path, sure="keep_pool")
+    assert "Variant 7 not sold, then 10" in main_text(preview)
+    assert "what the platform has" not in main_text(preview)
+    await merchant.confirm(preview, path, sure="keep_pool")
     assert await units(merchant, id) == {gid: 5}
 
 
 async def test_units_are_changed_after_a_look_at_what_results(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
 
-    shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+    preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
-    assert "8, then 10" in said(shown)
+    assert "8, then 10" in main_text(preview)
     assert (await units(merchant, id))[SIX_PACK] == 6
-    await merchant.confirm(shown, path, sure="keep_pool")
+    await merchant.confirm(preview, path, sure="keep_pool")
     assert (await units(merchant, id))[SIX_PACK] == 5
 
 
 async def test_a_variant_is_unlinked_after_a_question(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
 
-    shown = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
+    preview = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
 
-    assert "8, then not sold" in said(shown)
-    await merchant.confirm(shown, path, sure="keep_pool")
+    assert "8, then not sold" in main_text(preview)
+    await merchant.confirm(preview, path, sure="keep_pool")
     assert await units(merchant, id) == {SINGLE: 1, TWELVE_PACK: 12}
 
 
 async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
-    shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+    preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
     await merchant.shop.call("adjust_pool_quantity", pool_id=id, delta=-30)
 
-    again = await merchant.confirm(shown, path, sure="keep_pool")
+    again = await merchant.confirm(preview, path, sure="keep_pool")
 
     assert again.status_code == 409
-    assert "The pool has changed in the meantime." in said(again)
-    assert "3, then 4" in said(again)
+    assert "The pool has changed in the meantime." in main_text(again)
+    assert "3, then 4" in main_text(again)
     assert (await units(merchant, id))[SIX_PACK] == 6
     assert (await merchant.confirm(again, path, sure="keep_pool")).status_code == 303
     assert (await units(merchant, id))[SIX_PACK] == 5
@@ -108,9 +108,9 @@ async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> No
     wrong = await merchant.send(path, do="link", **{f"units:{SINGLE}": "0"}, variant_gid="7", units_per_sale="x")
     none = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="")
 
-    assert [each.status_code for each in (nothing, wrong, none)] == [422, 422, 422]
-    assert "Say for at least one variant how much one sale of it takes." in said(nothing)
-    assert "must be a global id such as gid://shopify/ProductVariant/1001" in said(wrong)
+    assert [response.status_code for response in (nothing, wrong, none)] == [422, 422, 422]
+    assert "Say for at least one variant how much one sale of it takes." in main_text(nothing)
+    assert "must be a global id such as gid://shopify/ProductVariant/1001" in main_text(wrong)
     assert wrong.text.count(' aria-invalid="true"') == 2
     assert none.text.count(' aria-invalid="true"') == 1
 
@@ -128,40 +128,40 @@ async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant
     _, path = await pool(merchant, members=PACKS[:1])
 
     everything = await merchant.get(path)
-    found = await merchant.get(f"{path}?q=6-pack&unlinked=on")
+    results = await merchant.get(f"{path}?q=6-pack&unlinked=on")
 
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in everything.text
-    assert "draws on this pool" in said(everything)
-    assert "Variants that draw on it Honey jars · Single 50 can be sold" in said(everything)
+    assert "draws on this pool" in main_text(everything)
+    assert "Variants that draw on it Honey jars · Single HONEY-1 · 50 can be sold" in main_text(everything)
     assert f"units:{SINGLE}" not in everything.text
-    assert [gid for gid in (SIX_PACK, TWELVE_PACK) if f"units:{gid}" in found.text] == [SIX_PACK]
-    assert "When a 6-pack is sold, 44 jars are left. Then 44 jars, 7 6-packs or 3 12-packs" in said(everything)
+    assert [gid for gid in (SIX_PACK, TWELVE_PACK) if f"units:{gid}" in results.text] == [SIX_PACK]
+    assert "When a 6-pack is sold, 44 jars are left. Then 44 jars, 7 6-packs or 3 12-packs" in main_text(everything)
 
 
 async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
-    shown = await merchant.send(path, do="unlink", variant_gid=SINGLE)
+    preview = await merchant.send(path, do="unlink", variant_gid=SINGLE)
     await merchant.shop.call("archive_pool", pool_id=id)
 
-    refused = await merchant.confirm(shown, path, sure="keep_pool")
+    refused = await merchant.confirm(preview, path, sure="keep_pool")
     page = await merchant.get(path)
 
     assert (refused.status_code, page.status_code) == (409, 200)
-    assert "The pool is archived" in said(refused)
+    assert "The pool is archived" in main_text(refused)
     assert 'name="do"' not in page.text
 
 
 async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None:
-    _, own = await pool(merchant)
+    _, pool_path = await pool(merchant)
     other = await merchant.inventory.shop()
     await other.pool(7)
     theirs = (await other.pool(7, members=PACKS))["id"]
     path = f"/console/pools/{theirs}/variants"
 
-    shown = await merchant.get(path)
-    sent = await merchant.send(own, path, do="unlink", variant_gid=SINGLE, sure="keep_pool")
+    response = await merchant.get(path)
+    sent = await merchant.send(pool_path, path, do="unlink", variant_gid=SINGLE, sure="keep_pool")
 
-    assert (shown.status_code, sent.status_code) == (404, 404)
+    assert (response.status_code, sent.status_code) == (404, 404)
     assert (await merchant.get("/console/pools/x/variants")).status_code == 404
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
@@ -170,8 +170,8 @@ async def test_the_page_is_german_for_germans(settings: Settings) -> None:
     async with stocking(settings, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
-        shown = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
+        preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
-        assert "Wie ein Bestand zählt" in said(await merchant.get(path))
-        assert "Die Einheiten je Verkauf ändern?" in said(shown)
-        assert "8, danach 10" in said(shown)
+        assert "Wie ein Bestand zählt" in main_text(await merchant.get(path))
+        assert "Die Einheiten je Verkauf ändern?" in main_text(preview)
+        assert "8, danach 10" in main_text(preview)

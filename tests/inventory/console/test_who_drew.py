@@ -5,9 +5,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.inventory.stock.seen import MOST_DRAWN
-from tests.inventory.console.scene import Admin, said
-from tests.inventory.orders.stories import Told, tell
+from holdfast.inventory.stock import retention
+from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
+from tests.inventory.console.scene import Admin, main_text
+from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 
 OLD = """
@@ -20,7 +21,7 @@ OLD = """
 
 async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
     """What the page of a pool says of who drew what."""
-    text = said(await admin.get(f"/console/pools/{pool['id']}"))
+    text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     return text.partition("Who drew what")[2].partition("What can be sold of each variant")[0]
 
 
@@ -43,10 +44,10 @@ async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: A
 
 async def test_an_order_draws_by_its_lines_and_what_comes_back_is_said(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
-    order = Told((SIX_PACK, 2), (SINGLE, 3))
-    await tell(admin.inventory, order.told(), shop=own_shop)
+    order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
+    await tell(admin.inventory, order.payload(), shop=own_shop)
     order.back(next(iter(order.lines)), 1)
-    await tell(admin.inventory, order.told(), shop=own_shop)
+    await tell(admin.inventory, order.payload(), shop=own_shop)
 
     text = await drawn(admin, pool)
 
@@ -84,7 +85,7 @@ async def test_the_days_of_the_picture_are_counted_and_none_before(
 
 
 async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> None:
-    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MOST_DRAWN + 4)]
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MAX_NAMED_DRAWS + 4)]
     pool = await own_shop.pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
     for place, gid in enumerate(gids, start=2):
         await own_shop.call("record_sale", variant_gid=gid, quantity=place)
@@ -96,6 +97,32 @@ async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> No
     assert "For no variant 1 1 units" in text
     assert "Variant 4 1 5 units" in text
     assert "Variant 3 1 4 units" not in text
+
+
+async def test_what_was_undone_comes_back_to_what_took_it(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(100)
+    for delta in (-7, 20):
+        change = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
+        await own_shop.call("revert_entry", entry_id=change["entries"][-1]["id"])
+
+    text = await drawn(admin, pool)
+    assert "Corrections 1 7 units 7 came back" in text
+    assert "undone" not in text
+
+
+async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
+    days = "select (now() at time zone 'UTC')::date - day from drawn order by day"
+    await admin.inventory.sql(
+        "insert into drawn select shop_id, pool_id, day - 61, source, variant_gid, 1, 6, 0 from drawn"
+    )
+    assert await admin.inventory.sql(days) == [(61,), (0,)]
+
+    await admin.inventory.database.transact(retention.forget_drawn)
+
+    assert await admin.inventory.sql(days) == [(0,)]
+    assert "Variant 1006 1 6 units" in await drawn(admin, pool)
 
 
 async def test_another_shop_sees_nothing_of_it(admin: Admin, own_shop: Shop) -> None:

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from holdfast.doubles.shopify import seed
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.platform_state import App
 from holdfast.inventory.installs.state import PATH as INSTALL
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double import seed
-from holdfast.inventory.shopify.double.whole import Double
-from holdfast.inventory.shopify.double.world import App
-from holdfast.kit import steps
+from holdfast.kit.running import steps
 from tests.inventory.support import Inventory, Shop, running
 from tests.serving import listener, serving
 
@@ -25,7 +25,7 @@ BASE_URL = "https://stock.example.com"
 class Scene:
     """The service, the platform, and a shop there."""
 
-    def __init__(self, inventory: Inventory, platform: Double, browser: httpx2.AsyncClient) -> None:
+    def __init__(self, inventory: Inventory, platform: ShopifyDouble, browser: httpx2.AsyncClient) -> None:
         self.inventory = inventory
         self.platform = platform
         self.browser = browser
@@ -79,7 +79,7 @@ async def beside_the_platform(settings: Settings, base_url: str = BASE_URL) -> A
     """The service under these settings, and the platform at which it is an app with this address."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    platform = Double(address, App(CLIENT, SECRET, base_url))
+    platform = ShopifyDouble(address, App(CLIENT, SECRET, base_url))
     platform.world.clock.advance(-60)  # what is there was not made just now
     platform.open(DOMAIN)
     seed.fill(platform.world, DOMAIN)

@@ -1,21 +1,26 @@
 """The tokens of a shop: refreshed in time, by one at a time, and given up when the platform does not accept them."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from msgspec import Struct
 
-from holdfast.inventory.installs.access import Access, access, ask
+from holdfast.inventory.installs import sql
+from holdfast.inventory.installs.access import ShopAccess, ask, shop_access
 from holdfast.inventory.product import INVENTORY
-from holdfast.inventory.resources import Resources
+from holdfast.inventory.resources import Resources, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import Refused, Unreachable
-from holdfast.inventory.shopify.token_endpoint import Granted, TokenEndpoint
-from holdfast.kit import steps
-from holdfast.kit.problems import Problem
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LEASE_SECONDS
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running import steps
 from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
+from tests.support import eventually
 
 
 class Named(Struct):
@@ -34,19 +39,24 @@ class Endpoint(TokenEndpoint):
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources.platform, CLIENT, SECRET)
-        self.asked: list[str] = []
+        self.refresh_tokens: list[str] = []
         self.faults: list[Exception] = []
         self.loses = False
         self.token: str | None = None
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.is_asked = asyncio.Event()
 
-    async def refreshed(self, shop: str, refresh_token: str) -> Granted:
-        self.asked.append(refresh_token)
+    async def refreshed(self, shop: str, refresh_token: str) -> GrantedTokens:
+        self.refresh_tokens.append(refresh_token)
+        self.is_asked.set()
         if self.faults:
             raise self.faults.pop(0)
+        await self.answers.wait()
         granted = await super().refreshed(shop, refresh_token)
         if self.loses:
             self.loses = False
-            raise Unreachable("The answer was lost.")
+            raise PlatformUnreachable("The answer was lost.")
         if self.token:
             granted.access_token, self.token = self.token, None
         return granted
@@ -55,6 +65,7 @@ class Endpoint(TokenEndpoint):
 @pytest.fixture
 async def endpoint(scene: Scene) -> Endpoint:
     await scene.install()
+    await scene.inventory.sql("update platform_tokens set generation = 1")  # so that the tests can count from it
     database = scene.inventory.database
     endpoint = Endpoint(database.resources)
     database.resources = replace(database.resources, token_endpoint=endpoint)
@@ -68,11 +79,19 @@ async def ends_in(scene: Scene, seconds: float) -> None:
     )
 
 
-async def get(scene: Scene) -> Access:
-    return await access(scene.steps, (await scene.shop()).id)
+async def get(scene: Scene) -> ShopAccess:
+    return await shop_access(scene.steps, (await scene.shop()).id)
 
 
-async def together(scene: Scene, times: int) -> Sequence[Access]:
+async def waits(scene: Scene) -> bool:
+    """Whether somebody waits for a row that somebody else has locked."""
+    [(is_waiting,)] = await scene.inventory.sql(
+        "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
+    )
+    return is_waiting
+
+
+async def together(scene: Scene, times: int) -> Sequence[ShopAccess]:
     return await asyncio.gather(*(get(scene) for _ in range(times)))
 
 
@@ -82,7 +101,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpo
     await ends_in(scene, 59)
     after = await get(scene)
 
-    assert (before.generation, after.generation, len(endpoint.asked)) == (1, 2, 1)
+    assert (before.generation, after.generation, len(endpoint.refresh_tokens)) == (1, 2, 1)
     assert after.token != before.token
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
@@ -90,10 +109,10 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpo
 async def test_many_who_need_a_fresh_token_make_one_call_for_it(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
 
-    found = await together(scene, 20)
+    accesses = await together(scene, 20)
 
-    assert {each.generation for each in found} == {2}
-    assert len(endpoint.asked) == 1
+    assert {access.generation for access in accesses} == {2}
+    assert len(endpoint.refresh_tokens) == 1
 
 
 async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpoint: Endpoint) -> None:
@@ -103,10 +122,10 @@ async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpo
     other.resources = replace(other.resources, token_endpoint=endpoint)
     async with other.pool:
         both = (scene.steps, steps.Steps(other))
-        found = await asyncio.gather(*(access(each, shop.id) for each in both * 5))
+        accesses = await asyncio.gather(*(shop_access(process, shop.id) for process in both * 5))
 
-    assert {each.generation for each in found} == {2}
-    assert len(endpoint.asked) == 1
+    assert {access.generation for access in accesses} == {2}
+    assert len(endpoint.refresh_tokens) == 1
 
 
 async def test_who_can_still_use_the_old_token_does_not_wait_for_the_fresh_one(
@@ -116,7 +135,7 @@ async def test_who_can_still_use_the_old_token_does_not_wait_for_the_fresh_one(
     await scene.inventory.sql("update platform_tokens set leased_until = now() + interval '1 hour'")
 
     assert (await get(scene)).generation == 1
-    assert endpoint.asked == []
+    assert endpoint.refresh_tokens == []
 
 
 async def test_a_lease_whose_process_died_ends(scene: Scene, endpoint: Endpoint) -> None:
@@ -126,17 +145,75 @@ async def test_a_lease_whose_process_died_ends(scene: Scene, endpoint: Endpoint)
     assert (await get(scene)).generation == 2
 
 
+async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seconds_at_most(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 0)
+    endpoint.answers.clear()
+    refreshing = asyncio.create_task(get(scene))
+    await endpoint.is_asked.wait()
+
+    [(seconds,)] = await scene.inventory.sql(
+        "select extract(epoch from leased_until - clock_timestamp()) from platform_tokens"
+    )
+    endpoint.answers.set()
+    await refreshing
+
+    assert 0 < seconds <= LEASE_SECONDS
+
+
+async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
+    scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+    await ends_in(scene, 0)
+    endpoint.answers.clear()
+    began = time.monotonic()
+    refreshing = asyncio.create_task(together(scene, 5))
+
+    async def has_lasted_longer() -> bool:
+        return time.monotonic() > began + 1
+
+    await eventually(has_lasted_longer)
+    endpoint.answers.set()
+    accesses = await refreshing
+
+    assert ({access.generation for access in accesses}, len(endpoint.refresh_tokens)) == ({2}, 1)
+
+
+async def test_a_refresh_of_an_install_that_has_ended_leaves_the_tokens_of_the_next_one_alone(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    await ends_in(scene, 0)
+    endpoint.answers.clear()
+    refreshing = asyncio.create_task(get(scene))
+    await endpoint.is_asked.wait()
+    scene.platform.uninstall(DOMAIN)
+    shop = await scene.shop()
+    await scene.inventory.database.transact(lambda tx: sql.end_install(tx, shop.id))
+    await scene.install()
+    [(later,)] = await scene.inventory.sql("select generation from platform_tokens")
+
+    endpoint.answers.set()
+    await asyncio.gather(refreshing, return_exceptions=True)
+
+    assert await scene.row("broken") == (None,)
+    assert await scene.row("generation", "platform_tokens") == (later,)
+    assert (await ask(scene.steps, shop.id, NAME)).shop.name
+
+
 async def test_a_lost_answer_is_asked_for_again_with_the_same_refresh_token(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.loses = True
-    with pytest.raises(Unreachable, match="lost"):
+    with pytest.raises(PlatformUnreachable, match="lost"):
         await get(scene)
     await ends_in(scene, 0)
 
-    found = await get(scene)
+    access = await get(scene)
 
-    assert endpoint.asked[0] == endpoint.asked[1]
-    assert (found.generation, len(endpoint.asked)) == (2, 2)
+    assert endpoint.refresh_tokens[0] == endpoint.refresh_tokens[1]
+    assert (access.generation, len(endpoint.refresh_tokens)) == (2, 2)
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
@@ -144,11 +221,11 @@ async def test_while_the_platform_is_away_the_old_token_is_used_as_long_as_it_la
     scene: Scene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 30)
-    endpoint.faults = [Unreachable("The platform is away.")] * 2
+    endpoint.faults = [PlatformUnreachable("The platform is away.")] * 2
 
     assert (await get(scene)).generation == 1
     await ends_in(scene, 3)
-    with pytest.raises(Unreachable, match="away"):
+    with pytest.raises(PlatformUnreachable, match="away"):
         await get(scene)
 
 
@@ -156,7 +233,7 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
     scene: Scene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 0)
-    endpoint.faults = [Refused("status 400: expired", "invalid_grant")]
+    endpoint.faults = [PlatformRefusal("status 400: expired", "invalid_grant")]
 
     for _ in range(2):
         with pytest.raises(Problem, match=r"must be connected again\. The access to the shop was not used") as refused:
@@ -164,15 +241,15 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
         assert refused.value.code == "shop_not_connected"
 
     assert await scene.inventory.sql("select from platform_tokens") == []
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.refresh_tokens) == 1
     await scene.install()
     assert (await get(scene)).token
 
 
 async def test_a_mistake_in_the_settings_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
-    endpoint.faults = [Refused("status 401: Client authentication failed.", "invalid_client")]
-    with pytest.raises(Refused):
+    endpoint.faults = [PlatformRefusal("status 401: Client authentication failed.", "invalid_client")]
+    with pytest.raises(PlatformRefusal):
         await get(scene)
     await ends_in(scene, 0)
 
@@ -191,7 +268,7 @@ async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_
     answer = await ask(scene.steps, (await scene.shop()).id, NAME)
 
     assert answer.shop.name
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.refresh_tokens) == 1
 
 
 async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_no_reason_to_give_it_up(
@@ -202,7 +279,7 @@ async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_no_reason_to_g
     await get(scene)
     endpoint.token = "not known yet either"
 
-    with pytest.raises(Unreachable, match="fresh access token yet"):
+    with pytest.raises(PlatformUnreachable, match="fresh access token yet"):
         await ask(scene.steps, (await scene.shop()).id, NAME)
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
     assert await scene.row("broken") == (None,)
@@ -223,6 +300,43 @@ async def test_tokens_that_another_secret_sealed_end_the_access(scene: Scene, en
 
     with pytest.raises(Problem, match="another secret key"):
         await get(scene)
+
+
+async def test_tokens_that_another_secret_sealed_are_good_again_when_the_secret_comes_back(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
+    await scene.inventory.sql("update platform_tokens set sealed = 'another'")
+    with pytest.raises(Problem, match="another secret key"):
+        await get(scene)
+
+    await scene.inventory.sql("update platform_tokens set sealed = %(sealed)s", sealed=sealed)
+    await ends_in(scene, 0)
+
+    assert (await get(scene)).generation == 2
+    assert await scene.row("broken") == (None,)
+
+
+async def test_tokens_that_cannot_be_read_say_nothing_of_an_install_that_has_replaced_them(
+    scene: Scene, endpoint: Endpoint
+) -> None:
+    shop = await scene.shop()
+    secret = scene.inventory.database.resources.secret
+    [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
+    await scene.inventory.sql("update platform_tokens set sealed = 'another'")
+
+    async def install(tx: Tx) -> None:
+        await sql.lock_install(tx, shop.id)
+        reading = asyncio.create_task(get(scene))
+        await eventually(lambda: waits(scene))
+        await sql.store_tokens(tx, shop.id, secret.reseal(sealed), GrantedTokens("", ""))
+        tasks.append(reading)
+
+    tasks: list[asyncio.Task[ShopAccess]] = []
+    await scene.inventory.database.transact(install)
+
+    assert (await tasks[0]).token
+    assert await scene.row("broken") == (None,)
 
 
 async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(scene: Scene, endpoint: Endpoint) -> None:

@@ -6,7 +6,7 @@ from holdfast.inventory.shopify.scopes import REQUIRED
 from tests.inventory.installs.merchants import DOMAIN, Scene
 
 
-async def asked(scene: Scene, query: str) -> list[str]:
+async def requested_scopes(scene: Scene, query: str) -> list[str]:
     """What the merchant is asked to grant."""
     begun = await scene.begin(query)
     assert begun.status_code == 302
@@ -14,19 +14,19 @@ async def asked(scene: Scene, query: str) -> list[str]:
 
 
 async def test_merchants_are_asked_for_it_only_if_they_want_it(scene: Scene) -> None:
-    assert await asked(scene, f"shop={DOMAIN}") == [*REQUIRED]
-    assert await asked(scene, f"shop={DOMAIN}&cart_check=1") == [*REQUIRED, "write_products"]
+    assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED]
+    assert await requested_scopes(scene, f"shop={DOMAIN}&cart_check=1") == [*REQUIRED, "write_products"]
 
 
 async def test_what_was_granted_stays_so_until_it_is_withdrawn(scene: Scene) -> None:
     await scene.come_back(await scene.agree(await scene.begin(f"shop={DOMAIN}&cart_check=1")))
     assert "write_products" in (await scene.row("scopes"))[0]
 
-    assert await asked(scene, f"shop={DOMAIN}") == [*REQUIRED, "write_products"]
-    assert await asked(scene, f"shop={DOMAIN}&cart_check=0") == [*REQUIRED]
+    assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED, "write_products"]
+    assert await requested_scopes(scene, f"shop={DOMAIN}&cart_check=0") == [*REQUIRED]
     await scene.come_back(await scene.agree(await scene.begin(f"shop={DOMAIN}&cart_check=0")))
 
-    assert await asked(scene, f"shop={DOMAIN}") == [*REQUIRED]
+    assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED]
 
 
 async def test_another_word_on_it_is_refused(scene: Scene) -> None:

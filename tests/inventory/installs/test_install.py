@@ -9,14 +9,14 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from holdfast.inventory.installs import operations
-from holdfast.inventory.installs.access import access
-from holdfast.inventory.installs.state import States
+from holdfast.inventory.installs.access import shop_access
+from holdfast.inventory.installs.state import InstallStates
 from holdfast.inventory.shopify import query_signature
 from holdfast.inventory.shopify.scopes import REQUIRED
-from holdfast.inventory.shopify.token_endpoint import Granted
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops
-from holdfast.kit.problems import Problem
-from holdfast.kit.secrets import Secret
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.security.secrets import Secret
 from tests.inventory.installs.merchants import BASE_URL, CLIENT, DOMAIN, SECRET, Scene
 from tests.inventory.support import Inventory
 
@@ -37,14 +37,14 @@ async def test_the_merchant_is_sent_to_the_platform_with_the_four_scopes(scene: 
     assert f"{place.scheme}://{place.netloc}{place.path}" == (
         scene.inventory.settings.platform_address.replace("{shop}", DOMAIN) + "/admin/oauth/authorize"
     )
-    asked = {name: values[0] for name, values in parse_qs(place.query).items()}
-    assert asked == {
+    parameters = {name: values[0] for name, values in parse_qs(place.query).items()}
+    assert parameters == {
         "client_id": CLIENT,
         "scope": "read_products,write_inventory,read_orders,read_locations",
         "redirect_uri": f"{BASE_URL}/auth/install",
-        "state": asked["state"],
+        "state": parameters["state"],
     }
-    assert len(asked["state"]) == 43
+    assert len(parameters["state"]) == 43
     assert answer.headers["cache-control"] == "no-store"
 
 
@@ -64,7 +64,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene:
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert f"{BASE_URL}/mcp" in page.text
     assert page.headers["set-cookie"].startswith("__Secure-install=; Path=/auth/install; Max-Age=0;")
-    assert (await access(scene.steps, shop.id)).token
+    assert (await shop_access(scene.steps, shop.id)).token
     scopes, uninstalled, broken = await scene.row("scopes, uninstalled_at, broken")
     assert (sorted(scopes), uninstalled, broken) == (sorted(REQUIRED), None, None)
 
@@ -72,7 +72,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene:
 async def test_tokens_are_encrypted_where_they_are_stored(scene: Scene) -> None:
     await scene.install()
     shop = await scene.shop()
-    token = (await access(scene.steps, shop.id)).token
+    token = (await shop_access(scene.steps, shop.id)).token
 
     rows = await scene.inventory.sql("select platform_tokens::text from platform_tokens")
 
@@ -109,7 +109,7 @@ async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: S
     assert not KEY.search(page.text)
     shop = await scene.shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
-    assert (await access(scene.steps, shop.id)).token
+    assert (await shop_access(scene.steps, shop.id)).token
 
 
 async def test_a_link_of_the_platform_to_auth_must_be_signed_as_it_says(scene: Scene) -> None:
@@ -166,7 +166,7 @@ class TestTheWayBack:
     async def test_with_the_cookie_of_an_install_at_another_shop(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         state = parse_qs(query)["state"][0]
-        states = States(scene.inventory.database.resources.secret, BASE_URL)
+        states = InstallStates(scene.inventory.database.resources.secret, BASE_URL)
         _, (_, cookie) = states.begin("ben.myshopify.com", time.time())
         value = cookie.decode().partition(";")[0].partition("=")[2]
         scene.cookie = f"{states.cookie_name}={state}.{value.partition('.')[2]}"
@@ -174,8 +174,8 @@ class TestTheWayBack:
 
     async def test_signed_by_somebody_else(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
-        given = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
-        forged = {**given, "hmac": query_signature.signature(given, b"another secret")}
+        parameters = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
+        forged = {**parameters, "hmac": query_signature.signature(parameters, b"another secret")}
         await self.refused(scene, urlencode(forged), 401, "does not come from your shop")
 
     async def test_without_a_signature(self, scene: Scene) -> None:
@@ -188,8 +188,8 @@ class TestTheWayBack:
 
     async def test_with_a_code_that_was_used(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
-        given = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
-        other = query_signature.sign({**given, "code": "0" * 32}, SECRET.encode(), time.time())
+        parameters = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
+        other = query_signature.sign({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
         await self.refused(scene, other, 400, "Each attempt works once")
 
     async def test_from_a_platform_that_is_away(self, scene: Scene) -> None:
@@ -211,10 +211,10 @@ class TestTheWayBack:
 
 
 async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_secret() -> None:
-    states = States(Secret(b"s" * 32), "https://a.test")
+    states = InstallStates(Secret(b"s" * 32), "https://a.test")
     state, (_, header) = states.begin(DOMAIN, 1000.0)
     cookie = header.decode().partition(";")[0].partition("=")[2]
-    other = States(Secret(b"t" * 32), "https://a.test")
+    other = InstallStates(Secret(b"t" * 32), "https://a.test")
 
     assert states.accepts(DOMAIN, state, cookie, 1060)
     for refused in (
@@ -248,7 +248,7 @@ async def test_an_app_that_is_not_set_up_says_so(inventory: Inventory) -> None:
 async def test_nothing_is_installed_while_everything_of_the_shop_is_being_deleted(scene: Scene) -> None:
     await scene.install()
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
-    granted = Granted("shpat", ",".join(REQUIRED))
+    granted = GrantedTokens("shpat", ",".join(REQUIRED))
 
     async def again(tx: Any) -> Any:
         return await operations.install(tx, DOMAIN, granted, ())

@@ -2,11 +2,11 @@
 
 import json
 
+from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory import topics
 from holdfast.inventory.installs import uninstalling
-from holdfast.inventory.installs.model import OfShop
+from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double.orders import Sold
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
 from tests.inventory.installs.test_install import key_of
 from tests.inventory.webhooks.deliveries import handle
@@ -31,15 +31,15 @@ async def test_from_the_install_to_the_deletion_of_everything(settings: Settings
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
         shop = await scene.shop(key_of((await scene.install(base_url)).text))
-        await topics.subscribe(scene.steps_of(shop), OfShop(shop.id))
+        await topics.subscribe(scene.steps_of(shop), ShopTask(shop.id))
 
         variant = scene.platform.variants(DOMAIN)[0]
-        order = scene.platform.sell(DOMAIN, Sold(variant.id, 2))
+        order = scene.platform.sell(DOMAIN, SaleLine(variant.id, 2))
         payload = await arrived(scene, "orders/create")
         assert payload
-        told = json.loads(payload)
-        assert told["id"] == order.id
-        assert [(line["variant_id"], line["quantity"]) for line in told["line_items"]] == [(variant.id, 2)]
+        body = json.loads(payload)
+        assert body["id"] == order.id
+        assert [(line["variant_id"], line["quantity"]) for line in body["line_items"]] == [(variant.id, 2)]
         assert b"Lovelace" not in payload
         assert b"example.com" not in payload
 
@@ -51,9 +51,10 @@ async def test_from_the_install_to_the_deletion_of_everything(settings: Settings
         assert (await shop.post(ping)).status_code == 401
         assert await scene.inventory.sql("select from platform_tokens") == []
 
+        await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
         scene.platform.comply(DOMAIN, "shop/redact")
         await arrived(scene, "shop/redact")
         await handle(scene.inventory)
-        await uninstalling.delete(scene.steps, OfShop(shop.id))
+        await uninstalling.delete(scene.steps, ShopTask(shop.id))
         assert await scene.inventory.sql("select from shops") == []
-        assert {each.answer for each in scene.platform.webhooks.newest(DOMAIN)} == {"200"}
+        assert {webhook.answer for webhook in scene.platform.webhooks.newest(DOMAIN)} == {"200"}

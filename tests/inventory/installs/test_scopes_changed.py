@@ -16,12 +16,12 @@ async def shop(scene: Scene) -> Shop:
 
 async def grant(scene: Scene, shop: Shop, *scopes: str) -> str:
     """Grant just these scopes at the platform, which tells of it. Returns how the shop is connected then."""
-    there = scene.platform.shop(DOMAIN)
-    there.scopes = list(scopes)
-    scene.platform.world.store.put(DOMAIN, there)
+    platform_shop = scene.platform.shop(DOMAIN)
+    platform_shop.scopes = list(scopes)
+    scene.platform.world.store.put(DOMAIN, platform_shop)
     await deliver(shop, "app/scopes_update", {"previous": [], "current": ["whatever"]})
     await handle(scene.inventory)
-    return (await scene.inventory.database.read(operations.states))[shop.id]
+    return (await scene.inventory.database.read(operations.connection_statuses))[shop.id]
 
 
 async def test_a_shop_that_grants_too_little_is_told_what_is_missing_until_it_grants_it(

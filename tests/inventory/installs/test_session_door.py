@@ -1,13 +1,17 @@
 """Pages inside the platform's admin show who they are with a session token."""
 
+import base64
 import time
 from typing import Any
 
 import httpx2
 
-from holdfast.inventory.installs.access import access
+from holdfast.inventory.installs.access import shop_access
 from tests.inventory.installs.merchants import DOMAIN, Scene
 from tests.inventory.installs.test_install import key_of
+
+NESTED = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
+"""The header of a token, nested too deeply to be read."""
 
 
 async def open_session(scene: Scene, token: str | None) -> httpx2.Response:
@@ -22,22 +26,23 @@ async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exch
 
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
-    told = answer.json()
-    shop = await scene.shop(told["api_key"])
-    assert told["shop"] == DOMAIN
-    assert (await shop.storefront()).json()["shared_inventory_id"] == told["shared_inventory_id"]
-    assert (await access(scene.steps, shop.id)).generation == 1
+    data = answer.json()
+    shop = await scene.shop(data["api_key"])
+    assert data["shop"] == DOMAIN
+    assert (await shop.storefront()).json()["shared_inventory_id"] == data["shared_inventory_id"]
+    assert (await shop_access(scene.steps, shop.id)).token
 
 
 async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene: Scene) -> None:
     key = key_of((await scene.install()).text)
+    before = await scene.row("generation", "platform_tokens")
 
-    told = (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).json()
+    data = (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).json()
 
-    assert (told["shop"], told["api_key"]) == (DOMAIN, None)
+    assert (data["shop"], data["api_key"]) == (DOMAIN, None)
     shop = await scene.shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
-    assert await scene.row("generation", "platform_tokens") == (1,)
+    assert await scene.row("generation", "platform_tokens") == before
 
 
 async def test_a_shop_whose_tokens_are_dead_is_connected_again_when_its_merchant_opens_the_app(scene: Scene) -> None:
@@ -48,7 +53,7 @@ async def test_a_shop_whose_tokens_are_dead_is_connected_again_when_its_merchant
     assert (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).status_code == 200
 
     assert await scene.row("broken") == (None,)
-    assert (await access(scene.steps, (await scene.shop()).id)).token
+    assert (await shop_access(scene.steps, (await scene.shop()).id)).token
 
 
 async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_sent(scene: Scene) -> None:
@@ -60,7 +65,7 @@ async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_se
     ]
     tokens = [scene.platform.oauth.session_token(DOMAIN, **claims) for claims in changed]
 
-    for token in (*tokens, None, "", "a.b.c", "hf_" + "a" * 43):
+    for token in (*tokens, None, "", "a.b.c", "hf_" + "a" * 43, f"{NESTED}.e30.{'A' * 43}"):
         answer = await open_session(scene, token)
 
         assert (answer.status_code, answer.json()["error"]) == (401, "invalid_session_token"), token
@@ -72,4 +77,6 @@ async def test_a_session_token_of_a_shop_without_the_app_is_refused_by_the_platf
     answer = await open_session(scene, scene.platform.oauth.session_token(DOMAIN))
 
     assert (answer.status_code, answer.json()["error"]) == (400, "platform_refused")
+    assert "Install the app at the shop" in answer.json()["message"]
+    assert "code" not in answer.json()["message"]
     assert "x-shopify-retry-invalid-session-request" not in answer.headers

@@ -2,11 +2,12 @@
 
 import pytest
 
+from holdfast.doubles.shopify.model import Subscription
 from holdfast.inventory import topics
-from holdfast.inventory.installs import subscriptions
-from holdfast.inventory.installs.model import OfShop
-from holdfast.inventory.shopify.double.model import Subscription
-from holdfast.inventory.webhooks.fields import KEPT
+from holdfast.inventory.installs import operations, subscriptions
+from holdfast.inventory.installs.model import ShopTask
+from holdfast.inventory.installs.subscriptions import NotSubscribed
+from holdfast.inventory.webhooks.payloads import fields_of
 from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene
 from tests.inventory.support import Shop
 
@@ -20,29 +21,32 @@ async def shop(scene: Scene) -> Shop:
     return await scene.shop()
 
 
-def there(scene: Scene) -> list[tuple[str, str]]:
+def platform_subscriptions(scene: Scene) -> list[tuple[str, str]]:
     """The subscriptions at the platform: topic and address."""
-    return sorted((each.topic, each.uri) for each in scene.platform.world.store.some(Subscription, DOMAIN))
+    return sorted(
+        (subscription.topic, subscription.uri)
+        for subscription in scene.platform.world.store.select(Subscription, DOMAIN)
+    )
 
 
 async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Shop) -> None:
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
-    await topics.subscribe(scene.steps_of(shop), OfShop(shop.id))
-    assert ("APP_UNINSTALLED", ADDRESS) in there(scene)
+    await topics.subscribe(scene.steps_of(shop), ShopTask(shop.id))
+    assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 
 async def test_what_is_missing_is_made_and_what_leads_elsewhere_is_ended(scene: Scene, shop: Shop) -> None:
-    elsewhere = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
+    moved = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
     needless = Subscription(topic="SHOP_UPDATE", uri=ADDRESS)
-    for each in (elsewhere, needless):
-        scene.platform.world.store.put(DOMAIN, each)
+    for subscription in (moved, needless):
+        scene.platform.world.store.put(DOMAIN, subscription)
 
     for _ in range(2):
-        await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
+        await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
-        assert there(scene) == [
+        assert platform_subscriptions(scene) == [
             ("APP_UNINSTALLED", ADDRESS),
             ("INVENTORY_LEVELS_UPDATE", ADDRESS),
             ("ORDERS_UPDATED", ADDRESS),
@@ -50,36 +54,52 @@ async def test_what_is_missing_is_made_and_what_leads_elsewhere_is_ended(scene: 
 
 
 async def test_subscriptions_that_the_platform_ended_are_made_again(scene: Scene, shop: Shop) -> None:
-    await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
-    for each in scene.platform.world.store.some(Subscription, DOMAIN):
-        scene.platform.world.store.remove(DOMAIN, each)
+    await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
+    for subscription in scene.platform.world.store.select(Subscription, DOMAIN):
+        scene.platform.world.store.remove(DOMAIN, subscription)
 
     assert await subscriptions.subscribe_all(scene.steps) == 1
-    await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
+    await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
-    assert len(there(scene)) == 3
+    assert len(platform_subscriptions(scene)) == 3
 
 
 async def test_only_the_fields_that_are_kept_are_sent(scene: Scene, shop: Shop) -> None:
-    await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
+    await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
-    fields = {each.topic: each.include_fields for each in scene.platform.world.store.some(Subscription, DOMAIN)}
-    assert fields["ORDERS_UPDATED"] == list(KEPT["orders/updated"].__struct_fields__)
+    fields = {
+        subscription.topic: subscription.include_fields
+        for subscription in scene.platform.world.store.select(Subscription, DOMAIN)
+    }
+    assert fields["ORDERS_UPDATED"] == fields_of("orders/updated")
 
 
 async def test_a_shop_that_is_not_connected_any_more_is_left_alone(scene: Scene, shop: Shop) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
-    await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
+    await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
-    assert there(scene) == []
+    assert platform_subscriptions(scene) == []
     assert await subscriptions.subscribe_all(scene.steps) == 0
 
 
-async def test_a_platform_that_refuses_a_topic_is_asked_again_later(scene: Scene, shop: Shop) -> None:
+async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene: Scene, shop: Shop) -> None:
     installed = scene.platform.shop(DOMAIN)
-    installed.scopes = ["read_products"]
+    granted, installed.scopes = installed.scopes, ["read_products"]
     scene.platform.world.store.put(DOMAIN, installed)
 
-    with pytest.raises(RuntimeError, match="No subscription to ORDERS_UPDATED: You do not have permission"):
-        await subscriptions.subscribe(scene.steps_of(shop), OfShop(shop.id), TOPICS)
+    with pytest.raises(NotSubscribed, match=r"orders/updated: You do not have permission.*inventory_levels/update: "):
+        await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), (*TOPICS, "products/update"))
+
+    assert platform_subscriptions(scene) == [("APP_UNINSTALLED", ADDRESS), ("PRODUCTS_UPDATE", ADDRESS)]
+    await scene.inventory.regenerate(shop, "read_inventory")
+    errors = (await shop.call("get_sync_status"))["subscription_errors"]
+    assert [error.partition(":")[0] for error in errors] == ["orders/updated", "inventory_levels/update"]
+    states = await scene.inventory.database.transact(operations.connection_statuses)
+    assert states[shop.id].startswith("connected, but the platform does not tell of orders/updated: You do not have")
+
+    installed.scopes = granted
+    scene.platform.world.store.put(DOMAIN, installed)
+    await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
+
+    assert (await shop.call("get_sync_status"))["subscription_errors"] == []

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.doubles.shopify.faults import Fault
 from holdfast.inventory.installs import uninstalling
-from holdfast.inventory.installs.access import access
-from holdfast.inventory.installs.model import OfShop
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Steps
+from holdfast.inventory.installs.access import shop_access
+from holdfast.inventory.installs.model import ShopTask
+from holdfast.kit.contract.problems import Problem
 from tests.inventory.installs.merchants import DOMAIN, Scene
 from tests.inventory.installs.test_install import KEY, key_of
 from tests.inventory.samples import furnished
@@ -31,9 +31,21 @@ async def shop(scene: Scene) -> Shop:
     return shop
 
 
-async def uninstall(scene: Scene, shop: Shop, body: Any = NAMED, **headers: Any) -> None:
+async def uninstall(scene: Scene, shop: Shop) -> None:
+    """Uninstall the app at the platform, which tells the service."""
+    if scene.platform.shop(DOMAIN).installed:
+        scene.platform.uninstall(DOMAIN)
+    await tell_of_uninstall(scene, shop)
+
+
+async def tell_of_uninstall(scene: Scene, shop: Shop, body: Any = NAMED, **headers: Any) -> None:
     assert (await deliver(shop, "app/uninstalled", body, **headers)).status_code == 200
     await handle(scene.inventory)
+
+
+async def two_days_pass(scene: Scene) -> None:
+    """Since the uninstall. Then the platform says that the data is to be deleted."""
+    await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
 
 
 async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> None:
@@ -44,10 +56,10 @@ async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> N
     await uninstall(scene, shop)
 
     for credential in (shop.key, identity):
-        asked = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}")
-        assert asked.status_code == 401
+        refused = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}")
+        assert refused.status_code == 401
     with pytest.raises(Problem, match="not connected"):
-        await access(scene.steps, shop.id)
+        await shop_access(scene.steps, shop.id)
     assert await scene.inventory.sql("select from platform_tokens") == []
 
 
@@ -71,22 +83,63 @@ async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new
     assert again.id == shop.id
     assert again.key != shop.key
     assert await again.on_hand(1) == 50
-    assert (await access(scene.steps, shop.id)).token
+    assert (await shop_access(scene.steps, shop.id)).token
 
 
 async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop, triggered_at=ago(days=7))
+    await tell_of_uninstall(scene, shop, triggered_at=ago(days=7))
 
     assert await shop.on_hand(1) == 50
-    assert (await access(scene.steps, shop.id)).token
+    assert (await shop_access(scene.steps, shop.id)).token
 
 
 @pytest.mark.parametrize("body", [{}, {"myshopify_domain": "ben.myshopify.com"}, {"shop_domain": None}])
 async def test_an_uninstall_whose_body_names_another_shop_ends_nothing(scene: Scene, shop: Shop, body: Any) -> None:
     """The headers of a webhook are not signed: the body of another one could come under them."""
-    await uninstall(scene, shop, body)
+    scene.platform.uninstall(DOMAIN)
+    await tell_of_uninstall(scene, shop, body)
 
     assert await shop.on_hand(1) == 50
+
+
+async def test_an_uninstall_that_the_platform_does_not_confirm_ends_nothing(scene: Scene, shop: Shop) -> None:
+    """A signature alone is not enough: the platform still accepts the tokens."""
+    await tell_of_uninstall(scene, shop)
+    [(waits,)] = await scene.inventory.sql("select due_at > now() from webhooks where topic = 'app/uninstalled'")
+    assert waits
+    await scene.inventory.sql("update webhooks set received_at = now() - interval '2 minutes', due_at = now()")
+    await handle(scene.inventory)
+
+    assert await scene.inventory.sql("select from webhooks where handled_at is null") == []
+    assert await shop.on_hand(1) == 50
+    assert (await shop_access(scene.steps, shop.id)).token
+
+
+async def test_an_uninstall_is_confirmed_with_tokens_that_are_refreshed_first(scene: Scene, shop: Shop) -> None:
+    await scene.inventory.sql("update platform_tokens set generation = 1, expires_at = now() - interval '1 hour'")
+
+    await tell_of_uninstall(scene, shop)
+
+    assert await shop.on_hand(1) == 50
+    assert await scene.row("generation", "platform_tokens") == (2,)
+
+
+async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Scene, shop: Shop) -> None:
+    scene.platform.plan(Fault("down", times=100))
+
+    await tell_of_uninstall(scene, shop)
+
+    assert await shop.on_hand(1) == 50
+    assert await scene.inventory.sql("select due_at > now() from webhooks where handled_at is null") == [(True,)]
+
+
+async def test_a_shop_is_not_deleted_before_the_platform_deletes_its_data(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
+    await handle(scene.inventory)
+
+    assert await scene.row("redacted_at") == (None,)
 
 
 async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
@@ -108,11 +161,12 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
     await other.golden()
     before = await of_others(inventory, shop)
-    await uninstall(scene, shop, {"myshopify_domain": shop.domain})
+    await tell_of_uninstall(scene, shop, {"myshopify_domain": shop.domain})
+    await two_days_pass(scene)
 
     await deliver(shop, "shop/redact", {"shop_id": 1, "shop_domain": shop.domain})
     await handle(inventory)
-    await uninstalling.delete(scene.steps, OfShop(shop.id))
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
     assert await inventory.sql("select from shops where id = %(id)s", id=shop.id) == []
     for table in await tables(inventory):
@@ -123,6 +177,7 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
 
 async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
+    await two_days_pass(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
 
@@ -133,7 +188,7 @@ async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(s
 async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop) -> None:
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
-    await uninstalling.delete(scene.steps, OfShop(shop.id))
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
     assert await shop.on_hand(1) == 50
 
@@ -147,13 +202,12 @@ async def test_the_ledger_of_a_shop_that_is_not_to_be_deleted_stays(scene: Scene
 
 async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
-    database = scene.inventory.database
-    assert await database.transact(uninstalling.redact_forgotten) == 0
+    assert await uninstalling.redact_forgotten(scene.steps) == 0
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
 
-    assert await database.transact(uninstalling.redact_forgotten) == 1
-    assert await database.transact(uninstalling.redact_forgotten) == 0
-    await uninstalling.delete(Steps(database), OfShop(shop.id))
+    assert await uninstalling.redact_forgotten(scene.steps) == 1
+    assert await uninstalling.redact_forgotten(scene.steps) == 0
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
     assert await scene.inventory.sql("select from shops") == []
 
 

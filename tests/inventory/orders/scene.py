@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import AsyncGenerator
 
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.model import Order
+from holdfast.doubles.shopify.orders import SaleLine
+from holdfast.doubles.shopify.platform_state import WebhookMessage
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double.model import Order
-from holdfast.inventory.shopify.double.orders import Sold
-from holdfast.inventory.shopify.double.whole import Double
-from holdfast.inventory.shopify.double.world import Message
 from holdfast.inventory.shops.model import SCOPES
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 from tests.inventory.support import Inventory, Shop
@@ -24,26 +24,28 @@ class Scene:
     variants    the ids of single, 6-pack and 12-pack
     """
 
-    def __init__(self, inventory: Inventory, platform: Double, shop: Shop) -> None:
+    def __init__(self, inventory: Inventory, platform: ShopifyDouble, shop: Shop) -> None:
         self.inventory = inventory
         self.platform = platform
         self.shop = shop
-        self.variants = [each.id for each in platform.variants(DOMAIN)[:3]]
-        self.told: list[Message] = []
+        self.variants = [variant.id for variant in platform.variants(DOMAIN)[:3]]
+        self.messages: list[WebhookMessage] = []
         platform.world.on_message.append(self._hear)
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: WebhookMessage) -> None:
         if message.topic in TOPICS and message.shop == DOMAIN:
-            self.told.append(message)
+            self.messages.append(message)
 
     def sell(self, *sold: tuple[int, int]) -> Order:
         """Sell so many of each variant, by their place."""
-        return self.platform.sell(DOMAIN, *(Sold(self.variants[each], n) for each, n in sold), even_if_sold_out=True)
+        return self.platform.sell(
+            DOMAIN, *(SaleLine(self.variants[number], n) for number, n in sold), even_if_sold_out=True
+        )
 
-    async def deliver(self, *messages: Message, at_once: bool = False) -> None:
+    async def deliver(self, *messages: WebhookMessage, at_once: bool = False) -> None:
         """Deliver messages. Handle each before the next, or all of them at once."""
-        for each in messages:
-            answer = await deliver(self.shop, each.topic, each.payload)
+        for message in messages:
+            answer = await deliver(self.shop, message.topic, message.payload)
             assert answer.status_code == 200, answer.text
             if not at_once:
                 await handle(self.inventory)
@@ -51,13 +53,13 @@ class Scene:
 
     async def deliver_all(self) -> None:
         """Deliver everything that was not delivered yet, in its order."""
-        told, self.told = self.told, []
-        await self.deliver(*told)
+        messages, self.messages = self.messages, []
+        await self.deliver(*messages)
 
-    def pick(self, topic: str) -> Message:
+    def pick(self, topic: str) -> WebhookMessage:
         """The newest message of a topic; everything else that was told is lost."""
-        [*_, message] = (each for each in self.told if each.topic == topic)
-        self.told = []
+        [*_, message] = (message for message in self.messages if message.topic == topic)
+        self.messages = []
         return message
 
     async def left(self) -> int:

@@ -14,7 +14,7 @@ def _number(gid: str) -> int:
     return int(gid.rpartition("/")[2])
 
 
-class Told:
+class PlatformOrder:
     """An order, as the platform tells of it at any moment. Each change moves its `updated_at` by a second.
 
     lines       by number of the line: the variant, and how many were ordered and are not taken back
@@ -69,7 +69,7 @@ class Told:
         self.updated_at += timedelta(seconds=seconds)
         return self.updated_at
 
-    def told(self, **fields: Any) -> dict[str, Any]:
+    def payload(self, **fields: Any) -> dict[str, Any]:
         """What a webhook says of it now."""
         return {
             "id": self.id,
@@ -94,10 +94,10 @@ class Told:
         }
 
 
-async def tell(inventory: Inventory, *told: Any, shop: Shop, topic: str = "orders/updated") -> None:
+async def tell(inventory: Inventory, *payloads: Any, shop: Shop, topic: str = "orders/updated") -> None:
     """Deliver webhooks about orders, one after the other, and handle each."""
-    for each in told:
-        assert (await deliver(shop, topic, each)).status_code == 200
+    for payload in payloads:
+        assert (await deliver(shop, topic, payload)).status_code == 200
         assert await handle(inventory) == 1
     assert await unhandled(inventory) == []
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify.double.model import Line, Order
-from holdfast.inventory.shopify.double.orders import Back, Change, Sold
-from holdfast.inventory.shopify.double.world import Message
+from holdfast.doubles.shopify.model import LineItem, Order
+from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast.doubles.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import UNITS, Scene, playing
@@ -51,7 +51,7 @@ class Fate(NamedTuple):
     lost: float
     doubled: float
     shuffled: bool
-    whole: bool
+    only_whole: bool
     haste: bool
 
 
@@ -69,59 +69,59 @@ def act(scene: Scene, orders: list[int], step: Step) -> None:
             orders.append(scene.sell(*sold).id)
         case ("wait", seconds, _):
             platform.clock.advance(seconds)
-        case (_, place, *_) if order := found(scene, orders, place):
+        case (_, place, *_) if order := order_at(scene, orders, place):
             line = order.lines[place % len(order.lines)]
             change(scene, order, line, step)
         case _:
             pass
 
 
-def change(scene: Scene, order: Order, line: Line, step: Any) -> None:
+def change(scene: Scene, order: Order, line: LineItem, step: Any) -> None:
     platform = scene.platform
     match step:
         case ("edit", _, quantity, restock, further) if not order.cancelled and quantity >= line.fulfilled:
-            added = [Sold(scene.variants[further[0]], further[1])] if further else []
-            platform.edit(DOMAIN, order.id, Change(line.id, quantity, restock), added=added)
+            added = [SaleLine(scene.variants[further[0]], further[1])] if further else []
+            platform.edit(DOMAIN, order.id, LineEdit(line.id, quantity, restock), added=added)
         case ("take back", _, quantity, restock) if 0 < quantity <= line.current:
-            platform.refund(DOMAIN, order.id, Back(line.id, quantity, restock))
+            platform.refund(DOMAIN, order.id, LineReturn(line.id, quantity, restock))
         case ("send", *_) if not order.cancelled:
             platform.send(DOMAIN, order.id)
-        case ("cancel", _, restock) if not order.cancelled and not any(each.fulfilled for each in order.lines):
+        case ("cancel", _, restock) if not order.cancelled and not any(line.fulfilled for line in order.lines):
             platform.cancel(DOMAIN, order.id, restock=restock)
         case _:
             pass
 
 
-def found(scene: Scene, orders: list[int], place: int) -> Order | None:
-    by_id = {each.id: each for each in scene.platform.orders(DOMAIN)}
+def order_at(scene: Scene, orders: list[int], place: int) -> Order | None:
+    by_id = {order.id: order for order in scene.platform.orders(DOMAIN)}
     return by_id[orders[place % len(orders)]] if orders else None
 
 
-def delivered(told: list[Message], fate: Fate) -> list[Message]:
+def delivered(messages: list[WebhookMessage], fate: Fate) -> list[WebhookMessage]:
     """The messages as they arrive. The last that brings the whole order always does."""
     random = Random(fate.seed)
-    last = {order_of(each): each for each in told if each.topic in WHOLE}
-    told = [each for each in told if each.topic in WHOLE or not fate.whole]
-    kept = [each for each in told if each is last[order_of(each)] or random.random() >= fate.lost]
-    kept += [each for each in kept if random.random() < fate.doubled]
+    last = {order_of(message): message for message in messages if message.topic in WHOLE}
+    messages = [message for message in messages if message.topic in WHOLE or not fate.only_whole]
+    remaining = [message for message in messages if message is last[order_of(message)] or random.random() >= fate.lost]
+    remaining += [message for message in remaining if random.random() < fate.doubled]
     if fate.shuffled:
-        random.shuffle(kept)
-    return kept
+        random.shuffle(remaining)
+    return remaining
 
 
-def order_of(message: Message) -> int:
+def order_of(message: WebhookMessage) -> int:
     payload = message.payload
     return payload.get("order_id") or payload.get("order_edit", payload).get("order_id") or payload["id"]
 
 
-def taken(scene: Scene, order: Order) -> int:
+def units_taken(scene: Scene, order: Order) -> int:
     """What an order has taken of the pool, reckoned by what is not with the shop any more."""
     units = dict(zip(scene.variants, UNITS, strict=True))
     came_back = {line.id: 0 for line in order.lines}
     for refund in order.refunds:
-        for each in refund.lines:
-            if each.restock != "NO_RESTOCK":
-                came_back[each.line] += each.quantity
+        for line in refund.lines:
+            if line.restock != "NO_RESTOCK":
+                came_back[line.line] += line.quantity
     return sum((line.quantity - came_back[line.id]) * units[line.variant] for line in order.lines)
 
 
@@ -135,17 +135,17 @@ def tell(
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
         scene: Scene = runner.run(stack.enter_async_context(playing(settings)))
 
-        async def story(told: list[Step], fate: Fate) -> None:
+        async def story(history: list[Step], fate: Fate) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]
-            for step in told:
+            for step in history:
                 act(scene, orders, step)
                 scene.platform.clock.advance(0 if fate.haste else 1)
-            messages, scene.told = scene.told, []
+            messages, scene.messages = scene.messages, []
             await scene.deliver(*delivered(messages, fate), at_once=fate.seed % 2 == 1)
 
-            assert await scene.left() == 50 - sum(taken(scene, order) for order in scene.platform.orders(DOMAIN))
+            assert await scene.left() == 50 - sum(units_taken(scene, order) for order in scene.platform.orders(DOMAIN))
 
-        yield lambda told, fate: runner.run(story(told, fate))
+        yield lambda history, fate: runner.run(story(history, fate))
 
         runner.run(stack.aclose())
 
@@ -155,8 +155,8 @@ def tell(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(told=steps, fate=fates)
+@given(history=steps, fate=fates)
 def test_the_ledger_ends_in_what_the_orders_are(
-    tell: Callable[[list[Step], Fate], None], told: list[Step], fate: Fate
+    tell: Callable[[list[Step], Fate], None], history: list[Step], fate: Fate
 ) -> None:
-    tell(told, fate)
+    tell(history, fate)

@@ -1,26 +1,28 @@
 """Orders of which no webhook came are found at the platform."""
 
-from holdfast.inventory.installs.model import OfShop
+from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
+from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.inventory.shopify.double.orders import Back, Change, Sold
-from holdfast.kit import steps
+from holdfast.kit.running import steps
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
 
 
 async def caught_up(scene: Scene) -> int:
     """Of how many orders the platform had not told what they are like."""
-    return await catch_up(steps.Steps(scene.inventory.database), OfShop(scene.shop.id))
+    return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))
 
 
 async def test_orders_and_refunds_of_which_nothing_came_are_counted_once(scene: Scene) -> None:
-    told = scene.sell((0, 1))
+    refunded = scene.sell((0, 1))
     await scene.deliver_all()
     scene.platform.clock.advance(2)
-    scene.platform.refund(DOMAIN, told.id, Back(told.lines[0].id, 1))
+    scene.platform.refund(DOMAIN, refunded.id, LineReturn(refunded.lines[0].id, 1))
     order = scene.sell((1, 2), (0, 3))
-    scene.platform.refund(DOMAIN, order.id, Back(order.lines[0].id, 1, restock=False), Back(order.lines[1].id, 2))
-    scene.platform.sell(DOMAIN, Sold(scene.platform.variants(DOMAIN)[3].id, 1))
+    scene.platform.refund(
+        DOMAIN, order.id, LineReturn(order.lines[0].id, 1, restock=False), LineReturn(order.lines[1].id, 2)
+    )
+    scene.platform.sell(DOMAIN, SaleLine(scene.platform.variants(DOMAIN)[3].id, 1))
 
     assert await caught_up(scene) == 2
     assert await scene.left() == 50 - 13
@@ -33,8 +35,8 @@ async def test_what_changed_twice_in_a_second_is_found_although_only_the_first_c
     edited, refunded = scene.sell((0, 4)), scene.sell((1, 1))
     scene.sell((2, 1))
     await scene.deliver_all()
-    scene.platform.edit(DOMAIN, edited.id, Change(edited.lines[0].id, 1))
-    scene.platform.refund(DOMAIN, refunded.id, Back(refunded.lines[0].id, 1))
+    scene.platform.edit(DOMAIN, edited.id, LineEdit(edited.lines[0].id, 1))
+    scene.platform.refund(DOMAIN, refunded.id, LineReturn(refunded.lines[0].id, 1))
     for order in scene.platform.orders(DOMAIN):
         order.updated = order.created
         scene.platform.world.store.put(DOMAIN, order)

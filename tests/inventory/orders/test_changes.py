@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.inventory.orders.stories import Told, tell
+from tests.inventory.orders.stories import PlatformOrder, tell
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
@@ -12,39 +12,39 @@ from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 async def test_what_is_cancelled_comes_back_if_it_is_put_back_into_stock(
     inventory: Inventory, golden: Shop, kind: str, left: int
 ) -> None:
-    order = Told((SIX_PACK, 2))
-    await tell(inventory, order.told(), shop=golden, topic="orders/create")
+    order = PlatformOrder((SIX_PACK, 2))
+    await tell(inventory, order.payload(), shop=golden, topic="orders/create")
     order.cancel(kind)
 
-    await tell(inventory, order.told(), shop=golden, topic="orders/cancelled")
+    await tell(inventory, order.payload(), shop=golden, topic="orders/cancelled")
 
     assert await golden.on_hand(1) == left
 
 
 async def test_what_comes_back_is_an_entry_that_says_so(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 2), (SINGLE, 3))
+    order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     packs, singles = order.lines
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     order.back(packs, 1)
     order.back(singles, 2, "no_restock")
 
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     [back, sale] = await golden.entries(source_ref=order.gid)
     assert (sale["kind"], sale["delta"]) == ("sale", -15)
     assert (back["kind"], back["delta"], back["balance_after"]) == ("cancel", 6, 41)
-    assert back["reason"] == f"Order #{order.id}: 1 of {SIX_PACK} came back (line {packs})."
+    assert back["reason"] == f"Order #{order.id}: 1 of variant 1006 came back."
     assert (await golden.refused("revert_entry", entry_id=back["id"]))["code"] == "not_revertible"
 
 
 async def test_units_that_left_an_order_without_a_refund_come_back(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 3))
+    order = PlatformOrder((SIX_PACK, 3))
     [line] = order.lines
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     order.lines[line][2] = 1
     order.later()
 
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -52,32 +52,32 @@ async def test_units_that_left_an_order_without_a_refund_come_back(inventory: In
 async def test_a_line_that_does_not_say_what_is_left_of_it_is_reckoned_from_its_refunds(
     inventory: Inventory, golden: Shop
 ) -> None:
-    order = Told((SINGLE, 9))
+    order = PlatformOrder((SINGLE, 9))
     [line] = order.lines
     order.back(line, 2)
     order.back(line, 3, "no_restock")
-    told = order.told()
-    del told["line_items"][0]["current_quantity"]
+    payload = order.payload()
+    del payload["line_items"][0]["current_quantity"]
 
-    await tell(inventory, told, shop=golden)
+    await tell(inventory, payload, shop=golden)
 
     assert await golden.on_hand(1) == 50 - 7
 
 
 async def test_more_and_less_of_one_pool_are_added_up(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 1), (SINGLE, 1))
+    order = PlatformOrder((SIX_PACK, 1), (SINGLE, 1))
     packs, singles = order.lines
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     order.back(packs, 1)
     order.more(singles, 6)
 
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert len(await golden.entries(source_ref=order.gid)) == 1
     assert await golden.on_hand(1) == 43
     order.more(singles, 1)
     order.later()
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     assert await golden.on_hand(1) == 42
 
 
@@ -85,19 +85,19 @@ async def test_states_of_an_order_end_in_the_newest_in_any_order(inventory: Inve
     """Sold, increased, partly refunded, with a further line, and partly lost: as told in every fifth possible order."""
     left = 0
     for places in itertools.islice(itertools.permutations(range(5)), 0, None, 5):
-        order = Told((SIX_PACK, 1))
+        order = PlatformOrder((SIX_PACK, 1))
         [line] = order.lines
-        states = [order.told()]
+        states = [order.payload()]
         order.more(line, 2)
         order.later()
-        states.append(order.told())
+        states.append(order.payload())
         order.back(line, 1)
-        states.append(order.told())
+        states.append(order.payload())
         further = order.add(SINGLE, 4)
         order.later()
-        states.append(order.told())
+        states.append(order.payload())
         order.back(further, 1, "no_restock")
-        states.append(order.told())
+        states.append(order.payload())
         await tell(inventory, *(states[place] for place in places), shop=golden)
         left += 2 * 6 + 4
 

@@ -1,20 +1,20 @@
 """Orders that wait are applied together; none of them holds back the others."""
 
-from holdfast.inventory.shopify.double.orders import Change
+from holdfast.doubles.shopify.orders import LineEdit
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
-from tests.inventory.orders.stories import Told, unhandled
+from tests.inventory.orders.stories import PlatformOrder, unhandled
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, handle, installed
 
 
 async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden: Shop) -> None:
     other = await installed(inventory)
-    orders = [Told((SINGLE, 1), (SIX_PACK, 1)) for _ in range(30)]
+    orders = [PlatformOrder((SINGLE, 1), (SIX_PACK, 1)) for _ in range(30)]
     for order in orders:
         for topic in ("orders/create", "orders/updated"):
-            await deliver(golden, topic, order.told())
-        await deliver(other, "orders/create", order.told())
+            await deliver(golden, topic, order.payload())
+        await deliver(other, "orders/create", order.payload())
 
     assert await handle(inventory) == 90
 
@@ -25,22 +25,26 @@ async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inven
 
 
 async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
-    for order in (Told((SIX_PACK, 1)), Told((SIX_PACK, 1), updated_at="yesterday"), Told((SIX_PACK, 1))):
-        await deliver(golden, "orders/create", order.told())
+    for order in (
+        PlatformOrder((SIX_PACK, 1)),
+        PlatformOrder((SIX_PACK, 1), updated_at="yesterday"),
+        PlatformOrder((SIX_PACK, 1)),
+    ):
+        await deliver(golden, "orders/create", order.payload())
 
     await handle(inventory)
 
     assert await golden.on_hand(1) == 50 - 12
     [error] = await unhandled(inventory)
-    assert "ValidationError" in error
+    assert "It cannot be read" in error
 
 
 async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
     gid = "gid://shopify/ProductVariant/9"
     await golden.call("link_variants", pool_id=1, members=[{"variant_gid": gid, "units_per_sale": 10**9}])
-    large = Told((gid, 10**9))
-    for order in (Told((SIX_PACK, 1)), large, Told((SIX_PACK, 1))):
-        await deliver(golden, "orders/create", order.told())
+    large = PlatformOrder((gid, 10**9))
+    for order in (PlatformOrder((SIX_PACK, 1)), large, PlatformOrder((SIX_PACK, 1))):
+        await deliver(golden, "orders/create", order.payload())
 
     await handle(inventory)
 
@@ -51,10 +55,10 @@ async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: 
 
 async def test_orders_that_must_be_read_are_counted_beside_those_that_came_whole(scene: Scene) -> None:
     unclear = scene.sell((0, 5))
-    scene.platform.edit(DOMAIN, unclear.id, Change(unclear.lines[0].id, 2))
+    scene.platform.edit(DOMAIN, unclear.id, LineEdit(unclear.lines[0].id, 2))
     scene.sell((1, 2))
 
-    told, scene.told = scene.told, []
-    await scene.deliver(*told, at_once=True)
+    messages, scene.messages = scene.messages, []
+    await scene.deliver(*messages, at_once=True)
 
     assert await scene.left() == 50 - 2 - 12

@@ -1,6 +1,6 @@
 """What a webhook does not say is read from the platform."""
 
-from holdfast.inventory.shopify.double.orders import Back, Change, Sold
+from holdfast.doubles.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
 from tests.inventory.webhooks.deliveries import handle
@@ -8,7 +8,7 @@ from tests.inventory.webhooks.deliveries import handle
 
 async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(scene: Scene) -> None:
     order = scene.sell((1, 3))
-    scene.platform.refund(DOMAIN, order.id, Back(order.lines[0].id, 1))
+    scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 1))
 
     await scene.deliver(scene.pick("refunds/create"))
 
@@ -22,15 +22,15 @@ async def test_an_edit_is_counted_up_and_down_and_with_a_further_variant(scene: 
     await scene.deliver_all()
     line = order.lines[0].id
 
-    scene.platform.edit(DOMAIN, order.id, Change(line, 5), added=[Sold(scene.variants[1], 1)])
+    scene.platform.edit(DOMAIN, order.id, LineEdit(line, 5), added=[SaleLine(scene.variants[1], 1)])
     await scene.deliver(scene.pick("orders/edited"))
     assert await scene.left() == 50 - 5 - 6
 
-    scene.platform.edit(DOMAIN, order.id, Change(line, 1))
+    scene.platform.edit(DOMAIN, order.id, LineEdit(line, 1))
     await scene.deliver(scene.pick("orders/edited"))
     assert await scene.left() == 50 - 1 - 6
 
-    scene.platform.edit(DOMAIN, order.id, Change(line, 0, restock=False))
+    scene.platform.edit(DOMAIN, order.id, LineEdit(line, 0, restock=False))
     await scene.deliver(scene.pick("orders/edited"))
     assert await scene.left() == 50 - 1 - 6
 
@@ -38,8 +38,8 @@ async def test_an_edit_is_counted_up_and_down_and_with_a_further_variant(scene: 
 async def test_an_order_that_changed_twice_in_a_second_is_counted_as_it_became(scene: Scene) -> None:
     order = scene.sell((0, 9))
     for quantity in (7, 3):
-        scene.platform.edit(DOMAIN, order.id, Change(order.lines[0].id, quantity))
-    updates = [each for each in scene.told if each.topic == "orders/updated"]
+        scene.platform.edit(DOMAIN, order.id, LineEdit(order.lines[0].id, quantity))
+    updates = [message for message in scene.messages if message.topic == "orders/updated"]
 
     await scene.deliver(*reversed(updates))
 
@@ -49,9 +49,9 @@ async def test_an_order_that_changed_twice_in_a_second_is_counted_as_it_became(s
 async def test_many_lines_and_refunds_are_read_page_by_page(scene: Scene) -> None:
     order = scene.sell(*[(0, 2)] * 60)
     for line in order.lines[:25]:
-        scene.platform.refund(DOMAIN, order.id, Back(line.id, 1, restock=False))
-    scene.platform.refund(DOMAIN, order.id, *(Back(line.id, 1) for line in order.lines[:25]))
-    scene.platform.refund(DOMAIN, order.id, *(Back(line.id, 2, restock=False) for line in order.lines[30:55]))
+        scene.platform.refund(DOMAIN, order.id, LineReturn(line.id, 1, restock=False))
+    scene.platform.refund(DOMAIN, order.id, *(LineReturn(line.id, 1) for line in order.lines[:25]))
+    scene.platform.refund(DOMAIN, order.id, *(LineReturn(line.id, 2, restock=False) for line in order.lines[30:55]))
 
     await scene.deliver(scene.pick("refunds/create"))
 
@@ -62,10 +62,10 @@ async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing
     order = scene.sell((0, 9))
     await scene.deliver_all()
     scene.platform.cancel(DOMAIN, order.id)
-    told = scene.pick("refunds/create")
+    message = scene.pick("refunds/create")
     scene.platform.delete_order(DOMAIN, order.id)
 
-    await scene.deliver(told)
+    await scene.deliver(message)
     error = "The platform does not show order"
     assert [error in why for (why,) in await scene.inventory.sql("select error from webhooks where error <> ''")] == [
         True
@@ -81,9 +81,9 @@ async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing
 async def test_a_state_without_a_refund_that_was_told_is_too_old_to_be_counted(scene: Scene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
-    scene.platform.refund(DOMAIN, order.id, Back(order.lines[0].id, 4))
-    told = scene.pick("refunds/create")
-    await scene.deliver(told._replace(payload={**told.payload, "id": 7}))
+    scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 4))
+    message = scene.pick("refunds/create")
+    await scene.deliver(message._replace(payload={**message.payload, "id": 7}))
 
     assert await scene.shop.on_hand(1) == 41
     [(error,)] = await scene.inventory.sql("select error from webhooks where handled_at is null")
@@ -93,10 +93,10 @@ async def test_a_state_without_a_refund_that_was_told_is_too_old_to_be_counted(s
 async def test_an_order_that_stays_older_than_its_edit_is_counted_after_a_minute(scene: Scene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
-    scene.platform.edit(DOMAIN, order.id, Change(order.lines[0].id, 4))
-    told = scene.pick("orders/edited")
-    edit = {**told.payload["order_edit"], "created_at": "2099-01-01T00:00:00Z"}
-    await scene.deliver(told._replace(payload={"order_edit": edit}))
+    scene.platform.edit(DOMAIN, order.id, LineEdit(order.lines[0].id, 4))
+    message = scene.pick("orders/edited")
+    edit = {**message.payload["order_edit"], "created_at": "2099-01-01T00:00:00Z"}
+    await scene.deliver(message._replace(payload={"order_edit": edit}))
     assert await scene.shop.on_hand(1) == 41
 
     await scene.inventory.sql(
@@ -112,8 +112,8 @@ async def test_an_order_of_which_a_line_is_missing_is_read(scene: Scene) -> None
     await scene.deliver_all()
     scene.platform.clock.advance(2)
     scene.platform.send(DOMAIN, order.id)
-    told = scene.pick("orders/updated")
+    message = scene.pick("orders/updated")
 
-    await scene.deliver(told._replace(payload={**told.payload, "line_items": told.payload["line_items"][:1]}))
+    await scene.deliver(message._replace(payload={**message.payload, "line_items": message.payload["line_items"][:1]}))
 
     assert await scene.left() == 50 - 2 - 6

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.orders.stories import Told, tell, unhandled
+from tests.inventory.orders.stories import PlatformOrder, tell, unhandled
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, handle, installed
 
@@ -13,24 +13,24 @@ UNKNOWN = "gid://shopify/ProductVariant/4711"
 
 
 async def test_a_6_pack_that_is_sold_leaves_44_and_the_history_says_why(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 1))
-    [line] = order.lines
+    order = PlatformOrder((SIX_PACK, 1))
 
-    await tell(inventory, order.told(), shop=golden, topic="orders/create")
+    await tell(inventory, order.payload(), shop=golden, topic="orders/create")
 
     assert await golden.on_hand(1) == 44
     assert (await golden.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
     [entry] = await golden.entries(source_ref=order.gid)
     assert (entry["kind"], entry["delta"], entry["balance_after"]) == ("sale", -6, 44)
     assert (entry["actor"], entry["source"]) == ("platform", "webhook")
-    assert entry["reason"] == f"Order #{order.id}: 1 of {SIX_PACK} sold (line {line})."
+    assert entry["reason"] == f"Order #{order.id}: 1 of variant 1006 sold."
+    assert entry["by_variant"] == {SIX_PACK: 6}
 
 
 async def test_all_lines_of_an_order_are_one_entry_of_each_pool(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 1), (SINGLE, 2), (UNKNOWN, 5), (TWELVE_PACK, 1), (SINGLE, 1))
+    order = PlatformOrder((SIX_PACK, 1), (SINGLE, 2), (UNKNOWN, 5), (TWELVE_PACK, 1), (SINGLE, 1))
     order.add(None, 3)
 
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     [entry] = await golden.entries(source_ref=order.gid)
     assert (entry["delta"], entry["balance_after"]) == (-21, 29)
@@ -39,9 +39,9 @@ async def test_all_lines_of_an_order_are_one_entry_of_each_pool(inventory: Inven
 
 async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden: Shop) -> None:
     boxes = await golden.pool(10, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
-    order = Told((SIX_PACK, 2), (SINGLE, 1))
+    order = PlatformOrder((SIX_PACK, 2), (SINGLE, 1))
 
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert (await golden.on_hand(1), await golden.on_hand(boxes["id"])) == (37, 8)
     assert {entry["pool_id"]: entry["delta"] for entry in await golden.entries(source_ref=order.gid)} == {
@@ -51,11 +51,11 @@ async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden: 
 
 
 async def test_an_order_counts_once_however_often_it_is_told(inventory: Inventory, golden: Shop) -> None:
-    order = Told((SIX_PACK, 1))
+    order = PlatformOrder((SIX_PACK, 1))
     for topic in ("orders/create", "orders/updated", "orders/create"):
-        await tell(inventory, order.told(), shop=golden, topic=topic)
+        await tell(inventory, order.payload(), shop=golden, topic=topic)
     order.later()
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert len(await golden.entries(source_ref=order.gid)) == 1
 
@@ -65,10 +65,10 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
 ) -> None:
     hold = await golden.call("hold_quantity", pool_id=1, quantity=10)
 
-    await tell(inventory, Told((TWELVE_PACK, 5)).told(), shop=golden)
+    await tell(inventory, PlatformOrder((TWELVE_PACK, 5)).payload(), shop=golden)
 
-    shown = await golden.call("get_pool", pool_id=1)
-    assert (shown["on_hand"], shown["held"], shown["available"]) == (-10, 10, 0)
+    pool = await golden.call("get_pool", pool_id=1)
+    assert (pool["on_hand"], pool["held"], pool["available"]) == (-10, 10, 0)
     assert (await golden.storefront()).json()["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
     await golden.call("release_hold", hold_id=hold["hold"]["id"])
     assert (await golden.refused("adjust_pool_quantity", pool_id=1, delta=-1))["code"] == "not_enough_stock"
@@ -80,7 +80,7 @@ async def test_what_is_sold_is_counted_while_its_pool_is_put_away(
 ) -> None:
     await golden.call(put_away, pool_id=1)
 
-    await tell(inventory, Told((SIX_PACK, 1)).told(), shop=golden)
+    await tell(inventory, PlatformOrder((SIX_PACK, 1)).payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -88,12 +88,12 @@ async def test_what_is_sold_is_counted_while_its_pool_is_put_away(
 async def test_orders_that_are_older_than_the_link_take_nothing_whatever_becomes_of_them(
     inventory: Inventory, golden: Shop
 ) -> None:
-    order = Told((SIX_PACK, 2), placed_at=datetime.now(UTC) - timedelta(seconds=5))
-    await tell(inventory, order.told(), shop=golden)
+    order = PlatformOrder((SIX_PACK, 2), placed_at=datetime.now(UTC) - timedelta(seconds=5))
+    await tell(inventory, order.payload(), shop=golden)
     [line] = order.lines
     order.later(10)
     order.back(line, 1)
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 50
     assert await inventory.sql("select id from orders") == []
@@ -103,7 +103,7 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
     """Also when it is told of a week later."""
     await aged(inventory, days=10)
     early, between, late = (
-        Told((SIX_PACK, 1), placed_at=datetime.now(UTC) - timedelta(days=days)) for days in (8, 6, 3)
+        PlatformOrder((SIX_PACK, 1), placed_at=datetime.now(UTC) - timedelta(days=days)) for days in (8, 6, 3)
     )
     await golden.call("update_member", pool_id=1, variant_gid=SIX_PACK, units_per_sale=5)
     await inventory.sql(
@@ -116,7 +116,7 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
     await inventory.sql("update links set until = now() - interval '4 days' where units_per_sale = 5")
 
     for order in (late, between, early):
-        await tell(inventory, order.told(), shop=golden)
+        await tell(inventory, order.payload(), shop=golden)
 
     assert [entry["delta"] for entry in await golden.entries(kinds=["sale"])] == [-6, -5]
 
@@ -124,12 +124,12 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
 async def test_what_comes_back_is_what_was_taken_whatever_a_pack_takes_by_now(
     inventory: Inventory, golden: Shop
 ) -> None:
-    order = Told((SIX_PACK, 2))
+    order = PlatformOrder((SIX_PACK, 2))
     [line] = order.lines
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     await golden.call("unlink_variants", pool_id=1, variant_gids=[SIX_PACK])
     order.back(line, 1)
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -138,25 +138,27 @@ async def test_sales_at_a_till_and_from_any_location_take_from_the_same_pool(
     inventory: Inventory, golden: Shop
 ) -> None:
     for location in (None, 11, 12):
-        order = Told((SIX_PACK, 1), location_id=location, source_name="pos" if location else "web")
-        await tell(inventory, order.told(), shop=golden)
+        order = PlatformOrder((SIX_PACK, 1), location_id=location, source_name="pos" if location else "web")
+        await tell(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 50 - 18
 
 
 async def test_orders_of_another_shop_take_nothing_from_this_one(inventory: Inventory, golden: Shop) -> None:
     other = await installed(inventory)
-    order = Told((SIX_PACK, 1))
-    await tell(inventory, order.told(), shop=other)
+    order = PlatformOrder((SIX_PACK, 1))
+    await tell(inventory, order.payload(), shop=other)
 
     assert await golden.on_hand(1) == 50
-    await tell(inventory, order.told(), shop=golden)
+    await tell(inventory, order.payload(), shop=golden)
     assert await golden.on_hand(1) == 44
 
 
 async def test_a_reason_with_many_lines_is_cut(inventory: Inventory, golden: Shop) -> None:
-    order = Told(*[(SINGLE, 1)] * 40)
-    await tell(inventory, order.told(), shop=golden)
+    gids = [f"gid://shopify/ProductVariant/{number}" for number in range(5001, 5041)]
+    await golden.pool(50, members=[{"variant_gid": gid, "units_per_sale": 1, "title": "Jar"} for gid in gids])
+    order = PlatformOrder(*[(gid, 1) for gid in gids])
+    await tell(inventory, order.payload(), shop=golden)
 
     [entry] = await golden.entries(source_ref=order.gid)
     assert len(entry["reason"]) <= 500
@@ -183,7 +185,7 @@ async def test_a_reason_with_many_lines_is_cut(inventory: Inventory, golden: Sho
 async def test_an_order_that_cannot_be_one_changes_nothing_and_waits_for_an_operator(
     inventory: Inventory, golden: Shop, wrong: dict[str, Any]
 ) -> None:
-    answer = await deliver(golden, "orders/create", Told((SIX_PACK, 1)).told(**wrong))
+    answer = await deliver(golden, "orders/create", PlatformOrder((SIX_PACK, 1)).payload(**wrong))
     await handle(inventory)
 
     assert await golden.on_hand(1) == 50
@@ -191,9 +193,9 @@ async def test_an_order_that_cannot_be_one_changes_nothing_and_waits_for_an_oper
 
 
 async def test_numbers_may_come_as_texts(inventory: Inventory, golden: Shop) -> None:
-    told = Told((SIX_PACK, 1)).told()
-    told["id"] = str(told["id"])
-    await tell(inventory, told, shop=golden)
+    payload = PlatformOrder((SIX_PACK, 1)).payload()
+    payload["id"] = str(payload["id"])
+    await tell(inventory, payload, shop=golden)
 
     assert await golden.on_hand(1) == 44
 

@@ -43,15 +43,15 @@ async def fill(inventory: Inventory, shop: Shop) -> None:
     )
 
 
-async def found(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
+async def search_all(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
     """The names and titles that each of the three searches finds."""
     pools = (await shop.call("list_pools", query=text, limit=limit))["pools"]
     catalog = (await shop.call("search_variants", query=text, limit=limit))["variants"]
     variants = (await shop.call("find_variant", text=text))["variants"]
     return [
-        [each["name"] for each in pools],
-        [each["product_title"] for each in catalog],
-        [each["title"].rstrip(".") for each in variants],
+        [pool["name"] for pool in pools],
+        [variant["product_title"] for variant in catalog],
+        [variant["title"].rstrip(".") for variant in variants],
     ]
 
 
@@ -76,14 +76,14 @@ async def found(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
     ],
 )
 async def test_a_rare_text_is_found_behind_thousands(full: Shop, text: str, titles: tuple[str, ...]) -> None:
-    assert [sorted(each) for each in await found(full, text)] == [sorted(titles)] * 3
+    assert [sorted(titles_of_search) for titles_of_search in await search_all(full, text)] == [sorted(titles)] * 3
 
 
 async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full: Shop) -> None:
     first = [f"Honey jar {n:05}" for n in range(1, 51)]
 
     for text in ("honey", "HONEY JAR 0", "ne", "j"):
-        pools, catalog, variants = await found(full, text)
+        pools, catalog, variants = await search_all(full, text)
         assert (pools, catalog) == (first, first)
         assert len(variants) == 50
 
@@ -91,7 +91,7 @@ async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full: Shop) -
 async def test_a_text_across_few_and_many_is_listed_in_order(full: Shop) -> None:
     titles = [f"Honey jar {n:05}" for n in range(2990, 3000)]
 
-    pools, catalog, variants = await found(full, "jar 0299")
+    pools, catalog, variants = await search_all(full, "jar 0299")
 
     assert (pools, catalog, sorted(variants)) == (titles, titles, titles)
 
@@ -111,16 +111,16 @@ async def test_what_is_renamed_is_found_by_its_new_name_alone(full: Shop) -> Non
     await full.call("update_pool", pool_id=pool["id"], name="Yak hair")
 
     assert (await full.call("list_pools", query="zebra x"))["pools"] == []
-    assert [each["id"] for each in (await full.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
+    assert [pool["id"] for pool in (await full.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
 
 
 async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     await fill(inventory, other)
-    own = {each["id"] for each in (await full.call("list_pools", query="zebra"))["pools"]}
-    others = {each["id"] for each in (await other.call("list_pools", query="zebra"))["pools"]}
+    own_ids = {pool["id"] for pool in (await full.call("list_pools", query="zebra"))["pools"]}
+    others = {pool["id"] for pool in (await other.call("list_pools", query="zebra"))["pools"]}
 
-    assert (len(own), len(others), own & others) == (len(LATE), len(LATE), set())
+    assert (len(own_ids), len(others), own_ids & others) == (len(LATE), len(LATE), set())
 
 
 @pytest.mark.parametrize("text", ["zebra", "ze", "詰"])

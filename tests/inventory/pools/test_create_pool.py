@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_a_name_is_enough(shop: Shop) -> None:
@@ -99,7 +99,7 @@ async def test_of_many_who_want_a_name_at_once_one_gets_it(shop: Shop) -> None:
         *(shop.call("create_pool", name="Honey", quantity=1) for _ in range(6)), return_exceptions=True
     )
 
-    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["name_taken"] * 5
+    assert [answer.code for answer in answers if isinstance(answer, ToolRefusal)] == ["name_taken"] * 5
     assert len((await shop.call("list_pools"))["pools"]) == len(await shop.entries()) == 1
 
 

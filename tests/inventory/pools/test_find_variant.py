@@ -12,6 +12,8 @@ MEMBERS: list[dict[str, Any]] = [
     {"variant_gid": TWELVE_PACK, "units_per_sale": 12, "title": "Crate (100% honey)"},
 ]
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 @pytest.fixture
 async def stocked(shop: Shop) -> Shop:
@@ -22,9 +24,9 @@ async def stocked(shop: Shop) -> Shop:
 
 
 async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
-    (found,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
+    (variant,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
 
-    assert found == {
+    assert variant == {
         "gid": SIX_PACK,
         "sku": "HONEY-6",
         "title": "Honey, six jars",
@@ -37,7 +39,7 @@ async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "found"),
+    ("known", "gids"),
     [
         ({"gid": SINGLE}, [SINGLE]),
         ({"gid": "gid://shopify/ProductVariant/7"}, []),
@@ -52,16 +54,16 @@ async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
     ],
     ids=str,
 )
-async def test_the_best_fit_comes_first(stocked: Shop, known: dict[str, Any], found: list[str]) -> None:
-    assert [each["gid"] for each in (await stocked.call("find_variant", **known))["variants"]] == found
+async def test_the_best_fit_comes_first(stocked: Shop, known: dict[str, Any], gids: list[str]) -> None:
+    assert [variant["gid"] for variant in (await stocked.call("find_variant", **known))["variants"]] == gids
 
 
 async def test_one_that_was_unlinked_is_still_known(stocked: Shop) -> None:
     await stocked.call("unlink_variants", pool_id=1, variant_gids=[SINGLE])
 
-    (found,) = (await stocked.call("find_variant", sku="HONEY-1"))["variants"]
+    (variant,) = (await stocked.call("find_variant", sku="HONEY-1"))["variants"]
 
-    assert (found["effective"], found["pools"]) == (None, [])
+    assert (variant["effective"], variant["pools"]) == (None, [])
 
 
 @pytest.mark.parametrize("known", [{}, {"gid": SINGLE, "sku": "HONEY-1"}, {"sku": None, "text": None}], ids=str)

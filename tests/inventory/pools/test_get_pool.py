@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_it_shows_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:
@@ -10,7 +10,7 @@ async def test_it_shows_its_variants_and_how_many_of_each_can_be_sold(shop: Shop
 
     read = await shop.call("get_pool", pool_id=pool["id"])
 
-    assert [(each["variant_gid"], each["units_per_sale"], each["effective"]) for each in read["members"]] == [
+    assert [(member["variant_gid"], member["units_per_sale"], member["effective"]) for member in read["members"]] == [
         (SINGLE, 1, 50),
         (SIX_PACK, 6, 8),
         (TWELVE_PACK, 12, 4),
@@ -32,7 +32,7 @@ async def test_a_kit_shows_what_all_of_its_pools_allow(shop: Shop) -> None:
 
     read = await shop.call("get_pool", pool_id=jars["id"])
 
-    assert [each["effective"] for each in read["members"]] == [50, 2, 4]
+    assert [member["effective"] for member in read["members"]] == [50, 2, 4]
 
 
 async def test_a_variant_with_a_pool_that_is_not_active_shows_no_number(shop: Shop) -> None:
@@ -42,7 +42,7 @@ async def test_a_variant_with_a_pool_that_is_not_active_shows_no_number(shop: Sh
 
     read = await shop.call("get_pool", pool_id=jars["id"])
 
-    assert [each["effective"] for each in read["members"]] == [50, None, 4]
+    assert [member["effective"] for member in read["members"]] == [50, None, 4]
 
 
 async def test_an_archived_pool_can_still_be_read(shop: Shop) -> None:
@@ -68,6 +68,6 @@ async def test_those_who_ask_at_once_get_each_their_own(shop: Shop, inventory: I
         return_exceptions=True,
     )
 
-    shown = [each["on_hand"] for each in answers if not isinstance(each, BaseException)]
-    codes = [each.code for each in answers if isinstance(each, Refused)]
-    assert (shown, codes) == ([50, 7, 50], ["not_found", "not_found"])
+    quantities = [answer["on_hand"] for answer in answers if not isinstance(answer, BaseException)]
+    codes = [answer.code for answer in answers if isinstance(answer, ToolRefusal)]
+    assert (quantities, codes) == ([50, 7, 50], ["not_found", "not_found"])

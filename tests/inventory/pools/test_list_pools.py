@@ -6,6 +6,8 @@ import pytest
 
 from tests.inventory.support import PACKS, Inventory, Shop
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 @pytest.fixture
 async def full(shop: Shop) -> Shop:
@@ -53,7 +55,7 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected"),
     [
         ({"status": "active"}, ["Honey jars", "Honey sticks", "Lids"]),
         ({"status": "paused"}, ["Ävocados"]),
@@ -70,8 +72,8 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
     ],
     ids=str,
 )
-async def test_only_what_is_asked_for_is_listed(full: Shop, filters: dict[str, Any], found: list[str]) -> None:
-    assert await names(full, **filters) == found
+async def test_only_what_is_asked_for_is_listed(full: Shop, filters: dict[str, Any], expected: list[str]) -> None:
+    assert await names(full, **filters) == expected
 
 
 @pytest.mark.parametrize("query", ["ÄVOCADOS", "ävocados", "Ävo"])

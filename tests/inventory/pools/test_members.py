@@ -10,7 +10,7 @@ LINK = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 
 
 def effective(change: dict[str, Any]) -> dict[str, Any]:
-    return {each["variant_gid"]: (each["before"], each["after"]) for each in change["affected"]}
+    return {variant["variant_gid"]: (variant["before"], variant["after"]) for variant in change["affected"]}
 
 
 async def test_a_linked_variant_is_sold_from_the_pool(shop: Shop) -> None:
@@ -143,5 +143,5 @@ async def test_another_shops_same_variant_is_another_variant(shop: Shop, invento
 
     await other.call("unlink_variants", pool_id=theirs["id"], variant_gids=[SIX_PACK])
 
-    found = await shop.call("find_variant", gid=SIX_PACK)
-    assert [(each["sku"], each["effective"]) for each in found["variants"]] == [("OURS", 8)]
+    result = await shop.call("find_variant", gid=SIX_PACK)
+    assert [(variant["sku"], variant["effective"]) for variant in result["variants"]] == [("OURS", 8)]

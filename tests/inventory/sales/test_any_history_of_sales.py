@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.databases import scratch_database
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Refused, Shop, running, unlimited
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running, unlimited
 
 JARS, BOXES = "Jars", "Boxes"
 DRAWS = {SINGLE: {JARS: 1}, SIX_PACK: {JARS: 6, BOXES: 1}, JARS: {JARS: 1}, BOXES: {BOXES: 1}}
@@ -41,7 +41,7 @@ class Model:
         self.holds: dict[int, dict[str, int] | None] = {}
 
     def held(self, pool: str) -> int:
-        return sum(kept.get(pool, 0) for kept in self.holds.values() if kept)
+        return sum(draws.get(pool, 0) for draws in self.holds.values() if draws)
 
     def free(self, pool: str) -> int:
         return self.on_hand[pool] - self.held(pool)
@@ -51,13 +51,13 @@ class Model:
         return lines if all(self.free(pool) >= needed for pool, needed in lines.items()) else "not_enough_stock"
 
     def sell(self, what: str, quantity: int, hold: int | None) -> str | None:
-        kept = {} if hold is None else self.holds[hold]
-        if kept is None:
+        draws = {} if hold is None else self.holds[hold]
+        if draws is None:
             return "hold_ended"
-        if kept.keys() - DRAWS[what].keys():
+        if draws.keys() - DRAWS[what].keys():
             return "validation_failed"
         needed = {pool: quantity * units for pool, units in DRAWS[what].items()}
-        if any(self.free(pool) + kept.get(pool, 0) < number for pool, number in needed.items()):
+        if any(self.free(pool) + draws.get(pool, 0) < number for pool, number in needed.items()):
             return "not_enough_stock"
         for pool, number in needed.items():
             self.on_hand[pool] -= number
@@ -79,7 +79,7 @@ async def answered(call: Awaitable[Any]) -> tuple[str | None, Any]:
     """The code that a call is refused with, or None and its answer."""
     try:
         return None, await call
-    except Refused as refused:
+    except ToolRefusal as refused:
         return refused.code, None
 
 
@@ -116,7 +116,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
             stack.enter_async_context(running(unlimited(url, tmp_path_factory.mktemp("data"))))
         )
 
-        async def story(told: list[Step]) -> None:
+        async def story(history: list[Step]) -> None:
             shop, model = await inventory.shop(), Model()
             members = {
                 name: [
@@ -130,22 +130,24 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
                 name: (await shop.pool(number, name=name, members=members[name]))["id"]
                 for name, number in model.on_hand.items()
             }
-            for step in told:
+            for step in history:
                 await play(Pools(shop, ids), model, step)
                 for name, id in ids.items():
-                    shown = await shop.call("get_pool", pool_id=id)
-                    assert (shown["on_hand"], shown["held"]) == (model.on_hand[name], model.held(name))
-                    assert shown["on_hand"] >= shown["held"] >= 0
+                    pool = await shop.call("get_pool", pool_id=id)
+                    assert (pool["on_hand"], pool["held"]) == (model.on_hand[name], model.held(name))
+                    assert pool["on_hand"] >= pool["held"] >= 0
             kits = min(math.floor(model.free(pool) / units) for pool, units in DRAWS[SIX_PACK].items())
             assert (await shop.storefront()).json()["variants"][SIX_PACK] == kits
 
-        yield lambda told: runner.run(story(told))
+        yield lambda history: runner.run(story(history))
 
         assert runner.run(inventory.differences()) == []
         runner.run(stack.aclose())
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(told=steps)
-def test_a_hold_ends_once_and_balances_are_what_was_sold(tell: Callable[[list[Step]], None], told: list[Step]) -> None:
-    tell(told)
+@given(history=steps)
+def test_a_hold_ends_once_and_balances_are_what_was_sold(
+    tell: Callable[[list[Step]], None], history: list[Step]
+) -> None:
+    tell(history)

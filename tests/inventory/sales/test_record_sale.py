@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def kit(shop: Shop) -> tuple[int, int]:
@@ -51,7 +51,7 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 
-    assert [(each["pool_id"], each["delta"]) for each in change["entries"]] == [(jars, -12), (boxes, -2)]
+    assert [(entry["pool_id"], entry["delta"]) for entry in change["entries"]] == [(jars, -12), (boxes, -2)]
     assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
 
 
@@ -71,11 +71,11 @@ async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Invent
 
     change = await shop.call("record_sale", variant_gid=SIX_PACK, quantity=2, hold_id=hold)
 
-    assert [(each["kind"], each["delta"], each["held_delta"]) for each in change["entries"]] == [
+    assert [(entry["kind"], entry["delta"], entry["held_delta"]) for entry in change["entries"]] == [
         ("sale", -12, -12),
         ("sale", -2, -2),
     ]
-    assert {(each["hold_id"], each["source_ref"]) for each in change["entries"]} == {(hold, "cart 7")}
+    assert {(entry["hold_id"], entry["source_ref"]) for entry in change["entries"]} == {(hold, "cart 7")}
     assert change["affected"] == []
     assert await balances(shop, jars, boxes) == [(38, 0), (1, 0)]
     assert (await shop.call("list_holds"))["holds"] == []
@@ -176,7 +176,7 @@ async def test_of_many_who_sell_one_hold_at_once_one_does(shop: Shop, inventory:
 
     answers = await asyncio.gather(*(shop.call("record_sale", **sale) for _ in range(8)), return_exceptions=True)
 
-    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["hold_ended"] * 7
+    assert [answer.code for answer in answers if isinstance(answer, ToolRefusal)] == ["hold_ended"] * 7
     assert await balances(shop, pool["id"]) == [(44, 0)]
     assert await inventory.differences() == []
 
@@ -188,7 +188,7 @@ async def test_of_ten_who_buy_ten_of_fifty_at_once_five_get_them(shop: Shop) -> 
         *(shop.call("record_sale", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
     )
 
-    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["not_enough_stock"] * 5
+    assert [answer.code for answer in answers if isinstance(answer, ToolRefusal)] == ["not_enough_stock"] * 5
     assert await shop.on_hand(pool["id"]) == 0
 
 

@@ -15,11 +15,11 @@ def lines(**quantities: int) -> list[dict[str, Any]]:
 async def test_lines_that_draw_on_one_pool_are_reckoned_together(shop: Shop) -> None:
     await shop.golden()
 
-    told = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
+    simulated = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
 
-    assert (told["possible"], told["shortfalls"]) == (True, [])
-    assert told["pools"][0]["on_hand"] == 0
-    assert {each["variant_gid"]: (each["before"], each["after"]) for each in told["affected"]} == {
+    assert (simulated["possible"], simulated["shortfalls"]) == (True, [])
+    assert simulated["pools"][0]["on_hand"] == 0
+    assert {variant["variant_gid"]: (variant["before"], variant["after"]) for variant in simulated["affected"]} == {
         SINGLE: (50, 0),
         SIX_PACK: (8, 0),
         TWELVE_PACK: (4, 0),
@@ -29,10 +29,10 @@ async def test_lines_that_draw_on_one_pool_are_reckoned_together(shop: Shop) -> 
 async def test_lines_that_fit_one_by_one_but_not_together_fall_short(shop: Shop) -> None:
     pool = await shop.golden()
 
-    told = await shop.call("simulate_sale", lines=lines(six=8, single=3))
+    simulated = await shop.call("simulate_sale", lines=lines(six=8, single=3))
 
-    assert told["possible"] is False
-    assert told["shortfalls"] == [
+    assert simulated["possible"] is False
+    assert simulated["shortfalls"] == [
         {"pool_id": pool["id"], "name": "Honey jars", "unit": "units", "needed": 51, "available": 50, "short": 1}
     ]
 
@@ -40,9 +40,9 @@ async def test_lines_that_fit_one_by_one_but_not_together_fall_short(shop: Shop)
 async def test_the_same_variant_may_stand_in_several_lines(shop: Shop) -> None:
     await shop.golden()
 
-    told = await shop.call("simulate_sale", lines=lines(six=4) + lines(six=5))
+    simulated = await shop.call("simulate_sale", lines=lines(six=4) + lines(six=5))
 
-    assert (told["possible"], told["shortfalls"][0]["needed"]) == (False, 54)
+    assert (simulated["possible"], simulated["shortfalls"][0]["needed"]) == (False, 54)
 
 
 async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
@@ -56,8 +56,8 @@ async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
     together = await shop.call("simulate_sale", lines=lines(six=2, twelve=2))
 
     assert alone["possible"] is True
-    assert {each["variant_gid"]: each["after"] for each in alone["affected"]} == {SIX_PACK: 1, TWELVE_PACK: 1}
-    assert [(each["pool_id"], each["short"]) for each in together["shortfalls"]] == [(boxes["id"], 1)]
+    assert {variant["variant_gid"]: variant["after"] for variant in alone["affected"]} == {SIX_PACK: 1, TWELVE_PACK: 1}
+    assert [(shortfall["pool_id"], shortfall["short"]) for shortfall in together["shortfalls"]] == [(boxes["id"], 1)]
     assert len(together["pools"]) == 3
 
 
@@ -66,18 +66,18 @@ async def test_what_is_held_or_kept_back_is_not_for_sale(shop: Shop) -> None:
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
 
-    told = await shop.call("simulate_sale", lines=lines(six=6))
+    simulated = await shop.call("simulate_sale", lines=lines(six=6))
 
-    assert (told["shortfalls"][0]["available"], told["shortfalls"][0]["short"]) == (35, 1)
+    assert (simulated["shortfalls"][0]["available"], simulated["shortfalls"][0]["short"]) == (35, 1)
 
 
 async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
     """An order that happened would be counted all the same."""
     await shop.golden()
 
-    told = await shop.call("simulate_sale", lines=lines(six=10))
+    simulated = await shop.call("simulate_sale", lines=lines(six=10))
 
-    assert (told["pools"][0]["on_hand"], told["pools"][0]["available"]) == (-10, 0)
+    assert (simulated["pools"][0]["on_hand"], simulated["pools"][0]["available"]) == (-10, 0)
 
 
 @pytest.mark.parametrize("tool", ["pause_pool", "archive_pool"])
@@ -85,10 +85,10 @@ async def test_nothing_is_sold_from_a_pool_that_is_paused_or_put_away_and_that_i
     pool = await shop.golden()
     await shop.call(tool, pool_id=pool["id"])
 
-    told = await shop.call("simulate_sale", lines=lines(six=1))
+    simulated = await shop.call("simulate_sale", lines=lines(six=1))
 
-    assert (told["possible"], told["inactive_pools"], told["shortfalls"]) == (False, [pool["id"]], [])
-    assert (told["pools"][0]["on_hand"], told["affected"]) == (44, [])
+    assert (simulated["possible"], simulated["inactive_pools"], simulated["shortfalls"]) == (False, [pool["id"]], [])
+    assert (simulated["pools"][0]["on_hand"], simulated["affected"]) == (44, [])
 
 
 async def test_a_kit_is_not_sold_while_one_of_its_pools_is_paused(shop: Shop) -> None:
@@ -124,9 +124,9 @@ async def test_a_sale_beyond_all_measure_falls_short_like_any_other(shop: Shop) 
     gid = {"variant_gid": SINGLE, "units_per_sale": 10**9}
     await shop.pool(50, members=[gid])
 
-    told = await shop.call("simulate_sale", lines=lines(single=10**9))
+    simulated = await shop.call("simulate_sale", lines=lines(single=10**9))
 
-    assert (told["possible"], told["shortfalls"][0]["needed"]) == (False, 10**18)
+    assert (simulated["possible"], simulated["shortfalls"][0]["needed"]) == (False, 10**18)
 
 
 @pytest.mark.parametrize("quantity", [0, -1, 10**9 + 1, 1.5, "1", None])

@@ -12,7 +12,7 @@ from holdfast.inventory.shopify.platform import Platform
 SHOP = "shop-name.myshopify.com"
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     path: str
     headers: Mapping[str, str]
     body: bytes
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
         return msgspec.json.decode(self.body)
 
 
-class Told(NamedTuple):
+class ScriptedAnswer(NamedTuple):
     """An answer. With `hang`, none is given, and the connection stays open."""
 
     body: Any = None
@@ -31,7 +31,7 @@ class Told(NamedTuple):
     hang: bool = False
 
 
-Script = Callable[[Asked], Told | Awaitable[Told]]
+Script = Callable[[ReceivedRequest], ScriptedAnswer | Awaitable[ScriptedAnswer]]
 
 
 class StandIn:
@@ -39,7 +39,7 @@ class StandIn:
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}/{{shop}}"
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
 
 
 @asynccontextmanager
@@ -47,14 +47,14 @@ async def standing_in(script: Script) -> AsyncGenerator[StandIn]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                asked = await _request(reader)
-                stand_in.asked.append(asked)
-                told = script(asked)
-                told = await told if isinstance(told, Awaitable) else told
-                if told.hang:
+                request = await _request(reader)
+                stand_in.requests.append(request)
+                answer = script(request)
+                answer = await answer if isinstance(answer, Awaitable) else answer
+                if answer.hang:
                     await reader.read()
                     return
-                writer.write(_response(told))
+                writer.write(_response(answer))
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # whoever asked has gone
@@ -78,15 +78,15 @@ async def platform(script: Script, *, seconds: float = 10) -> AsyncGenerator[tup
             await client.close()
 
 
-async def _request(reader: asyncio.StreamReader) -> Asked:
+async def _request(reader: asyncio.StreamReader) -> ReceivedRequest:
     first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(first.split(" ")[1], headers, body)
+    return ReceivedRequest(first.split(" ")[1], headers, body)
 
 
-def _response(told: Told) -> bytes:
-    body = told.body if isinstance(told.body, bytes) else msgspec.json.encode(told.body)
-    headers = {"Content-Length": str(len(body)), "Content-Type": "application/json", **told.headers}
+def _response(answer: ScriptedAnswer) -> bytes:
+    body = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
+    headers = {"Content-Length": str(len(body)), "Content-Type": "application/json", **answer.headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {told.status} So\r\n{head}\r\n".encode() + body
+    return f"HTTP/1.1 {answer.status} So\r\n{head}\r\n".encode() + body

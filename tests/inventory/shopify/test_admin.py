@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from holdfast.inventory.shopify.admin import ATTEMPTS, Admin, Query
-from holdfast.inventory.shopify.platform import Refused, TokenDead, Unreachable
-from tests.inventory.shopify.standin import SHOP, Asked, Told, platform
+from holdfast.inventory.shopify.admin import MAX_ATTEMPTS, AdminApi, Query
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
+from tests.inventory.shopify.standin import SHOP, ReceivedRequest, ScriptedAnswer, platform
 
 
 class Named(Struct):
@@ -31,98 +31,104 @@ def cost(available: float, requested: float = 1, rate: float = 1000) -> dict[str
     return {"cost": {"requestedQueryCost": requested, "actualQueryCost": None, "throttleStatus": throttle}}
 
 
-async def answered(*told: Told, seconds: float = 10, query: Query[Any] = NAME) -> tuple[Any, Sequence[Asked]]:
+async def answered(
+    *answers: ScriptedAnswer, seconds: float = 10, query: Query[Any] = NAME
+) -> tuple[Any, Sequence[ReceivedRequest]]:
     """What a query is answered when the platform tells these things in order, and what the platform was asked."""
-    left = list(told)
+    left = list(answers)
     async with platform(lambda _: left.pop(0), seconds=seconds) as (client, stand_in):
-        return await Admin(client).ask(SHOP, "shpat_1", query, {"first": 1}), stand_in.asked
+        return await AdminApi(client).ask(SHOP, "shpat_1", query, {"first": 1}), stand_in.requests
 
 
 async def test_a_query_is_sent_with_the_token_to_the_version_that_is_set() -> None:
-    data, [asked] = await answered(Told({"data": DATA, "extensions": cost(1999)}))
+    data, [request] = await answered(ScriptedAnswer({"data": DATA, "extensions": cost(1999)}))
 
     assert data == ShopData(Named("Ada"))
-    assert asked.path == f"/{SHOP}/admin/api/2026-10/graphql.json"
-    assert asked.headers["x-shopify-access-token"] == "shpat_1"
-    assert asked.json == {"query": NAME.text, "variables": {"first": 1}}
+    assert request.path == f"/{SHOP}/admin/api/2026-10/graphql.json"
+    assert request.headers["x-shopify-access-token"] == "shpat_1"
+    assert request.json == {"query": NAME.text, "variables": {"first": 1}}
 
 
 @pytest.mark.parametrize("status", [200, 429])
 async def test_a_call_that_came_too_early_is_made_again(status: int) -> None:
-    throttled = Told({"errors": THROTTLED, "extensions": cost(0)}, status)
+    throttled = ScriptedAnswer({"errors": THROTTLED, "extensions": cost(0)}, status)
 
-    data, asked = await answered(throttled, throttled, Told({"data": DATA}))
+    data, requests = await answered(throttled, throttled, ScriptedAnswer({"data": DATA}))
 
-    assert (data.shop.name, len(asked)) == ("Ada", 3)
+    assert (data.shop.name, len(requests)) == ("Ada", 3)
 
 
 async def test_a_busy_platform_is_asked_again_when_it_said() -> None:
-    data, asked = await answered(Told(b"busy", 429, {"Retry-After": "0.01"}), Told({"data": DATA}))
+    data, requests = await answered(
+        ScriptedAnswer(b"busy", 429, {"Retry-After": "0.01"}), ScriptedAnswer({"data": DATA})
+    )
 
-    assert (data.shop.name, len(asked)) == ("Ada", 2)
+    assert (data.shop.name, len(requests)) == ("Ada", 2)
 
 
 async def test_a_platform_that_is_always_busy_is_left_alone_in_the_end() -> None:
-    busy = Told(b"busy", 429, {"Retry-After": "0.01"})
-    with pytest.raises(Unreachable, match="too often") as error:
-        await answered(*[busy] * ATTEMPTS)
+    busy = ScriptedAnswer(b"busy", 429, {"Retry-After": "0.01"})
+    with pytest.raises(PlatformUnreachable, match="too often") as error:
+        await answered(*[busy] * MAX_ATTEMPTS)
 
     assert error.value.retry_after == 0.01
 
 
 async def test_a_call_whose_points_take_too_long_is_not_made() -> None:
-    with pytest.raises(Unreachable, match="wait already"):
+    with pytest.raises(PlatformUnreachable, match="wait already"):
         await answered(query=Query("large", NAME.text, ShopData, cost=100_000))
 
 
 async def test_errors_beside_data_are_no_answer() -> None:
     errors = [{"message": "Access denied for name", "path": ["shop"], "extensions": {"code": "ACCESS_DENIED"}}]
-    with pytest.raises(Refused, match="Access denied for name") as refused:
-        await answered(Told({"data": DATA, "errors": errors}))
+    with pytest.raises(PlatformRefusal, match="Access denied for name") as refused:
+        await answered(ScriptedAnswer({"data": DATA, "errors": errors}))
 
     assert refused.value.code == "ACCESS_DENIED"
 
 
 async def test_a_query_that_is_wrong_is_refused_in_the_platforms_words() -> None:
     errors = [{"message": "Field 'x' doesn't exist"}, {"message": "Variable $y is unused"}]
-    with pytest.raises(Refused, match=r"Field 'x' doesn't exist; Variable \$y is unused"):
-        await answered(Told({"errors": errors}))
+    with pytest.raises(PlatformRefusal, match=r"Field 'x' doesn't exist; Variable \$y is unused"):
+        await answered(ScriptedAnswer({"errors": errors}))
 
 
 async def test_a_dead_token_is_told_apart() -> None:
-    with pytest.raises(TokenDead, match="Invalid API key or access token"):
-        await answered(Told({"errors": "[API] Invalid API key or access token"}, 401))
+    with pytest.raises(TokenRefusal, match="Invalid API key or access token"):
+        await answered(ScriptedAnswer({"errors": "[API] Invalid API key or access token"}, 401))
 
 
 @pytest.mark.parametrize("status", [302, 402, 403, 404, 423])
 async def test_a_shop_that_cannot_be_asked_refuses(status: int) -> None:
-    with pytest.raises(Refused, match=f"status {status}") as refused:
-        await answered(Told({"errors": "Unavailable Shop"}, status))
+    with pytest.raises(PlatformRefusal, match=f"status {status}") as refused:
+        await answered(ScriptedAnswer({"errors": "Unavailable Shop"}, status))
 
-    assert not isinstance(refused.value, TokenDead)
+    assert not isinstance(refused.value, TokenRefusal)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
-        Told(b"<html>", 500),
-        Told({"errors": "fault"}, 502),
-        Told(b'{"data": {"shop": {"name": "A'),
-        Told({"data": None}),
-        Told({"data": {"shop": {"name": 7}}}),
-        Told({"data": None, "errors": [{"message": "oops", "extensions": {"code": "INTERNAL_SERVER_ERROR"}}]}),
-        Told(hang=True),
+        ScriptedAnswer(b"<html>", 500),
+        ScriptedAnswer({"errors": "fault"}, 502),
+        ScriptedAnswer(b'{"data": {"shop": {"name": "A'),
+        ScriptedAnswer({"data": None}),
+        ScriptedAnswer({"data": {"shop": {"name": 7}}}),
+        ScriptedAnswer(
+            {"data": None, "errors": [{"message": "oops", "extensions": {"code": "INTERNAL_SERVER_ERROR"}}]}
+        ),
+        ScriptedAnswer(hang=True),
     ],
     ids=["fault", "fault in JSON", "half an answer", "no data", "other data", "fault in GraphQL", "silence"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(told: Told) -> None:
-    with pytest.raises(Unreachable):
-        await answered(told, seconds=0.3 if told.hang else 10)
+async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(answer: ScriptedAnswer) -> None:
+    with pytest.raises(PlatformUnreachable):
+        await answered(answer, seconds=0.3 if answer.hang else 10)
 
 
 async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -> None:
-    async with platform(lambda _: Told({"data": DATA, "extensions": cost(60, rate=1)})) as (client, stand_in):
-        admin = Admin(client)
+    async with platform(lambda _: ScriptedAnswer({"data": DATA, "extensions": cost(60, rate=1)})) as (client, stand_in):
+        admin = AdminApi(client)
         await admin.ask(SHOP, "shpat_1", NAME)
         waits = asyncio.create_task(admin.ask(SHOP, "shpat_1", Query("large", NAME.text, ShopData, cost=100)))
         await asyncio.sleep(0)
@@ -133,4 +139,4 @@ async def test_the_points_of_a_call_that_was_given_up_are_there_for_the_next() -
         async with asyncio.timeout(10):
             await admin.ask(SHOP, "shpat_1", NAME)
 
-    assert len(stand_in.asked) == 2
+    assert len(stand_in.requests) == 2

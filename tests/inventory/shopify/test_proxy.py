@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shopify_app import ShopifyApp
 
 from holdfast.inventory.shopify.proxy import sign, signature, verify
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 
 SECRET, OLD = b"hush", b"the secret before"
 SHOP = "shop-name.myshopify.com"
@@ -24,13 +24,13 @@ Pairs = list[tuple[str, str]]
 
 
 def parameters(at: float = NOW, /, **changes: str) -> Pairs:
-    given = {
+    defaults = {
         "shop": SHOP,
         "logged_in_customer_id": "",
         "path_prefix": PREFIX,
         "timestamp": str(int(at)),
     }
-    return list({**given, **changes}.items())
+    return list({**defaults, **changes}.items())
 
 
 def query(pairs: Pairs, secret: bytes = SECRET) -> bytes:
@@ -47,11 +47,11 @@ def outcome(query: bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float =
 
 
 def is_believed(query: bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: float = NOW) -> bool:
-    told = outcome(query, secrets, now)
-    if isinstance(told, Problem):
-        assert (told.code, told.status) == ("invalid_signature", 401)
+    result = outcome(query, secrets, now)
+    if isinstance(result, Problem):
+        assert (result.code, result.status) == ("invalid_signature", 401)
         return False
-    assert told.endswith(".myshopify.com")
+    assert result.endswith(".myshopify.com")
     return True
 
 
@@ -239,7 +239,10 @@ def test_nothing_is_believed_that_the_oracle_refuses_and_no_bytes_do_harm(
     order: Sequence[int], more: Sequence[int | bytes]
 ) -> None:
     signed = query(parameters(time.time())).split(b"&")
-    pieces = [*(signed[place] for place in order), *(signed[each] if isinstance(each, int) else each for each in more)]
+    pieces = [
+        *(signed[place] for place in order),
+        *(signed[piece] if isinstance(piece, int) else piece for piece in more),
+    ]
     request = b"&".join(pieces)
 
     believed = is_believed(request, now=time.time())
@@ -257,5 +260,5 @@ def test_no_byte_can_be_changed_to_name_another_shop(place: int, byte: int) -> N
     signed = bytearray(query(parameters()))
     signed[place % len(signed)] = byte
 
-    told = outcome(bytes(signed))
-    assert told == SHOP or isinstance(told, Problem)
+    result = outcome(bytes(signed))
+    assert result == SHOP or isinstance(result, Problem)

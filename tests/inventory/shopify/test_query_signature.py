@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.inventory.shopify.query_signature import sign, signature, verify
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 
 SECRET, OLD = b"hush", b"the secret before"
 SHOP = "some-shop.myshopify.com"
@@ -28,11 +28,11 @@ def outcome(query: str | bytes, secrets: Sequence[bytes] = (SECRET, OLD), now: f
 
 
 def test_the_documented_example_has_the_documented_signature() -> None:
-    given = {"code": GIVEN["code"], "shop": SHOP, "state": STATE, "timestamp": "1337178173"}
+    parameters = {"code": GIVEN["code"], "shop": SHOP, "state": STATE, "timestamp": "1337178173"}
 
     documented = "700e2dadb827fcc8609e9d5ce208b2e9cdaab9df07390d2cbca10d7c328fc4bf"
-    assert signature(given, SECRET) == documented
-    assert outcome(urlencode({**given, "hmac": documented}), now=1_337_178_173) == given
+    assert signature(parameters, SECRET) == documented
+    assert outcome(urlencode({**parameters, "hmac": documented}), now=1_337_178_173) == parameters
 
 
 def test_what_the_platform_signed_is_believed_with_the_present_secret_and_the_old_one() -> None:
@@ -51,8 +51,8 @@ def test_a_signature_is_good_for_90_seconds_either_way(seconds: float, believed:
 def test_no_parameter_can_be_changed_left_out_or_given_twice(name: str) -> None:
     pairs = parse_qsl(sign(GIVEN, SECRET, NOW))
 
-    assert outcome(urlencode([(each, value + "0" if each == name else value) for each, value in pairs])) is None
-    assert outcome(urlencode([(each, value) for each, value in pairs if each != name])) is None
+    assert outcome(urlencode([(key, value + "0" if key == name else value) for key, value in pairs])) is None
+    assert outcome(urlencode([(key, value) for key, value in pairs if key != name])) is None
     assert outcome(urlencode([*pairs, (name, dict(pairs)[name])])) is None
 
 
@@ -69,9 +69,9 @@ def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: 
 
 
 def test_a_timestamp_of_other_digits_is_refused_however_well_it_is_signed() -> None:
-    given = {**GIVEN, "timestamp": "١٧٦٣٦٤٠٠٠٠"}
+    parameters = {**GIVEN, "timestamp": "١٧٦٣٦٤٠٠٠٠"}
 
-    assert outcome(urlencode({**given, "hmac": signature(given, SECRET)})) is None
+    assert outcome(urlencode({**parameters, "hmac": signature(parameters, SECRET)})) is None
 
 
 def test_one_signed_message_cannot_be_cut_into_other_parameters() -> None:

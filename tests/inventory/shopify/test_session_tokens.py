@@ -1,5 +1,6 @@
 """Session tokens. The official package `shopifyapp` is the oracle where it is right, PyJWT where it only decodes."""
 
+import base64
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -49,9 +50,9 @@ def oracle_believes(token: str) -> bool:
 
 
 def test_a_token_names_the_shop_the_user_and_the_session() -> None:
-    told = verify(sign(claims(), SECRET), "client", [SECRET], NOW)
+    token = verify(sign(claims(), SECRET), "client", [SECRET], NOW)
 
-    assert told == SessionToken(SHOP, "42", claims()["sid"])
+    assert token == SessionToken(SHOP, "42", claims()["sid"])
 
 
 def test_what_another_library_signs_is_believed_with_the_present_secret_and_the_old_one() -> None:
@@ -108,7 +109,7 @@ def test_a_token_that_says_something_else_is_refused_however_well_it_is_signed(c
 
 @pytest.mark.parametrize("name", ["iss", "dest", "aud", "sub", "exp", "nbf"])
 def test_every_claim_is_needed(name: str) -> None:
-    assert refused(sign({each: value for each, value in claims().items() if each != name}, SECRET)) is not None
+    assert refused(sign({claim: value for claim, value in claims().items() if claim != name}, SECRET)) is not None
 
 
 def test_an_app_without_an_id_believes_nobody() -> None:
@@ -135,6 +136,14 @@ def test_what_is_signed_here_is_believed_here_and_by_the_oracle(user: str, secre
 @given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{43}", fullmatch=True))
 def test_texts_of_any_kind_are_refused_and_do_no_harm(token: str) -> None:
     assert refused(token) is not None
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_token_that_is_nested_too_deeply_to_be_read_is_refused(part: int) -> None:
+    parts = sign(claims(), SECRET).split(".")
+    parts[part] = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
+
+    assert refused(".".join(parts)) == "This is not a session token."
 
 
 @given(place=st.integers(0, 10**6), character=st.characters(max_codepoint=0x2FF))

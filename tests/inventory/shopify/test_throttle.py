@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.shopify.throttle import Bucket
+from holdfast.inventory.shopify.throttle import PointBucket
 
 PLAN = {"maximum": 2_000.0, "rate": 100.0}
 
 
-def learned(available: float) -> Bucket:
+def learned(available: float) -> PointBucket:
     """A bucket that was told at the time 0 how many points there are."""
-    bucket = Bucket(0)
+    bucket = PointBucket(0)
     bucket.take(10, 0)
     bucket.learn(10, 0, available=available, **PLAN)
     return bucket
@@ -49,7 +49,7 @@ def test_a_call_that_is_not_made_gives_its_points_back() -> None:
 
 
 def test_a_shop_that_nothing_is_known_of_has_less_than_any_plan_gives() -> None:
-    bucket = Bucket(0)
+    bucket = PointBucket(0)
 
     assert (bucket.take(1_000, 0), bucket.take(50, 0)) == (0, 1)
 
@@ -57,7 +57,7 @@ def test_a_shop_that_nothing_is_known_of_has_less_than_any_plan_gives() -> None:
 @given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=40))
 def test_no_call_comes_too_early_for_a_platform_that_counts_exactly(calls: list[tuple[float, int]]) -> None:
     """The platform: 2,000 points at most, 100 a second, a refusal when there are too few."""
-    bucket = Bucket(0)
+    bucket = PointBucket(0)
     bucket.learn(0, 0, available=1_000, **PLAN)
     points, at, now = 1_000.0, 0.0, 0.0
     for pause, cost in calls:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.shopify.platform import Refused, Unreachable
-from holdfast.inventory.shopify.scopes import REQUIRED, missing
-from holdfast.inventory.shopify.token_endpoint import Granted, TokenEndpoint
-from tests.inventory.shopify.standin import SHOP, Told, platform
+from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.scopes import REQUIRED, missing_scopes
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens, TokenEndpoint
+from tests.inventory.shopify.standin import SHOP, ScriptedAnswer, platform
 
 TOKENS: dict[str, Any] = {
     "access_token": "shpat_1",
@@ -19,26 +19,26 @@ TOKENS: dict[str, Any] = {
 APP = {"client_id": "client", "client_secret": "hush"}
 
 
-async def asked(how: str, text: str, told: Told, seconds: float = 10) -> tuple[Granted, Any]:
+async def grant_tokens(how: str, text: str, answer: ScriptedAnswer, seconds: float = 10) -> tuple[GrantedTokens, Any]:
     """What was granted, and the body that was sent for it."""
-    async with platform(lambda _: told, seconds=seconds) as (client, stand_in):
+    async with platform(lambda _: answer, seconds=seconds) as (client, stand_in):
         granted = await getattr(TokenEndpoint(client, "client", "hush"), how)(SHOP, text)
-    [request] = stand_in.asked
+    [request] = stand_in.requests
     assert request.path == f"/{SHOP}/admin/oauth/access_token"
     assert request.headers["content-type"] == "application/json"
     return granted, request.json
 
 
 async def test_a_code_gets_tokens_that_end() -> None:
-    granted, sent = await asked("for_code", "c0de", Told(TOKENS))
+    granted, sent = await grant_tokens("for_code", "c0de", ScriptedAnswer(TOKENS))
 
     assert sent == {**APP, "code": "c0de", "expiring": "1"}
-    assert granted == Granted("shpat_1", TOKENS["scope"], 3600, "shprt_1", 7_776_000)
+    assert granted == GrantedTokens("shpat_1", TOKENS["scope"], 3600, "shprt_1", 7_776_000)
     assert granted.scopes == set(REQUIRED)
 
 
 async def test_a_session_token_is_exchanged_for_an_offline_token() -> None:
-    _, sent = await asked("for_session", "a.b.c", Told(TOKENS))
+    _, sent = await grant_tokens("for_session", "a.b.c", ScriptedAnswer(TOKENS))
 
     assert sent == {
         **APP,
@@ -51,56 +51,56 @@ async def test_a_session_token_is_exchanged_for_an_offline_token() -> None:
 
 
 async def test_a_refresh_token_gets_the_next_tokens() -> None:
-    _, sent = await asked("refreshed", "shprt_0", Told(TOKENS))
+    _, sent = await grant_tokens("refreshed", "shprt_0", ScriptedAnswer(TOKENS))
 
     assert sent == {**APP, "grant_type": "refresh_token", "refresh_token": "shprt_0"}
 
 
 async def test_a_token_that_does_not_end_is_taken_too() -> None:
-    granted, _ = await asked("for_code", "c0de", Told({"access_token": "shpat_1", "scope": ""}))
+    granted, _ = await grant_tokens("for_code", "c0de", ScriptedAnswer({"access_token": "shpat_1", "scope": ""}))
 
-    assert granted == Granted("shpat_1", "")
+    assert granted == GrantedTokens("shpat_1", "")
     assert granted.scopes == frozenset()
 
 
 async def test_a_grant_that_is_not_valid_is_refused_with_its_code() -> None:
     body = {"error": "invalid_grant", "error_description": "The refresh token has expired."}
-    with pytest.raises(Refused, match=r"status 400: The refresh token has expired\.") as refused:
-        await asked("refreshed", "old", Told(body, 400))
+    with pytest.raises(PlatformRefusal, match=r"status 400: The refresh token has expired\.") as refused:
+        await grant_tokens("refreshed", "old", ScriptedAnswer(body, 400))
 
     assert refused.value.code == "invalid_grant"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
-        Told({"errors": "no"}, 500),
-        Told(b"<html>", 503),
-        Told(b"{", 200),
-        Told({"access_token": ""}, 200),
-        Told({**TOKENS, "refresh_token": None}, 200),
-        Told(hang=True),
-        Told(b"x" * 17_000_000),
+        ScriptedAnswer({"errors": "no"}, 500),
+        ScriptedAnswer(b"<html>", 503),
+        ScriptedAnswer(b"{", 200),
+        ScriptedAnswer({"access_token": ""}, 200),
+        ScriptedAnswer({**TOKENS, "refresh_token": None}, 200),
+        ScriptedAnswer(hang=True),
+        ScriptedAnswer(b"x" * 17_000_000),
     ],
     ids=["fault", "away", "half an answer", "no token", "no refresh token", "silence", "too much"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_tokens_were_made(told: Told) -> None:
-    with pytest.raises(Unreachable):
-        await asked("refreshed", "shprt_0", told, seconds=0.3 if told.hang else 10)
+async def test_what_is_no_answer_leaves_it_open_whether_tokens_were_made(answer: ScriptedAnswer) -> None:
+    with pytest.raises(PlatformUnreachable):
+        await grant_tokens("refreshed", "shprt_0", answer, seconds=0.3 if answer.hang else 10)
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7), ("2.0", 2), ("99999", 300), ("soon", 1), ("-1", 1)])
 async def test_a_busy_platform_says_when_to_come_again(header: str, seconds: float) -> None:
-    with pytest.raises(Unreachable) as busy:
-        await asked("refreshed", "shprt_0", Told(None, 429, {"Retry-After": header}))
+    with pytest.raises(PlatformUnreachable) as busy:
+        await grant_tokens("refreshed", "shprt_0", ScriptedAnswer(None, 429, {"Retry-After": header}))
 
     assert busy.value.retry_after == seconds
 
 
 async def test_a_platform_that_is_not_there_is_unreachable() -> None:
-    async with platform(lambda _: Told()) as (client, _):
+    async with platform(lambda _: ScriptedAnswer()) as (client, _):
         pass
-    with pytest.raises(Unreachable, match="cannot be reached"):
+    with pytest.raises(PlatformUnreachable, match="cannot be reached"):
         await TokenEndpoint(client, "client", "hush").for_code(SHOP, "c0de")
 
 
@@ -114,4 +114,4 @@ async def test_a_platform_that_is_not_there_is_unreachable() -> None:
     ],
 )
 def test_who_may_write_may_also_read(granted: list[str], lacking: list[str]) -> None:
-    assert missing(granted) == lacking
+    assert missing_scopes(granted) == lacking

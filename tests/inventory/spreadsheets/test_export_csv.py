@@ -18,10 +18,10 @@ async def test_pools(shop: Shop) -> None:
     jars = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
     honey = await shop.pool(0, name="Honey", unit="g")
 
-    told = await shop.call("export_csv", kind="pools")
+    export = await shop.call("export_csv", kind="pools")
 
-    assert (told["kind"], told["rows"], told["next_cursor"]) == ("pools", 2, None)
-    assert told["csv"].splitlines() == [
+    assert (export["kind"], export["rows"], export["next_cursor"]) == ("pools", 2, None)
+    assert export["csv"].splitlines() == [
         "name,unit,quantity,buffer,low_stock_at,version",
         f"Honey jars,units,50,3,12,{jars['version']}",
         f"Honey,g,0,0,,{honey['version']}",
@@ -31,9 +31,9 @@ async def test_pools(shop: Shop) -> None:
 async def test_members(shop: Shop) -> None:
     await shop.pool(50, name="Honey, jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]])
 
-    told = await shop.call("export_csv", kind="members")
+    export = await shop.call("export_csv", kind="members")
 
-    assert told["csv"].splitlines() == [
+    assert export["csv"].splitlines() == [
         "pool,variant_gid,units_per_sale,sku,title",
         f'"Honey, jars",{SINGLE},1,,',
         f'"Honey, jars",{SIX_PACK},6,HONEY-6,"The ""six"""',
@@ -45,10 +45,12 @@ async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Sho
     pool = await shop.pool(50)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=reason)
 
-    told = rows((await shop.call("export_csv", kind="history"))["csv"])
+    exported_rows = rows((await shop.call("export_csv", kind="history"))["csv"])
 
     entries = await shop.entries()
-    assert told == [{name: "" if value is None else str(value) for name, value in entry.items()} for entry in entries]
+    assert exported_rows == [
+        {name: "" if value is None else str(value) for name, value in entry.items()} for entry in entries
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +74,9 @@ async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop
 
 @pytest.mark.parametrize("space", ["\t", "\r", "\n"])
 def test_a_cell_that_begins_with_a_tab_or_a_new_line_is_marked_as_text(space: str) -> None:
-    [row] = csv.reader(io.StringIO(sheet.written(["name"], [[f"{space}=1+1"]]).split("\r\n", 1)[1], newline=""))
+    [row] = csv.reader(io.StringIO(sheet.to_csv(["name"], [[f"{space}=1+1"]]).split("\r\n", 1)[1], newline=""))
 
-    assert row == [f"'{space}=1+1"]
+    assert row == [f"'{space}'=1+1"]
 
 
 async def test_archived_pools_are_left_out(shop: Shop) -> None:
@@ -112,6 +114,6 @@ async def test_a_kit_has_a_line_for_every_pool(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[PACKS[2]])
     await shop.pool(9, name="Crates", members=[{"variant_gid": TWELVE_PACK, "units_per_sale": 1}])
 
-    told = rows((await shop.call("export_csv", kind="members"))["csv"])
+    exported_rows = rows((await shop.call("export_csv", kind="members"))["csv"])
 
-    assert [(each["pool"], each["units_per_sale"]) for each in told] == [("Jars", "12"), ("Crates", "1")]
+    assert [(row["pool"], row["units_per_sale"]) for row in exported_rows] == [("Jars", "12"), ("Crates", "1")]

@@ -31,8 +31,8 @@ async def test_unknown_pools_are_created_and_known_ones_are_changed(shop: Shop) 
         {"line": 3, "outcome": "created", "message": "Honey"},
     ]
     pools = (await shop.call("list_pools"))["pools"]
-    shown = ("name", "unit", "on_hand", "buffer", "low_stock_at")
-    assert [tuple(pool[name] for name in shown) for pool in pools] == [
+    fields = ("name", "unit", "on_hand", "buffer", "low_stock_at")
+    assert [tuple(pool[name] for name in fields) for pool in pools] == [
         ("Honey jars", "units", 44, 3, 7),
         ("Honey", "g", 5000, 250, None),
     ]
@@ -46,11 +46,11 @@ async def test_quantities_are_entries_of_one_change(shop: Shop) -> None:
     await load(shop, "name,quantity\nJars,44\nLids,9\n", reason="Counted in autumn.")
 
     entries = (await shop.entries())[:2]
-    assert [(each["kind"], each["delta"], each["balance_after"], each["reason"]) for each in entries] == [
+    assert [(entry["kind"], entry["delta"], entry["balance_after"], entry["reason"]) for entry in entries] == [
         ("import", 9, 9, "Counted in autumn."),
         ("import", -6, 44, "Counted in autumn."),
     ]
-    assert len({each["version"] for each in entries}) == 1
+    assert len({entry["version"] for entry in entries}) == 1
 
 
 async def test_quantities_can_be_added_to_what_is_there(shop: Shop) -> None:
@@ -111,11 +111,11 @@ async def test_one_bad_row_keeps_all_from_being_stored_and_every_bad_row_is_name
         "Short,units\n"
     )
 
-    told = await refused(shop, text)
+    errors = await refused(shop, text)
 
-    assert await refused(shop, text, dry_run=True) == told
-    assert [line for line, _ in told] == [3, 4, 5, 6, 7, 8, 9]
-    fields = [message.partition(":")[0] for _, message in told]
+    assert await refused(shop, text, dry_run=True) == errors
+    assert [line for line, _ in errors] == [3, 4, 5, 6, 7, 8, 9]
+    fields = [message.partition(":")[0] for _, message in errors]
     assert fields[1:6] == ["quantity", "buffer", "quantity", "name", "quantity"]
     assert "name" in fields[0]
     assert "2 cells under 5 columns" in fields[6]
@@ -126,9 +126,9 @@ async def test_one_bad_row_keeps_all_from_being_stored_and_every_bad_row_is_name
     "cell", ["1e400", "NaN", "inf", "1e30", "1_000", "\u0663", "1" * 5_000, "0x10", "5 units", '"1,5"', "1.5", "TRUE"]
 )
 async def test_a_cell_that_is_no_number_of_ours_is_refused(shop: Shop, cell: str) -> None:
-    told = await refused(shop, f"name,quantity\nJars,{cell}\n")
+    errors = await refused(shop, f"name,quantity\nJars,{cell}\n")
 
-    assert [(line, message.partition(":")[0]) for line, message in told] == [(2, "quantity")]
+    assert [(line, message.partition(":")[0]) for line, message in errors] == [(2, "quantity")]
 
 
 async def test_a_sheet_without_a_column_for_names_is_refused(shop: Shop) -> None:
@@ -150,9 +150,9 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
         f"Jars,{SIX_PACK},0\n"
     )
 
-    told = await refused(shop, text, "members")
+    errors = await refused(shop, text, "members")
 
-    assert [(line, message.partition(":")[0]) for line, message in told] == [
+    assert [(line, message.partition(":")[0]) for line, message in errors] == [
         (3, "pool"),
         (4, "variant_gid"),
         (5, "variant_gid"),
@@ -196,9 +196,9 @@ async def test_sheets_are_read_as_programs_write_them(shop: Shop, text: str) -> 
 
 async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
     """A cell may have several lines; a row is named by its last."""
-    told = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
+    errors = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
 
-    assert told[-1][0] == 4
+    assert errors[-1][0] == 4
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ async def test_a_sheet_that_nobody_touched_changes_nothing(shop: Shop, inventory
     text = await exported(shop, kind)
     before = await inventory.everything()
 
-    told = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
+    result = await shop.call("import_csv", kind=kind, text=text, dry_run=False)
 
-    assert {row["outcome"] for row in told["rows"]} == {"unchanged"}
+    assert {row["outcome"] for row in result["rows"]} == {"unchanged"}
     assert await inventory.everything() == before
 
 
@@ -112,9 +112,9 @@ async def test_a_sheet_of_yesterday_does_not_undo_what_was_done_since(shop: Shop
     await shop.call("adjust_pool_quantity", pool_id=pools[1]["id"], delta=-6)
     before = await inventory.everything()
 
-    told = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
+    refusal = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
 
-    assert [message.split(":")[:2] for message in told["errors"]["text"]] == [["line 3", " version"]]
+    assert [message.split(":")[:2] for message in refusal["errors"]["text"]] == [["line 3", " version"]]
     assert await inventory.everything() == before
 
 
@@ -131,9 +131,9 @@ names = cells.map(str.strip).filter(bool)
 
 @given(st.lists(st.tuples(names, st.integers(-(10**12), 10**12)), max_size=5))
 def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]]) -> None:
-    text = sheet.written(("name", "quantity"), rows)
+    text = sheet.to_csv(("name", "quantity"), rows)
 
-    good, refused = sheet.read(text, Counted)
+    good, refused = sheet.read_rows(text, Counted)
 
     assert refused == []
     assert [(row.name, row.quantity) for _, row in good] == rows
@@ -141,7 +141,7 @@ def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]
 
 @given(st.lists(cells, max_size=5))
 def test_no_cell_begins_with_what_spreadsheet_programs_run(texts: list[str]) -> None:
-    text = sheet.written(("name",), [(each,) for each in texts])
+    text = sheet.to_csv(("name",), [(text,) for text in texts])
 
     read: list[Any] = [*csv.reader(io.StringIO(text, newline=""))]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Refused, Shop
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop, ToolRefusal
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ async def test_of_sixty_who_take_one_of_fifty_at_once_exactly_fifty_get_it(shop:
         *(shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(60)), return_exceptions=True
     )
 
-    refused = [answer for answer in answers if isinstance(answer, Refused)]
-    taken = [answer for answer in answers if not isinstance(answer, BaseException)]
-    assert (len(taken), len(refused)) == (50, 10)
-    assert sorted(answer["entries"][0]["balance_after"] for answer in taken) == [*range(50)]
-    assert len({answer["version"] for answer in taken}) == 50
+    refused = [answer for answer in answers if isinstance(answer, ToolRefusal)]
+    accepted = [answer for answer in answers if not isinstance(answer, BaseException)]
+    assert (len(accepted), len(refused)) == (50, 10)
+    assert sorted(answer["entries"][0]["balance_after"] for answer in accepted) == [*range(50)]
+    assert len({answer["version"] for answer in accepted}) == 50
     assert await shop.on_hand(pool["id"]) == 0
 
 
@@ -133,7 +133,7 @@ async def test_one_who_is_refused_does_not_disturb_those_who_came_with_it(shop: 
         return_exceptions=True,
     )
 
-    assert isinstance(greedy, Refused)
+    assert isinstance(greedy, ToolRefusal)
     assert not isinstance(first, BaseException)
     assert not isinstance(last, BaseException)
-    assert [each["entries"][0]["balance_after"] for each in (first, last)] == [6, 0]
+    assert [answer["entries"][0]["balance_after"] for answer in (first, last)] == [6, 0]

@@ -10,11 +10,11 @@ async def test_all_pools_move_in_one_version(shop: Shop) -> None:
         "bulk_adjust", items=[{"pool_id": two["id"], "delta": 5}, {"pool_id": one["id"], "delta": -3}]
     )
 
-    assert [(each["pool_id"], each["delta"], each["balance_after"]) for each in change["entries"]] == [
+    assert [(entry["pool_id"], entry["delta"], entry["balance_after"]) for entry in change["entries"]] == [
         (one["id"], -3, 7),
         (two["id"], 5, 25),
     ]
-    assert {each["version"] for each in change["entries"]} == {change["version"]}
+    assert {entry["version"] for entry in change["entries"]} == {change["version"]}
     assert [(pool["id"], pool["on_hand"]) for pool in change["pools"]] == [(one["id"], 7), (two["id"], 25)]
 
 
@@ -59,7 +59,7 @@ async def test_a_kit_that_draws_on_both_pools_is_told_of_once(shop: Shop) -> Non
         "bulk_adjust", items=[{"pool_id": jars["id"], "delta": -8}, {"pool_id": lids["id"], "delta": -6}]
     )
 
-    affected = sorted(change["affected"], key=lambda each: each["variant_gid"])
+    affected = sorted(change["affected"], key=lambda variant: variant["variant_gid"])
     assert affected == [
         {"variant_gid": SINGLE, "before": 6, "after": 3},
         {"variant_gid": SIX_PACK, "before": 2, "after": 1},

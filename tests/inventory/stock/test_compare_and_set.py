@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Refused, Shop, running
+from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, ToolRefusal, running
 
 STOCK: list[tuple[str, dict[str, Any]]] = [
     ("set_pool_quantity", {"pool_id": 1, "quantity": 44}),
@@ -23,6 +23,8 @@ CONFIGURATION: list[tuple[str, dict[str, Any]]] = [
     ("update_member", {"pool_id": 1, "variant_gid": SINGLE, "units_per_sale": 2}),
     ("unlink_variants", {"pool_id": 1, "variant_gids": [SINGLE]}),
 ]
+
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 
 
 @pytest.fixture
@@ -94,10 +96,10 @@ async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins
     arguments = [{"quantity": 44}, {"quantity": 43}] if tool == "set_pool_quantity" else [{"delta": -6}, {"delta": -7}]
 
     answers = await asyncio.gather(
-        *(scene.call(tool, pool_id=1, expected_version=seen, **each) for each in arguments), return_exceptions=True
+        *(scene.call(tool, pool_id=1, expected_version=seen, **call) for call in arguments), return_exceptions=True
     )
 
-    (lost,) = [answer for answer in answers if isinstance(answer, Refused)]
+    (lost,) = [answer for answer in answers if isinstance(answer, ToolRefusal)]
     (won,) = [answer for answer in answers if not isinstance(answer, BaseException)]
     assert lost.code == "stale"
     assert lost.body["current"]["version"] == won["version"]
@@ -115,7 +117,7 @@ async def test_of_many_in_two_processes_that_expect_the_same_version_exactly_one
             return_exceptions=True,
         )
 
-    assert sorted(answer.code if isinstance(answer, Refused) else "done" for answer in answers) == [
+    assert sorted(answer.code if isinstance(answer, ToolRefusal) else "done" for answer in answers) == [
         "done",
         *["stale"] * 19,
     ]

@@ -52,6 +52,8 @@ OF_THE_MOMENT = {"id", "hold_id", "created_at", "expires_at", "inserted_at", "dr
 OF_AN_IMPORT = {"applied"}
 """An import says itself whether anything was stored."""
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
     """An answer without what differs from call to call."""
@@ -88,7 +90,7 @@ async def shared_scene(shared_inventory: Inventory) -> Shop:
 
 
 def test_every_tool_that_writes_is_tried_here() -> None:
-    writing = {name for name, operation in TOOLS.items() if not operation.run.reads}
+    writing = {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
     assert {tool for tool, _ in CALLS} == writing
 
@@ -106,14 +108,14 @@ numbered = pytest.mark.parametrize(
 async def test_a_dry_run_changes_nothing_and_nobody_hears_of_it(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
-    shown = await shared_scene.storefront()
+    storefront = await shared_scene.storefront()
     before = await shared_inventory.everything()
 
     tried = await shared_scene.call(tool, **arguments, dry_run=True)
 
     assert tried["dry_run"] is True
     assert await shared_inventory.everything() == before
-    assert (await shared_scene.storefront()).json()["variants"] == shown.json()["variants"]
+    assert (await shared_scene.storefront()).json()["variants"] == storefront.json()["variants"]
     assert {entry["id"] for entry in tried.get("entries", [])} <= {None}
 
 
@@ -152,8 +154,8 @@ def versions(answer: Any) -> list[Any]:
     if not isinstance(answer, dict):
         return []
     fields = cast(dict[str, Any], answer)
-    own = [fields["version"]] if "version" in fields else []
-    return own + [version for value in fields.values() for version in versions(value)]
+    versions_here = [fields["version"]] if "version" in fields else []
+    return versions_here + [version for value in fields.values() for version in versions(value)]
 
 
 @numbered
@@ -173,9 +175,11 @@ async def test_dry_runs_among_other_calls_of_one_batch_leave_no_trace(scene: Sho
     )
 
     left = [answer["pools"][0]["on_hand"] for answer in answers]
-    assert [each for each, (_, dry) in zip(left, calls, strict=True) if not dry] == [49, 48]
+    assert [quantity for quantity, (_, dry) in zip(left, calls, strict=True) if not dry] == [49, 48]
     # A dry run sees the stock as it is when its turn comes: before, between or after the others.
     assert all(
-        each in {delta + there for there in (50, 49, 48)} for each, (delta, dry) in zip(left, calls, strict=True) if dry
+        quantity in {delta + on_hand for on_hand in (50, 49, 48)}
+        for quantity, (delta, dry) in zip(left, calls, strict=True)
+        if dry
     )
     assert await scene.on_hand(1) == 48

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
-from holdfast.inventory.stock.book import HOLDS
+from holdfast.inventory.stock.stock_changes import HOLDS
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
 from tests.support import eventually
 
@@ -102,7 +102,9 @@ async def test_processes_that_notice_at_once_give_it_back_once(
     await inventory.sql("update holds set expires_at = now()")
 
     async with running(settings) as second:
-        ended = await asyncio.gather(*(expiry.expire(each.database) for each in (inventory, second, inventory, second)))
+        ended = await asyncio.gather(
+            *(expiry.expire(process.database) for process in (inventory, second, inventory, second))
+        )
 
     assert sum(ended) == 20
     assert await held(shop, pool["id"]) == 0
@@ -147,7 +149,7 @@ async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop,
             return (await shop.storefront()).json()["variants"] == {SINGLE: 50}
 
         # Sooner than the patrol, which comes by every five seconds: the hold itself woke the watcher.
-        await eventually(given_back, expiry.PATROL_SECONDS - 1)
+        await eventually(given_back, expiry.POLL_SECONDS - 1)
 
 
 async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, inventory: Inventory) -> None:
@@ -160,7 +162,7 @@ async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, in
         async def only_the_longer_is_left() -> bool:
             return await held(shop, pool["id"]) == 6
 
-        await eventually(only_the_longer_is_left, expiry.PATROL_SECONDS - 1)
+        await eventually(only_the_longer_is_left, expiry.POLL_SECONDS - 1)
 
 
 @pytest.mark.parametrize("turns", range(5))

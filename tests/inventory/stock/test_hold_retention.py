@@ -3,13 +3,13 @@
 import pytest
 
 from holdfast.inventory.stock import retention
-from holdfast.kit.jobs import in_portions
-from holdfast.kit.steps import Steps
+from holdfast.kit.background.jobs import in_batches
+from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
 
 
 async def forget(inventory: Inventory) -> int:
-    return await in_portions(retention.forget_holds)(Steps(inventory.database))
+    return await in_batches(retention.forget_holds)(Steps(inventory.database))
 
 
 async def hold(shop: Shop, pool_id: int) -> int:
@@ -39,7 +39,7 @@ async def test_holds_that_ended_long_ago_are_deleted_and_the_ledger_stays(invent
 async def test_they_are_deleted_a_portion_at_a_time(
     inventory: Inventory, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "PORTION", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     pool = await shop.pool(50)
     for _ in range(5):
         await shop.call("release_hold", hold_id=await hold(shop, pool["id"]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Refused, Shop
+from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
 async def test_what_is_held_is_still_there_and_no_longer_available(shop: Shop) -> None:
@@ -17,16 +17,16 @@ async def test_what_is_held_is_still_there_and_no_longer_available(shop: Shop) -
     (entry,) = change["entries"]
     assert (entry["kind"], entry["delta"], entry["held_delta"], entry["held_after"]) == ("hold", 0, 6, 6)
     assert (change["hold"]["id"], change["hold"]["reference"]) == (entry["id"], "cart 7")
-    shown = await shop.call("get_pool", pool_id=pool["id"])
-    assert (shown["on_hand"], shown["held"], shown["available"]) == (50, 6, 44)
+    read = await shop.call("get_pool", pool_id=pool["id"])
+    assert (read["on_hand"], read["held"], read["available"]) == (50, 6, 44)
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [({}, 900), ({"ttl_s": 60}, 60), ({"ttl_s": 604_800}, 604_800)])
-async def test_it_says_when_it_ends(shop: Shop, asked: dict[str, int], seconds: int) -> None:
+@pytest.mark.parametrize(("arguments", "seconds"), [({}, 900), ({"ttl_s": 60}, 60), ({"ttl_s": 604_800}, 604_800)])
+async def test_it_says_when_it_ends(shop: Shop, arguments: dict[str, int], seconds: int) -> None:
     pool = await shop.pool(50)
 
-    change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, **asked)
+    change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, **arguments)
 
     ends, began = (
         datetime.fromisoformat(text) for text in (change["hold"]["expires_at"], change["entries"][0]["created_at"])
@@ -64,7 +64,7 @@ async def test_of_ten_who_want_ten_of_fifty_at_once_five_get_them(shop: Shop) ->
         *(shop.call("hold_quantity", pool_id=pool["id"], quantity=10) for _ in range(10)), return_exceptions=True
     )
 
-    assert sum(isinstance(answer, Refused) for answer in answers) == 5
+    assert sum(isinstance(answer, ToolRefusal) for answer in answers) == 5
     held = [answer["hold"]["id"] for answer in answers if not isinstance(answer, BaseException)]
     assert len(set(held)) == 5
     assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 50
@@ -90,7 +90,7 @@ async def test_of_many_who_end_a_hold_at_once_one_does(shop: Shop) -> None:
         *(shop.call("release_hold", hold_id=hold["id"]) for _ in range(5)), return_exceptions=True
     )
 
-    assert [answer.code for answer in answers if isinstance(answer, Refused)] == ["hold_ended"] * 4
+    assert [answer.code for answer in answers if isinstance(answer, ToolRefusal)] == ["hold_ended"] * 4
     assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
 
@@ -116,10 +116,13 @@ async def test_a_kit_is_held_in_every_pool_it_draws_on(shop: Shop) -> None:
 
     change = await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2)
 
-    assert [(each["pool_id"], each["held_delta"]) for each in change["entries"]] == [(jars["id"], 12), (boxes["id"], 2)]
+    assert [(entry["pool_id"], entry["held_delta"]) for entry in change["entries"]] == [
+        (jars["id"], 12),
+        (boxes["id"], 2),
+    ]
     assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
     released = await shop.call("release_hold", hold_id=change["hold"]["id"])
-    assert [(each["pool_id"], each["held_delta"]) for each in released["entries"]] == [
+    assert [(entry["pool_id"], entry["held_delta"]) for entry in released["entries"]] == [
         (jars["id"], -12),
         (boxes["id"], -2),
     ]
@@ -168,6 +171,6 @@ async def test_a_hold_in_the_history_is_found_by_what_it_is_for(shop: Shop) -> N
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 8")
     await shop.call("release_hold", hold_id=hold["id"])
 
-    found = await shop.entries(source_ref="cart 7")
+    entries = await shop.entries(source_ref="cart 7")
 
-    assert [entry["kind"] for entry in found] == ["release", "hold"]
+    assert [entry["kind"] for entry in entries] == ["release", "hold"]

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.settings import Settings
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Refused, Shop, running
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
 
 OTHERWISE = {"reason": "Another one."}
 CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -49,9 +49,11 @@ named = pytest.mark.parametrize(("tool", "arguments"), [(tool, arguments) for to
 MADE = {"create_pool": 1, "import_csv": 2}
 """Entries of tools that answer without them."""
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 def test_every_tool_that_writes_is_repeated_here() -> None:
-    assert {tool for tool, _, _ in CALLS} == {name for name, each in TOOLS.items() if not each.run.reads}
+    assert {tool for tool, _, _ in CALLS} == {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
 
 @pytest.fixture
@@ -96,10 +98,10 @@ async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
     scene: Shop, inventory: Inventory, settings: Settings, tool: str, arguments: dict[str, Any]
 ) -> None:
     async with running(settings) as second:
-        there = scene.through(second)
+        other = scene.through(second)
         entries = len(await scene.entries(limit=200))
         answers = await asyncio.gather(
-            *(shop.call(tool, **arguments, idempotency_key="K") for _ in range(5) for shop in (scene, there))
+            *(shop.call(tool, **arguments, idempotency_key="K") for _ in range(5) for shop in (scene, other))
         )
 
     assert all(answer == answers[0] for answer in answers)
@@ -175,11 +177,11 @@ async def test_the_keys_of_one_batch_are_told_apart(scene: Shop) -> None:
         return_exceptions=True,
     )
 
-    first, again, other, own, last = answers
+    first, again, other, same_key, last = answers
     assert first == again == last
-    assert isinstance(other, Refused)
+    assert isinstance(other, ToolRefusal)
     assert other.code == "idempotency_key_reused"
-    assert own != first
+    assert same_key != first
     assert await scene.on_hand(1) == 38
 
 

@@ -7,24 +7,24 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.inventory.stock.ledger import FACTS, LIMIT, Cause, Pool, Posting, Stock
+from holdfast.inventory.stock.ledger_rules import FACT_KINDS, MAX_POOL_QUANTITY, ChangeCause, Posting, Stock, StockPool
 from holdfast.inventory.stock.model import Entry, EntryKind
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
-CAUSE = Cause("agent", 1, "test")
-FACT = Cause("platform", None, "test")
+CAUSE = ChangeCause("agent", 1, "test")
+FACT = ChangeCause("platform", None, "test")
 DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
 
 gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
-amounts = st.integers(-60, 60) | st.sampled_from([-LIMIT, LIMIT, LIMIT + 1])
+amounts = st.integers(-60, 60) | st.sampled_from([-MAX_POOL_QUANTITY, MAX_POOL_QUANTITY, MAX_POOL_QUANTITY + 1])
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> list[Pool]:
+def pools(draw: st.DrawFn) -> list[StockPool]:
     """One to three pools with nothing in them yet, and the variants that draw on them."""
     return [
-        Pool(
+        StockPool(
             id=id,
             name=f"Pool {id}",
             unit="units",
@@ -35,7 +35,7 @@ def pools(draw: st.DrawFn) -> list[Pool]:
             allow_negative=draw(st.booleans()),
             status=draw(st.sampled_from(["active", "active", "paused"])),
             version=0,
-            entries=0,
+            entry_count=0,
             members=draw(st.dictionaries(gids, st.integers(1, 12))),
         )
         for id in range(1, draw(st.integers(1, 3)) + 1)
@@ -49,56 +49,56 @@ def changes(draw: st.DrawFn, count: int) -> list[Posting]:
     what = draw(st.sampled_from(["decision", "fact", "hold"]))
     if what == "hold":
         return [Posting(id, "hold", 0, draw(st.integers(1, 40))) for id in ids]
-    kind: EntryKind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACTS)))
+    kind: EntryKind = draw(st.sampled_from(DECISIONS if what == "decision" else sorted(FACT_KINDS)))
     return [Posting(id, kind, draw(amounts)) for id in ids]
 
 
 @st.composite
-def stories(draw: st.DrawFn) -> tuple[list[Pool], list[list[Posting]]]:
+def stories(draw: st.DrawFn) -> tuple[list[StockPool], list[list[Posting]]]:
     made = draw(pools())
     return made, draw(st.lists(changes(len(made)), max_size=12))
 
 
-def stock_of(pools: list[Pool]) -> Stock:
-    return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[Pool]))
+def stock_of(pools: list[StockPool]) -> Stock:
+    return Stock(0, 0, NOW, msgspec.convert(msgspec.to_builtins(pools), list[StockPool]))
 
 
 def seen(stock: Stock) -> Any:
     """Everything a stock knows."""
-    return stock.version, stock.entries, [msgspec.structs.asdict(pool) for pool in stock.pools.values()]
+    return stock.version, stock.entry_count, [msgspec.structs.asdict(pool) for pool in stock.pools.values()]
 
 
 def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
     try:
-        return stock.apply(lines, FACT if lines[0].kind in FACTS else CAUSE).entries
+        return stock.apply(lines, FACT if lines[0].kind in FACT_KINDS else CAUSE).entries
     except Problem as problem:
         return problem
 
 
 @given(stories())
-def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock, ledger = stock_of(story[0]), list[Entry]()
     for lines in story[1]:
         if not isinstance(entries := applied(stock, lines), Problem):
             ledger += entries
 
     for pool in stock.pools.values():
-        own = [entry for entry in ledger if entry.pool_id == pool.id]
-        assert pool.on_hand == sum(entry.delta for entry in own)
-        assert pool.held == sum(entry.held_delta for entry in own)
-        assert pool.entries == len(own)
-        if own:
-            assert (own[-1].balance_after, own[-1].held_after, own[-1].version) == (
+        of_pool = [entry for entry in ledger if entry.pool_id == pool.id]
+        assert pool.on_hand == sum(entry.delta for entry in of_pool)
+        assert pool.held == sum(entry.held_delta for entry in of_pool)
+        assert pool.entry_count == len(of_pool)
+        if of_pool:
+            assert (of_pool[-1].balance_after, of_pool[-1].held_after, of_pool[-1].version) == (
                 pool.on_hand,
                 pool.held,
                 pool.version,
             )
     assert [entry.id for entry in ledger] == [*range(1, len(ledger) + 1)]
-    assert stock.entries == len(ledger)
+    assert stock.entry_count == len(ledger)
 
 
 @given(stories())
-def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = {pool.id: (pool.on_hand, pool.held) for pool in stock.pools.values()}
@@ -107,7 +107,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool],
         for entry in entries:
             pool = stock.pools[entry.pool_id]
             takes = entry.delta < 0 or entry.held_delta > 0
-            if entry.kind in FACTS or pool.allow_negative or not takes:
+            if entry.kind in FACT_KINDS or pool.allow_negative or not takes:
                 continue
             assert pool.on_hand >= pool.held
             if entry.kind == "hold":
@@ -116,7 +116,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[Pool],
 
 
 @given(stories())
-def test_what_is_refused_leaves_nothing_behind(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_what_is_refused_leaves_nothing_behind(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = seen(stock)
@@ -125,18 +125,18 @@ def test_what_is_refused_leaves_nothing_behind(story: tuple[list[Pool], list[lis
 
 
 @given(stories())
-def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         answer = applied(stock, lines)
-        if lines[0].kind in FACTS and isinstance(answer, Problem):
+        if lines[0].kind in FACT_KINDS and isinstance(answer, Problem):
             assert answer.code == "validation_failed"
-            moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {each[0] for each in lines}}
-            assert any(abs(stock.pools[id].on_hand + delta) > LIMIT for id, delta in moved.items())
+            moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {line[0] for line in lines}}
+            assert any(abs(stock.pools[id].on_hand + delta) > MAX_POOL_QUANTITY for id, delta in moved.items())
 
 
 @given(stories())
-def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     one_by_one, added_up = stock_of(story[0]), stock_of(story[0])
     for lines in story[1]:
         sums = [
@@ -153,7 +153,9 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[Pool], list[
 
 
 @given(stories())
-def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list[Pool], list[list[Posting]]]) -> None:
+def test_exactly_the_variants_whose_number_changes_are_told_of(
+    story: tuple[list[StockPool], list[list[Posting]]],
+) -> None:
     stock = stock_of(story[0])
     names = sorted({gid for pool in story[0] for gid in pool.members})
     for lines in story[1]:
@@ -164,14 +166,14 @@ def test_exactly_the_variants_whose_number_changes_are_told_of(story: tuple[list
             continue
         after = {gid: stock.available(gid) for gid in names}
         assert affected is not None
-        assert {each.variant_gid: (each.before, each.after) for each in affected} == {
+        assert {variant.variant_gid: (variant.before, variant.after) for variant in affected} == {
             gid: (before[gid], after[gid]) for gid in names if before[gid] != after[gid]
         }
 
 
 @given(stories())
 def test_what_can_be_sold_is_the_least_any_pool_allows_and_never_negative(
-    story: tuple[list[Pool], list[list[Posting]]],
+    story: tuple[list[StockPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
@@ -179,5 +181,5 @@ def test_what_can_be_sold_is_the_least_any_pool_allows_and_never_negative(
     for gid in {gid for pool in story[0] for gid in pool.members}:
         drawn = [pool for pool in stock.pools.values() if gid in pool.members]
         allowed = [max(0, (pool.on_hand - pool.held - pool.buffer) // pool.members[gid]) for pool in drawn]
-        told = all(pool.status == "active" for pool in drawn)
-        assert stock.available(gid) == (min(allowed) if told else None)
+        is_active = all(pool.status == "active" for pool in drawn)
+        assert stock.available(gid) == (min(allowed) if is_active else None)

@@ -87,7 +87,7 @@ async def test_of_several_entries_the_last_number_has_the_balance(
     pool = await shop.pool(50)
     entries = [{"seq": 2, "delta": -6, "balance": 44}, {"seq": 3, "delta": 10, "balance": 54}]
 
-    await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[each] for each in order]))
+    await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[place] for place in order]))
 
     assert await inventory.sql("select on_hand, held, entries from pools") == [(54, 0, 3)]
 
@@ -100,7 +100,7 @@ async def test_several_entries_are_refused_if_the_last_has_another_balance(
     entries = [{"seq": 2, "delta": -6, "balance": 54}, {"seq": 3, "delta": 10, "balance": 44}]
 
     with pytest.raises(psycopg.errors.IntegrityError, match="do not continue the ledger"):
-        await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[each] for each in order]))
+        await inventory.sql(TWO, shop=shop.id, pool=pool["id"], entries=json.dumps([entries[place] for place in order]))
 
     assert await shop.on_hand(pool["id"]) == 50
 
@@ -129,13 +129,13 @@ PROMISES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "kept"), PROMISES, ids=[str(changes) for changes, _ in PROMISES])
+@pytest.mark.parametrize(("changes", "is_accepted"), PROMISES, ids=[str(changes) for changes, _ in PROMISES])
 async def test_nothing_is_promised_twice_but_for_facts_and_where_the_pool_allows_it(
-    shop: Shop, inventory: Inventory, changes: dict[str, object], kept: bool
+    shop: Shop, inventory: Inventory, changes: dict[str, object], is_accepted: bool
 ) -> None:
     pool = await shop.pool(50)
 
-    if kept:
+    if is_accepted:
         await insert(inventory, shop, pool["id"], **changes)
     else:
         with pytest.raises(psycopg.errors.CheckViolation, match="nothing_is_promised_twice"):
@@ -188,7 +188,7 @@ async def test_who_acts_for_a_shop_cannot_rewrite_its_history(shop: Shop, invent
 
 
 @pytest.mark.parametrize(
-    ("tampering", "told"),
+    ("tampering", "message"),
     [
         ("update pools set on_hand = 51", "on_hand 51, its ledger sums to 50"),
         ("update pools set held = 7", "held 7, its ledger sums to 6"),
@@ -198,7 +198,7 @@ async def test_who_acts_for_a_shop_cannot_rewrite_its_history(shop: Shop, invent
     ],
 )
 async def test_the_audit_finds_what_was_tampered_with(
-    shop: Shop, inventory: Inventory, tampering: str, told: str
+    shop: Shop, inventory: Inventory, tampering: str, message: str
 ) -> None:
     pool = await shop.pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
@@ -208,4 +208,4 @@ async def test_the_audit_finds_what_was_tampered_with(
 
     (difference,) = await inventory.differences()
     assert difference.startswith(f"Pool {pool['id']}: ")
-    assert told in difference
+    assert message in difference

@@ -6,6 +6,8 @@ import pytest
 
 from tests.inventory.support import SIX_PACK, Inventory, Shop
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 @pytest.fixture
 async def holding(shop: Shop) -> Shop:
@@ -24,7 +26,7 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected"),
     [
         ({}, [7, 5, 4, 3]),
         ({"pool_id": 1}, [7, 5, 3]),
@@ -37,8 +39,8 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
     ],
     ids=str,
 )
-async def test_only_what_is_asked_for_is_shown(holding: Shop, filters: dict[str, Any], found: list[int]) -> None:
-    assert await ids(holding, **filters) == found
+async def test_only_what_is_asked_for_is_shown(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
+    assert await ids(holding, **filters) == expected
 
 
 async def test_a_hold_is_shown_with_what_it_keeps_of_every_pool(holding: Shop) -> None:

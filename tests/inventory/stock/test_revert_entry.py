@@ -64,7 +64,7 @@ async def test_entries_written_together_are_undone_together_whichever_is_named(s
 
     undone = await shop.call("revert_entry", entry_id=second)
 
-    assert [(each["pool_id"], each["delta"], each["reverts_id"]) for each in undone["entries"]] == [
+    assert [(entry["pool_id"], entry["delta"], entry["reverts_id"]) for entry in undone["entries"]] == [
         (one["id"], 3, first),
         (two["id"], -5, second),
     ]

@@ -31,11 +31,16 @@ async def test_the_answer_shows_the_pool_as_it_is_afterwards(shop: Shop) -> None
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=44)
 
-    (shown,) = change["pools"]
-    assert (shown["on_hand"], shown["held"], shown["available"], shown["low_stock"]) == (44, 0, 40, True)
-    assert shown["version"] == change["version"] == change["entries"][0]["version"]
+    (pool_after,) = change["pools"]
+    assert (pool_after["on_hand"], pool_after["held"], pool_after["available"], pool_after["low_stock"]) == (
+        44,
+        0,
+        40,
+        True,
+    )
+    assert pool_after["version"] == change["version"] == change["entries"][0]["version"]
     read = await shop.call("get_pool", pool_id=pool["id"])
-    assert {name: read[name] for name in shown} == shown
+    assert {name: read[name] for name in pool_after} == pool_after
 
 
 async def test_the_history_says_who_changed_it_through_what_and_why(shop: Shop, inventory: Inventory) -> None:
@@ -77,7 +82,7 @@ async def test_a_count_brings_a_pool_out_of_its_deficit(shop: Shop) -> None:
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=12)
 
     assert (change["entries"][0]["delta"], change["entries"][0]["balance_after"]) == (15, 12)
-    assert {each["variant_gid"]: (each["before"], each["after"]) for each in change["affected"]} == {
+    assert {variant["variant_gid"]: (variant["before"], variant["after"]) for variant in change["affected"]} == {
         SINGLE: (0, 12),
         SIX_PACK: (0, 2),
         TWELVE_PACK: (0, 1),

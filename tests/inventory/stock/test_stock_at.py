@@ -19,7 +19,7 @@ async def test_every_moment_has_what_the_last_entry_left(shop: Shop) -> None:
 
     answers = [await shop.call("get_stock_at", pool_id=pool["id"], at=at) for at in moments]
 
-    assert [(each["on_hand"], each["held"], each["last_entry_id"]) for each in answers] == [
+    assert [(answer["on_hand"], answer["held"], answer["last_entry_id"]) for answer in answers] == [
         (50, 0, sold["id"] - 1),
         (44, 0, sold["id"]),
         (44, 0, sold["id"]),

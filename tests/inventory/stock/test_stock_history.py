@@ -7,6 +7,8 @@ import pytest
 
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
+pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
+
 
 @pytest.fixture
 async def busy(shop: Shop) -> Shop:
@@ -29,12 +31,12 @@ async def test_the_newest_come_first(busy: Shop) -> None:
 
 
 async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
-    told = [
+    balances = [
         (entry["kind"], entry["delta"], entry["held_delta"], entry["balance_after"], entry["held_after"])
         for entry in await busy.entries(pool_id=2)
     ]
 
-    assert told == [
+    assert balances == [
         ("restock", 12, 0, 36, 3),
         ("hold", 0, 3, 24, 3),
         ("transfer", 4, 0, 24, 0),
@@ -43,7 +45,7 @@ async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "expected"),
     [
         ({"pool_id": 1}, [4, 3, 1]),
         ({"variant_gid": SINGLE}, [4, 3, 1]),
@@ -61,8 +63,8 @@ async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
     ],
     ids=str,
 )
-async def test_only_what_is_asked_for_is_shown(busy: Shop, filters: dict[str, Any], found: list[int]) -> None:
-    assert await ids(busy, **filters) == found
+async def test_only_what_is_asked_for_is_shown(busy: Shop, filters: dict[str, Any], expected: list[int]) -> None:
+    assert await ids(busy, **filters) == expected
 
 
 async def test_a_span_begins_with_its_first_moment_and_ends_before_its_last(busy: Shop) -> None:
@@ -76,9 +78,9 @@ async def test_a_span_begins_with_its_first_moment_and_ends_before_its_last(busy
 
 async def test_a_moment_may_have_any_offset(busy: Shop) -> None:
     at = {entry["id"]: datetime.fromisoformat(entry["created_at"]) for entry in await busy.entries()}
-    elsewhere = (at[6] + timedelta(hours=5, minutes=30)).replace(tzinfo=None).isoformat() + "+05:30"
+    local_time = (at[6] + timedelta(hours=5, minutes=30)).replace(tzinfo=None).isoformat() + "+05:30"
 
-    assert await ids(busy, since=elsewhere) == [7, 6]
+    assert await ids(busy, since=local_time) == [7, 6]
 
 
 async def test_pages_follow_one_another_without_gap_or_repetition(busy: Shop) -> None:

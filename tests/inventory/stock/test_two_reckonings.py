@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from holdfast.inventory.stock.book import Touched, read_stock
+from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
 from tests.inventory.support import Inventory, Shop
 
 VARIANTS = [f"gid://shopify/ProductVariant/{number}" for number in range(40)]
@@ -30,7 +30,7 @@ async def scatter(inventory: Inventory, shop: Shop, chance: random.Random) -> No
     ]
     await inventory.sql(
         """
-        with kept as (
+        with inserted_variants as (
             insert into variants (shop_id, gid, version) select %(shop)s, unnest(%(variants)s::text[]), 1),
         made as (
             insert into pools (shop_id, name, unit, on_hand, held, buffer, status, version)
@@ -53,13 +53,15 @@ async def scatter(inventory: Inventory, shop: Shop, chance: random.Random) -> No
 async def test_both_reckonings_agree_on_every_variant(inventory: Inventory, shop: Shop, seed: int) -> None:
     chance = random.Random(seed)
     await scatter(inventory, shop, chance)
-    asked = chance.sample(VARIANTS, 10)
+    sample = chance.sample(VARIANTS, 10)
 
     viewed = dict(
         await inventory.sql("select variant_gid, quantity from availability where shop_id = %(shop)s", shop=shop.id)
     )
-    for gids in (asked, VARIANTS):
-        stock = await inventory.database.read(lambda tx, gids=gids: read_stock(tx, shop.id, Touched((), gids)), shop.id)
+    for gids in (sample, VARIANTS):
+        stock = await inventory.database.read(
+            lambda tx, gids=gids: read_stock(tx, shop.id, TouchedRows((), gids)), shop.id
+        )
         assert {gid: stock.available(gid) for gid in gids} == {gid: viewed[gid] for gid in gids}
     assert set(viewed.values()) > {None, 0}
 
@@ -68,6 +70,6 @@ async def test_both_reckonings_agree_on_every_variant(inventory: Inventory, shop
 async def test_storefront_and_agents_are_told_the_same(inventory: Inventory, shop: Shop, seed: int) -> None:
     await scatter(inventory, shop, random.Random(seed))
 
-    told = await shop.call("get_availability", variant_gids=VARIANTS)
+    availability = await shop.call("get_availability", variant_gids=VARIANTS)
 
-    assert told["variants"] == (await shop.storefront()).json()["variants"]
+    assert availability["variants"] == (await shop.storefront()).json()["variants"]

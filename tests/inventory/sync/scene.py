@@ -5,16 +5,17 @@ from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.model import gid
 from holdfast.inventory.catalog import importing
-from holdfast.inventory.catalog.model import OfImport
+from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double.model import gid
-from holdfast.inventory.shopify.double.whole import Double
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.loop import Syncing
-from holdfast.inventory.sync.model import Observed
-from holdfast.kit import steps as kit
+from holdfast.inventory.sync.model import ObservedLevel
+from holdfast.inventory.sync.sync_work import SyncWork
+from holdfast.kit.background.due_work import handle_all
+from holdfast.kit.running import steps as kit
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 from tests.inventory.installs.merchants import Scene as Installing
 from tests.inventory.support import Inventory, Shop
@@ -29,15 +30,15 @@ class Scene:
     def __init__(self, installing: Installing, shop: Shop) -> None:
         self.installing = installing
         self.inventory: Inventory = installing.inventory
-        self.platform: Double = installing.platform
+        self.platform: ShopifyDouble = installing.platform
         self.shop = shop
         self.steps: Steps = kit.Steps(self.inventory.database, shop.id)
         self.pool_id = 0
-        self.variants = {each.title: each for each in self.platform.variants(DOMAIN) if each.title in PACKS}
+        self.variants = {variant.title: variant for variant in self.platform.variants(DOMAIN) if variant.title in PACKS}
 
     def levels(self) -> tuple[int, ...]:
         """How many singles, 6-packs and 12-packs the platform has."""
-        return tuple(self.platform.available(DOMAIN, each.id) for each in self.variants.values())
+        return tuple(self.platform.available(DOMAIN, variant.id) for variant in self.variants.values())
 
     def count(self, title: str, available: int) -> None:
         """Set a level by hand, as merchants do."""
@@ -48,7 +49,7 @@ class Scene:
 
     async def attend(self) -> int:
         """Attend to all levels that need it now."""
-        return await Syncing(self.inventory.database).attend_all()
+        return await handle_all(SyncWork(self.inventory.database))
 
     async def rested(self) -> None:
         """Let the levels have been pushed a while ago, and be due."""
@@ -70,17 +71,19 @@ class Scene:
     async def hears(self, *titles: str, available: int | None = None) -> None:
         """Hear of levels from the platform, as they are or as they are said to be."""
         await self.transact(lambda tx: levels.observe(tx, self.shop.id, self.seen(*titles, available=available)))
-        await self.transact(lambda tx: levels.call(tx, self.shop.id))
+        await self.transact(lambda tx: levels.request_sync(tx, self.shop.id))
 
-    def seen(self, *titles: str, available: int | None = None) -> list[Observed]:
+    def seen(self, *titles: str, available: int | None = None) -> list[ObservedLevel]:
         """What the platform would say of levels: as they are, or as they are said to be."""
-        found: list[Observed] = []
+        observed: list[ObservedLevel] = []
         for title in titles or PACKS:
-            for each in self.platform.world.levels.of_item(DOMAIN, self.variants[title].item):
-                item, place = gid("InventoryItem", each.item), gid("Location", each.location)
-                seen = datetime.fromtimestamp(int(each.updated), UTC)
-                found.append(Observed(item, place, each.gid, each.available if available is None else available, seen))
-        return found
+            for level in self.platform.world.levels.of_item(DOMAIN, self.variants[title].item):
+                item, place = gid("InventoryItem", level.item), gid("Location", level.location)
+                seen = datetime.fromtimestamp(int(level.updated), UTC)
+                observed.append(
+                    ObservedLevel(item, place, level.gid, level.available if available is None else available, seen)
+                )
+        return observed
 
     async def transact(self, work: Callable[[Tx], Any]) -> Any:
         return await self.inventory.database.transact(work, self.shop.id)
@@ -99,7 +102,7 @@ class Scene:
     async def _is_imported(self) -> bool:
         [(import_id, finished)] = await self.inventory.sql("select import_id, finished_at is not null from catalogs")
         if not finished:
-            await importing.bring_forward(self.steps, OfImport(self.shop.id, import_id))
+            await importing.advance_import(self.steps, ImportTask(self.shop.id, import_id))
         return finished
 
 
@@ -121,8 +124,8 @@ async def pooled(settings: Settings, policy: str = "adopt") -> AsyncGenerator[Sc
     """The same with a pool of 50, and levels that agree with it."""
     async with installed(settings) as scene:
         members = [
-            {"variant_gid": gid("ProductVariant", each.id), "units_per_sale": PACKS[title]}
-            for title, each in scene.variants.items()
+            {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
+            for title, variant in scene.variants.items()
         ]
         pool = await scene.shop.pool(50, members=members)
         scene.pool_id = pool["id"]

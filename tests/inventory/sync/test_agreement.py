@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.shopify.double.errors import Refused
-from holdfast.inventory.shopify.double.orders import Sold
+from holdfast.doubles.shopify.errors import ShopifyRefusal
+from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.topics import HANDLERS
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import PACKS, Scene
@@ -21,33 +21,33 @@ ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 async def test_pool_and_platform_agree_whatever_is_told_in_which_order(scene: Scene, seed: int) -> None:
     chance = random.Random(seed)
     numbers = itertools.count(1)
-    told: list[tuple[str, Any, str]] = []
+    messages: list[tuple[str, Any, str]] = []
     scene.platform.world.on_message.append(
-        lambda message: told.append((message.topic, message.payload, f"w{next(numbers)}"))
+        lambda message: messages.append((message.topic, message.payload, f"w{next(numbers)}"))
     )
     edits = 0
     for _ in range(ORDERS):
         title = chance.choice([*PACKS])
         try:
-            order = scene.platform.sell(DOMAIN, Sold(scene.variants[title].id, 1))
-        except Refused:
+            order = scene.platform.sell(DOMAIN, SaleLine(scene.variants[title].id, 1))
+        except ShopifyRefusal:
             continue
         if chance.random() < 0.3:
             scene.platform.cancel(DOMAIN, order.id)
         if chance.random() < 0.1:
             edits += 1
             scene.count("Single", scene.levels()[0] + 1)
-        chance.shuffle(told)
-        for _ in range(chance.randrange(len(told))):
-            await tell(scene, told[-1])
+        chance.shuffle(messages)
+        for _ in range(chance.randrange(len(messages))):
+            await tell(scene, messages[-1])
             if chance.random() < 0.8:
-                told.pop()
+                messages.pop()
         await handle(scene.inventory)
         if chance.random() < 0.5:
             await scene.rested()
             await scene.attend()
-    for each in told:
-        await tell(scene, each)
+    for message in messages:
+        await tell(scene, message)
     await handle(scene.inventory)
     for _ in range(4):
         await scene.over()

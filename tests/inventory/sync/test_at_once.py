@@ -7,7 +7,7 @@ from msgspec import structs
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import Moved, Observed
+from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange
 from holdfast.inventory.sync.planning import plan
 from tests.inventory.sync.scene import Scene
 from tests.support import eventually
@@ -22,7 +22,7 @@ async def test_who_waits_for_a_level_keeps_nobody_from_calling_for_attention(sce
         tasks.append(asyncio.create_task(scene.attend()))
         await eventually(lambda: is_waiting(scene))
         await tx.run("select from syncs for update nowait")
-        await levels.call(tx, scene.shop.id)
+        await levels.request_sync(tx, scene.shop.id)
 
     await scene.transact(change)
     await asyncio.gather(*tasks)
@@ -31,13 +31,13 @@ async def test_who_waits_for_a_level_keeps_nobody_from_calling_for_attention(sce
 
 async def test_what_two_say_of_two_locations_at_once_is_all_weighed(scene: Scene) -> None:
     [here] = scene.seen("Single")
-    there = structs.replace(here, location_gid="gid://shopify/Location/7", gid="gid://shopify/InventoryLevel/7")
+    second = structs.replace(here, location_gid="gid://shopify/Location/7", gid="gid://shopify/InventoryLevel/7")
 
-    async def hear(observed: Observed, available: int) -> None:
-        said = structs.replace(observed, available=available)
-        await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [said], fresh=True))
+    async def hear(observed: ObservedLevel, available: int) -> None:
+        level = structs.replace(observed, available=available)
+        await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [level], fresh=True))
 
-    await hear(there, 50)
+    await hear(second, 50)
     await scene.due()
     await scene.attend()
     await hear(here, 51)  # one came back here, and soon one is sold there
@@ -45,9 +45,9 @@ async def test_what_two_say_of_two_locations_at_once_is_all_weighed(scene: Scene
 
     async def count(tx: Tx) -> None:
         now = datetime.now(UTC) + timedelta(seconds=1)
-        await levels.explain(tx, scene.shop.id, [Moved(scene.variants["Single"].gid, 1, now)])
+        await levels.explain(tx, scene.shop.id, [OrderLevelChange(scene.variants["Single"].gid, 1, now)])
         await tx.value("select true")  # what was explained is sent before somebody else hears
-        tasks.append(asyncio.create_task(hear(there, 49)))
+        tasks.append(asyncio.create_task(hear(second, 49)))
         await eventually(lambda: is_waiting(scene))
 
     await scene.transact(count)
@@ -79,9 +79,9 @@ async def test_many_who_change_the_same_levels_at_once_wait_for_each_other_and_n
 
     async def hear(writer: int) -> None:
         for number in range(ROUNDS):
-            told = [structs.replace(each, available=writer + number) for each in seen]
+            levels_told = [structs.replace(level, available=writer + number) for level in seen]
             async with database.transaction(shop_id) as tx:
-                await levels.observe(tx, shop_id, told, fresh=True)
+                await levels.observe(tx, shop_id, levels_told, fresh=True)
 
     async def reckon() -> None:
         for _ in range(ROUNDS):
@@ -97,7 +97,7 @@ async def test_many_who_change_the_same_levels_at_once_wait_for_each_other_and_n
     assert targets == [(on_hand,)]
 
 
-async def many_levels(scene: Scene) -> list[Observed]:
+async def many_levels(scene: Scene) -> list[ObservedLevel]:
     """Levels of as many variants that draw on the pool; what is stored first comes last in the order of locks."""
     numbers = [*reversed(range(9_000, 9_000 + ITEMS))]
     gids = [f"gid://shopify/ProductVariant/{number}" for number in numbers]
@@ -109,7 +109,7 @@ async def many_levels(scene: Scene) -> list[Observed]:
         """
         insert into catalog_variants (shop_id, gid, product_gid, product_title, title, item_gid, tracked)
         select %(shop_id)s, gid, 'gid://shopify/Product/7', 'Honey', gid, item, true
-          from unnest(%(gids)s::text[], %(items)s::text[]) as given (gid, item)
+          from unnest(%(gids)s::text[], %(items)s::text[]) as variant (gid, item)
         """,
         shop_id=scene.shop.id,
         gids=gids,

@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from holdfast.doubles.shopify import payloads
+from holdfast.doubles.shopify.model import gid
+from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.double import payloads
-from holdfast.inventory.shopify.double.model import gid
-from holdfast.inventory.shopify.double.orders import Sold
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import PACKS, Scene, installed
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -18,11 +18,11 @@ async def scene(settings: Settings) -> AsyncGenerator[Scene]:
     """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
     async with installed(settings) as scene:
         members = [
-            {"variant_gid": gid("ProductVariant", each.id), "units_per_sale": PACKS[title]}
-            for title, each in scene.variants.items()
+            {"variant_gid": gid("ProductVariant", variant.id), "units_per_sale": PACKS[title]}
+            for title, variant in scene.variants.items()
         ]
         scene.pool_id = (await scene.shop.pool(50, members=members))["id"]
-        scene.platform.sell(DOMAIN, Sold(scene.variants["6-pack"].id, 1))
+        scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
         yield scene
 
 
@@ -39,7 +39,7 @@ async def the_sale_counts_once(scene: Scene) -> None:
         assert await scene.shop.on_hand(scene.pool_id) == 44
         assert scene.levels() == (44, 7, 3)
         await scene.over()
-    kinds = [each["kind"] for each in await scene.shop.entries()]
+    kinds = [entry["kind"] for entry in await scene.shop.entries()]
     assert kinds == ["sale", "set"]
 
 

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.doubles.shopify import payloads
+from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.settings import Settings
+from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def test_an_edit_is_adopted_after_the_grace(scene: Scene) -> None:
@@ -50,7 +54,7 @@ async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
         assert await scene.shop.on_hand(scene.pool_id) == 50
         assert scene.levels() == levels
         drift: list[dict[str, Any]] = (await scene.shop.call("get_drift"))["drift"]
-        assert [each["cause"] for each in drift] == ["parked"] * parked
+        assert [difference["cause"] for difference in drift] == ["parked"] * parked
         await scene.adjust(-6)
         await scene.rested()
         await scene.attend()
@@ -122,3 +126,69 @@ async def test_a_level_that_somebody_else_sets_as_often_is_parked(scene: Scene) 
     assert parked["note"] == "Somebody else sets it as often as it is set from here."
     status = await scene.shop.call("get_sync_status")
     assert (status["parked"], status["pending"]) == (1, 0)
+
+
+async def test_an_edit_that_waits_for_orders_is_not_lost_when_the_pool_is_paused_and_resumed(scene: Scene) -> None:
+    scene.count("Single", 60)
+    await scene.hears("Single")
+    await scene.attend()
+
+    await scene.shop.call("pause_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.shop.call("resume_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 60
+    assert scene.levels() == (60, 10, 5)
+    assert await scene.inventory.differences() == []
+
+
+async def test_an_edit_while_the_pool_is_paused_is_handled_when_it_is_resumed(scene: Scene) -> None:
+    await scene.shop.call("pause_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    scene.count("Single", 60)
+    await scene.hears("Single")
+    await scene.attend()
+    assert (await scene.row("Single", "target, suspect_at")) == (None, None)
+
+    await scene.shop.call("resume_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 60
+
+
+async def test_what_is_sold_while_the_pool_is_paused_is_no_edit(scene: Scene) -> None:
+    await scene.shop.call("pause_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    sold = scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 2))
+    await deliver(scene.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
+    await handle(scene.inventory)
+    await scene.hears("6-pack")
+
+    await scene.shop.call("resume_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 38
+    assert scene.levels() == (38, 6, 3)
+
+
+async def test_what_happens_to_a_level_while_its_variant_is_not_linked_is_no_edit(scene: Scene) -> None:
+    single = scene.variants["Single"].gid
+    await scene.shop.call("pause_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.shop.call("unlink_variants", pool_id=scene.pool_id, variant_gids=[single])
+    await scene.attend()
+    scene.count("Single", 60)
+    await scene.hears("Single")
+
+    members = [{"variant_gid": single, "units_per_sale": 1}]
+    await scene.shop.call("link_variants", pool_id=scene.pool_id, members=members)
+    await scene.shop.call("resume_pool", pool_id=scene.pool_id)
+    await scene.attend()
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+    assert scene.levels() == (50, 8, 4)

@@ -7,12 +7,11 @@ from functools import partial
 
 import pytest
 
-from holdfast.inventory.shopify.double.faults import Fault
-from holdfast.inventory.sync import levels, sql
-from holdfast.inventory.sync.attending import attend
-from holdfast.inventory.sync.loop import Syncing
-from holdfast.inventory.sync.model import Moved
-from holdfast.inventory.sync.pushing import Sizes
+from holdfast.doubles.shopify.faults import Fault
+from holdfast.inventory.sync import levels, sql, sync_work
+from holdfast.inventory.sync.model import OrderLevelChange
+from holdfast.inventory.sync.pushing import PushSizes
+from holdfast.inventory.sync.shop_sync import sync_shop
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import Scene
 from tests.support import eventually
@@ -126,7 +125,7 @@ async def test_a_level_that_has_moved_is_not_read_if_the_platform_tells_of_it(sc
 
 
 def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accepted() -> None:
-    sizes = Sizes()
+    sizes = PushSizes()
     sizes.refused(1, levels=40, moved=10)
     assert (sizes.of(1), sizes.of(2)) == (30, 250)
     sizes.refused(1, levels=30, moved=20)
@@ -140,18 +139,20 @@ def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accept
 
 async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) -> None:
     before = calls(scene)
-    sizes = Sizes()
+    sizes = PushSizes()
     sizes.refused(scene.shop.id, levels=4, moved=2)
     await scene.adjust(-6)
-    [taken] = await scene.inventory.database.transact(partial(sql.take, limit=1, shop_ids=None))
-    assert await attend(scene.steps, scene.shop.id, taken.until, 1, sizes)
+    [lease] = await scene.inventory.database.transact(
+        partial(sql.lease_shops, limit=1, shop_ids=None, excluded_shops=())
+    )
+    assert await sync_shop(scene.steps, lease, sizes)
 
     assert scene.levels() == (44, 7, 3)
     assert calls(scene) == before + 2
 
 
 async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
-    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    runs = asyncio.create_task(sync_work.run(scene.inventory.database))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     await scene.adjust(-2)
@@ -161,14 +162,14 @@ async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
         await runs
 
 
-async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_may_be_taken_again_by_the_same_process(
+async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_by_the_same_process(
     scene: Scene,
 ) -> None:
     broken: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
-    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    runs = asyncio.create_task(sync_work.run(scene.inventory.database))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
@@ -191,7 +192,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_may_be_taken_agai
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: Scene) -> None:
     before = calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
-    runs = asyncio.create_task(Syncing(scene.inventory.database).run())
+    runs = asyncio.create_task(sync_work.run(scene.inventory.database))
     await scene.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
     runs.cancel()
@@ -209,7 +210,9 @@ async def test_orders_that_go_on_while_nothing_is_left_park_no_level(scene: Scen
     await scene.inventory.sql("update levels set brisk = 7")
     scene.count("Single", 49)
     now = datetime.now(UTC) + timedelta(seconds=1)
-    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [Moved(scene.variants["Single"].gid, -1, now)]))
+    await scene.transact(
+        lambda tx: levels.explain(tx, scene.shop.id, [OrderLevelChange(scene.variants["Single"].gid, -1, now)])
+    )
     await scene.hears("Single")
     await scene.attend()
 
@@ -224,6 +227,6 @@ def calls(scene: Scene) -> int:
     ).fetchone()[0]
 
 
-def sold(scene: Scene, title: str, change: int) -> Moved:
+def sold(scene: Scene, title: str, change: int) -> OrderLevelChange:
     """A sale of this moment."""
-    return Moved(scene.variants[title].gid, change, datetime.now(UTC))
+    return OrderLevelChange(scene.variants[title].gid, change, datetime.now(UTC))

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.inventory.shopify.double import metafields
-from holdfast.inventory.shopify.double.checkout import Stopped
-from holdfast.inventory.shopify.double.faults import Fault
-from holdfast.inventory.shopify.double.orders import Sold
-from holdfast.inventory.shopify.double.shops import NewVariant
-from holdfast.inventory.shopify.double.world import Message
+from holdfast.doubles.shopify import metafields
+from holdfast.doubles.shopify.checkout import CheckoutStopped
+from holdfast.doubles.shopify.faults import Fault
+from holdfast.doubles.shopify.orders import SaleLine
+from holdfast.doubles.shopify.platform_state import WebhookMessage
+from holdfast.doubles.shopify.shops import NewVariant
 from holdfast.inventory.shopify.scopes import REQUIRED
-from holdfast.inventory.sync import numbers
-from holdfast.inventory.sync.loop import Syncing
+from holdfast.inventory.sync import cart_check_numbers, sync_work
 from holdfast.inventory.topics import AFTER_INSTALL
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync.scene import PACKS, Scene
@@ -27,10 +26,10 @@ from tests.support import eventually
 
 async def grant(scene: Scene, *more: str) -> None:
     """Let the app do what it must, and more, from now on."""
-    there = scene.platform.shop(DOMAIN)
-    there.scopes = [*REQUIRED, *more]
-    scene.platform.world.store.put(DOMAIN, there)
-    await scene.inventory.sql("update installs set scopes = %(scopes)s", scopes=there.scopes)
+    shop = scene.platform.shop(DOMAIN)
+    shop.scopes = [*REQUIRED, *more]
+    scene.platform.world.store.put(DOMAIN, shop)
+    await scene.inventory.sql("update installs set scopes = %(scopes)s", scopes=shop.scopes)
 
 
 @pytest.fixture
@@ -41,15 +40,15 @@ async def checked(scene: Scene) -> Scene:
     return scene
 
 
-def there(scene: Scene, title: str) -> Any:
+def metafield_value(scene: Scene, title: str) -> Any:
     """What the metafield of a variant says; None if there is none."""
-    found = metafields.find(scene.platform.world, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
-    return found and json.loads(found.value)
+    metafield = metafields.find(scene.platform.world, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
+    return metafield and json.loads(metafield.value)
 
 
 def pools(scene: Scene) -> list[Any]:
-    found = [there(scene, title) for title in PACKS]
-    return [each and each["pools"] for each in found]
+    values = [metafield_value(scene, title) for title in PACKS]
+    return [value and value["pools"] for value in values]
 
 
 async def later(scene: Scene, hours: float = 0.001) -> None:
@@ -78,52 +77,52 @@ async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: S
 
 async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
     await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
-    before = there(checked, "Single")["v"]
-    runs = asyncio.create_task(Syncing(checked.inventory.database).run())
+    before = metafield_value(checked, "Single")["v"]
+    runs = asyncio.create_task(sync_work.run(checked.inventory.database))
     await checked.adjust(-6)
     await eventually(lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()]))
     runs.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await runs
 
-    assert there(checked, "Single")["v"] > before
+    assert metafield_value(checked, "Single")["v"] > before
 
 
 async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked: Scene) -> None:
     single, six = checked.variants["Single"].id, checked.variants["6-pack"].id
 
-    with pytest.raises(Stopped, match="not enough left"):
-        await checked.platform.buy(DOMAIN, Sold(single, 45), Sold(six, 1))
-    await checked.platform.buy(DOMAIN, Sold(single, 44), Sold(six, 1))
+    with pytest.raises(CheckoutStopped, match="not enough left"):
+        await checked.platform.buy(DOMAIN, SaleLine(single, 45), SaleLine(six, 1))
+    await checked.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
 
 
 async def test_what_a_cart_has_bought_is_missing_for_the_next_one(checked: Scene) -> None:
-    told: list[Message] = []
-    checked.platform.world.on_message.append(told.append)
-    await checked.platform.buy(DOMAIN, Sold(checked.variants["6-pack"].id, 1))
-    for number, message in enumerate(told):
+    messages: list[WebhookMessage] = []
+    checked.platform.world.on_message.append(messages.append)
+    await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
+    for number, message in enumerate(messages):
         await tell(checked, (message.topic, message.payload, f"w{number}"))
     await handle(checked.inventory)
     await later(checked)
 
     assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
     single, twelve = checked.variants["Single"].id, checked.variants["12-pack"].id
-    with pytest.raises(Stopped):
-        await checked.platform.buy(DOMAIN, Sold(single, 33), Sold(twelve, 1))
-    await checked.platform.buy(DOMAIN, Sold(single, 32), Sold(twelve, 1))
+    with pytest.raises(CheckoutStopped):
+        await checked.platform.buy(DOMAIN, SaleLine(single, 33), SaleLine(twelve, 1))
+    await checked.platform.buy(DOMAIN, SaleLine(single, 32), SaleLine(twelve, 1))
 
 
 async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused_is_left_out(checked: Scene) -> None:
     six = checked.variants["6-pack"].gid
     lids = await checked.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
     await later(checked)
-    assert there(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 50], [lids["id"], 1, 9]]
+    assert metafield_value(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 50], [lids["id"], 1, 9]]
 
     await checked.shop.call("update_pool", pool_id=lids["id"], allow_negative=True)
     await checked.shop.call("update_pool", pool_id=checked.pool_id, buffer=10)
     await checked.shop.call("hold_quantity", pool_id=checked.pool_id, quantity=3, ttl_s=600)
     await later(checked)
-    assert there(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 37]]
+    assert metafield_value(checked, "6-pack")["pools"] == [[checked.pool_id, 6, 37]]
 
     await checked.shop.call("pause_pool", pool_id=checked.pool_id)
     await later(checked)
@@ -151,17 +150,17 @@ async def test_a_variant_is_not_written_again_within_two_seconds(checked: Scene)
 
 
 async def test_numbers_are_written_again_before_they_end(checked: Scene) -> None:
-    first = there(checked, "Single")["until"]
-    found = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
-    assert found
-    written = found.updated
+    first = metafield_value(checked, "Single")["until"]
+    metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    assert metafield
+    written = metafield.updated
     await later(checked, hours=90)
-    assert there(checked, "Single")["until"] == first
+    assert metafield_value(checked, "Single")["until"] == first
     await later(checked, hours=10)
 
-    found = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
-    assert found
-    assert found.updated > written
+    metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
+    assert metafield
+    assert metafield.updated > written
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down", "throttle"])
@@ -179,11 +178,11 @@ async def test_numbers_whose_outcome_is_not_known_are_written_in_the_end(checked
 
 
 async def test_what_somebody_else_has_written_is_read_and_written_over(checked: Scene) -> None:
-    wanted = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
-    metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**wanted, "value": "17"}])
+    metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
+    metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
     await checked.adjust(-6)
     await later(checked)
-    assert there(checked, "Single") == 17
+    assert metafield_value(checked, "Single") == 17
     await later(checked)
 
     assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
@@ -226,23 +225,25 @@ def calls() -> float:
 
 async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
     made = checked.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
-    members = [{"variant_gid": each.gid, "units_per_sale": 1} for each in made]
+    members = [{"variant_gid": variant.gid, "units_per_sale": 1} for variant in made]
     before = calls()
     pool = await checked.shop.pool(7, members=members)
     await checked.attend()
 
     assert calls() == before + 3
     world = checked.platform.world
-    found = [metafields.find(world, DOMAIN, each.gid, "$app:stock", "pools") for each in made]
-    assert all(each and json.loads(each.value)["pools"] == [[pool["id"], 1, 7]] for each in found)
+    metafields_found = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
+    assert all(
+        metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in metafields_found
+    )
 
 
 async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: Scene) -> None:
-    await checked.transact(lambda tx: numbers.forget(tx, checked.shop.id))
+    await checked.transact(lambda tx: cart_check_numbers.forget(tx, checked.shop.id))
     checked.platform.world.store.db.execute("delete from things where kind = 'Metafield'")
     assert pools(checked) == [None, None, None]
 
     await checked.attend()
 
     assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
-    assert numbers.forget in AFTER_INSTALL
+    assert cart_check_numbers.forget in AFTER_INSTALL

@@ -1,14 +1,13 @@
 """What an agent can see and do: the status, the drift, reconcile, resync, the rule of locations."""
 
+from typing import Any
+
 import pytest
 
-from holdfast.inventory.shopify.double import payloads
-from holdfast.inventory.shopify.double.faults import Fault
-from holdfast.inventory.shopify.double.orders import Sold
-from holdfast.inventory.sync import operations
-from holdfast.inventory.sync.answers import Share
+from holdfast.doubles.shopify import payloads
+from holdfast.doubles.shopify.faults import Fault
+from holdfast.doubles.shopify.orders import SaleLine
 from holdfast.inventory.sync.planning import plan
-from holdfast.kit.problems import VALIDATION_FAILED, Problem
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.support import Shop
 from tests.inventory.sync.scene import Scene
@@ -20,8 +19,9 @@ async def test_the_status_says_how_levels_follow(scene: Scene) -> None:
 
     assert (status["connected"], status["error"], status["levels"], status["pending"]) == (True, None, 3, 0)
     assert status["imported"]["status"] == "done"
-    assert (status["imported"]["objects"], status["rule"]) == (10, "all")
-    assert [each["name"] for each in status["locations"]] == ["Warehouse"]
+    assert (status["imported"]["objects"], status["rule"]) == (10, "one")
+    assert [(location["name"], location["percent"]) for location in status["locations"]] == [("Warehouse", 100)]
+    assert status["rule_warning"] is None
 
 
 async def test_a_change_is_pending_before_it_is_reckoned_until_it_is_set(scene: Scene) -> None:
@@ -46,7 +46,7 @@ async def test_only_the_levels_of_pools_that_changed_are_pending(scene: Scene) -
 
 
 async def test_variants_that_have_just_been_linked_are_pending(scene: Scene) -> None:
-    gids = [each.gid for each in scene.variants.values()]
+    gids = [variant.gid for variant in scene.variants.values()]
     await scene.shop.call("unlink_variants", pool_id=scene.pool_id, variant_gids=gids)
     await scene.attend()
     before = await scene.shop.call("get_sync_status")
@@ -62,7 +62,7 @@ async def pending(scene: Scene) -> int:
 
 
 async def test_the_lag_from_a_sale_to_its_last_level_is_counted(scene: Scene) -> None:
-    sold = scene.platform.sell(DOMAIN, Sold(scene.variants["6-pack"].id, 1))
+    sold = scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
     await deliver(scene.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
     await handle(scene.inventory)
     await scene.attend()
@@ -86,8 +86,10 @@ async def test_drift_and_resync_name_pools_that_are_there(shop: Shop) -> None:
 
 async def test_reconcile_shows_what_is_different_and_applies_it_when_told(scene: Scene) -> None:
     scene.count("12-pack", 6)
-    shown = await scene.shop.call("reconcile", pool_id=scene.pool_id)
-    assert [(each["platform"], each["expected"], each["cause"]) for each in shown["drift"]] == [(6, 4, "unexplained")]
+    report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
+    assert [
+        (difference["platform"], difference["expected"], difference["cause"]) for difference in report["drift"]
+    ] == [(6, 4, "unexplained")]
     assert await scene.shop.on_hand(scene.pool_id) == 50
 
     applied = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False)
@@ -99,6 +101,84 @@ async def test_reconcile_shows_what_is_different_and_applies_it_when_told(scene:
     assert (await scene.shop.call("reconcile", pool_id=scene.pool_id))["drift"] == []
 
 
+async def test_reconcile_says_what_it_waits_for_and_goes_on_when_that_is_counted(scene: Scene) -> None:
+    scene.count("12-pack", 6)
+    await wait_with_an_order(scene)
+
+    report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
+    applied = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False)
+
+    for answer in (report, applied):
+        [waiting] = answer["waits_for"]
+        assert (waiting["topic"], waiting["attempts"], waiting["error"]) == ("orders/create", 3, "It is away.")
+        assert waiting["received_at"] < waiting["next_attempt_at"]
+        assert waiting["message"] == "The webhook orders/create has not been counted yet."
+    assert await scene.shop.on_hand(scene.pool_id) == 50
+    [waiting] = (await scene.shop.call("get_sync_status"))["waiting"]
+    assert waiting["topic"] == "orders/create"
+    await scene.inventory.sql("update webhooks set handled_at = now(), due_at = null, payload = null")
+
+    assert (await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False))["waits_for"] == []
+    assert await scene.shop.on_hand(scene.pool_id) == 74
+    assert (await scene.shop.call("get_sync_status"))["waiting"] == []
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+async def test_reconcile_says_that_it_waits_for_a_call_that_is_not_answered_yet(scene: Scene, kind: Any) -> None:
+    scene.platform.plan(Fault(kind, "SetLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    scene.count("12-pack", 6)
+
+    report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
+    applied = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False)
+
+    for answer in (report, applied):
+        [waiting] = answer["waits_for"]
+        assert waiting["message"] == "A call to the platform about 3 variants has not been answered yet."
+        assert (waiting["topic"], waiting["variants"], waiting["attempts"]) == (None, 3, 1)
+        assert waiting["received_at"] < waiting["next_attempt_at"]
+        assert waiting["error"]
+    assert (await scene.shop.call("get_sync_status"))["waiting"] == [waiting]
+    assert await scene.shop.on_hand(scene.pool_id) == 44
+    await scene.inventory.sql("update syncs set leased_until = null")
+    await scene.attend()
+    await scene.rested()
+    await scene.attend()
+
+    assert (await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False))["waits_for"] == []
+    assert await scene.shop.on_hand(scene.pool_id) > 44
+    assert (await scene.shop.call("get_sync_status"))["waiting"] == []
+
+
+async def test_reconcile_of_a_pool_waits_for_no_call_about_another(scene: Scene) -> None:
+    other = await scene.shop.pool(7, name="Other")
+    scene.platform.plan(Fault("after", "SetLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert (await scene.shop.call("reconcile", pool_id=other["id"], dry_run=False))["waits_for"] == []
+
+
+async def wait_with_an_order(scene: Scene) -> None:
+    """An order that cannot be counted yet, and is tried again in an hour."""
+    await scene.inventory.sql(
+        f"""insert into webhooks (shop_id, topic, webhook_id, due_at, payload, attempts, error)
+            values ({scene.shop.id}, 'orders/create', 'w', now() + interval '1 hour', '{{}}', 3, 'It is away.')"""
+    )
+
+
+async def test_an_order_that_can_never_be_read_holds_nothing_up(scene: Scene) -> None:
+    scene.count("12-pack", 6)
+    await deliver(scene.shop, "orders/create", {"id": "seven"}, secret=SECRET.encode())
+    await handle(scene.inventory)
+
+    applied = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False)
+
+    assert applied["waits_for"] == []
+    assert await scene.shop.on_hand(scene.pool_id) == 74
+
+
 async def test_reconcile_needs_the_platform(scene: Scene) -> None:
     scene.platform.plan(Fault("down", "ReadLevels"))
     answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
@@ -108,45 +188,6 @@ async def test_reconcile_needs_the_platform(scene: Scene) -> None:
     assert (await scene.shop.refused("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
 
 
-async def test_quantities_are_spread_by_the_rule(scene: Scene) -> None:
-    first = scene.platform.locations(DOMAIN)[0]
-    second = scene.platform.add_location(DOMAIN, "Market stall")
-    single = scene.variants["Single"]
-    level = scene.platform.stock(DOMAIN, single.id, second.id, 0)
-    await deliver(scene.shop, "locations/create", payloads.location(second), secret=SECRET.encode())
-    await deliver(scene.shop, "inventory_levels/connect", payloads.level(level), secret=SECRET.encode())
-    await handle(scene.inventory)
-
-    async def spread() -> tuple[int, int]:
-        await scene.rested()
-        await scene.attend()
-        return tuple(scene.platform.level(DOMAIN, single.id, each.id).available for each in (first, second))  # pyright: ignore[reportReturnType]
-
-    assert await spread() == (50, 50)
-    shares = [Share(first.gid, 70), Share(second.gid, 30)]
-    stored = await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shares))
-    assert [each.percent for each in stored] == [70, 30]
-    assert await spread() == (35, 15)
-    await scene.adjust(-1)
-    assert await spread() == (34, 15)
-
-    await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, [Share(second.gid, 100)]))
-    assert await spread() == (34, 49)
-    await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, []))
-    assert await spread() == (49, 49)
-
-
-@pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
-async def test_shares_that_do_not_fit_are_refused(scene: Scene, shares: list[int | None]) -> None:
-    gid = scene.platform.locations(DOMAIN)[0].gid
-    wanted = [Share("gid://shopify/Location/1" if each is None else gid, each or 0) for each in shares]
-
-    with pytest.raises(Problem) as refused:
-        await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, wanted))
-
-    assert refused.value.type is VALIDATION_FAILED
-
-
 async def test_the_policy_of_a_pool_can_be_changed(scene: Scene) -> None:
     change = await scene.shop.call("update_pool", pool_id=scene.pool_id, policy="flag")
 
@@ -154,8 +195,8 @@ async def test_the_policy_of_a_pool_can_be_changed(scene: Scene) -> None:
 
 
 async def test_variants_are_searched_whether_or_not_they_are_linked(scene: Scene) -> None:
-    found = (await scene.shop.call("search_variants", query="honey"))["variants"]
-    assert [(each["title"], each["available"], each["pool_ids"]) for each in found] == [
+    variants = (await scene.shop.call("search_variants", query="honey"))["variants"]
+    assert [(variant["title"], variant["available"], variant["pool_ids"]) for variant in variants] == [
         ("12-pack", 4, [scene.pool_id]),
         ("6-pack", 8, [scene.pool_id]),
         ("Single", 50, [scene.pool_id]),
@@ -163,4 +204,4 @@ async def test_variants_are_searched_whether_or_not_they_are_linked(scene: Scene
 
     unlinked = (await scene.shop.call("search_variants", unlinked_only=True))["variants"]
 
-    assert [each["sku"] for each in unlinked] == ["TEA-100", "TEA-250"]
+    assert [variant["sku"] for variant in unlinked] == ["TEA-100", "TEA-250"]

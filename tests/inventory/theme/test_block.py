@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from liquid import Environment
 
-from holdfast.inventory.shopify.double import storefront
-from holdfast.inventory.shopify.double.model import Product, Variant
-from holdfast.inventory.shopify.double.pages import SITE
+from holdfast.doubles.shopify import storefront
+from holdfast.doubles.shopify.model import Product, Variant
+from holdfast.doubles.shopify.pages import SITE
 from holdfast.kit.pages.language import LANGUAGES
 from tests.node import ROOT
 
 EXTENSION = ROOT / "extensions" / "live-stock"
 LIQUID, _, SCHEMA = (EXTENSION / "blocks" / "live-stock.liquid").read_text(encoding="utf-8").partition("{% schema %}")
 SETTINGS = json.loads(SCHEMA.partition("{% endschema %}")[0])["settings"]
-DEFAULTS = {each["id"]: each.get("default") for each in SETTINGS if "id" in each}
+DEFAULTS = {setting["id"]: setting.get("default") for setting in SETTINGS if "id" in setting}
 
 PRODUCT = Product(id=7, title="Honey jars")
 HOSTILE = '"><script>alert(1)</script>&amp;'
@@ -64,10 +64,10 @@ def by_liquid(code: str, *, design_mode: bool = False, **settings: Any) -> list[
 
     environment = Environment()
     environment.add_filter("t", translated)
-    variants = [{"id": each.id, "title": each.title} for each in VARIANTS]
-    shown = {"id": 7, "variants": variants, "selected_or_first_available_variant": variants[1]}
+    variants = [{"id": variant.id, "title": variant.title} for variant in VARIANTS]
+    product = {"id": 7, "variants": variants, "selected_or_first_available_variant": variants[1]}
     html = environment.from_string(LIQUID).render(
-        product=shown,
+        product=product,
         block={"settings": {**DEFAULTS, **settings}, "shopify_attributes": ""},
         request={"design_mode": design_mode},
     )
@@ -91,11 +91,11 @@ def by_the_double(code: str, **settings: Any) -> list[Any]:
     ],
 )
 def test_the_double_shows_what_the_liquid_gives(code: str, settings: dict[str, Any]) -> None:
-    given = by_liquid(code, **settings)
+    rendered = by_liquid(code, **settings)
 
-    assert given == by_the_double(code, **settings)
-    assert given[0][0] == "live-stock"
-    assert not [part for part in given if part[0] == "script"]
+    assert rendered == by_the_double(code, **settings)
+    assert rendered[0][0] == "live-stock"
+    assert not [part for part in rendered if part[0] == "script"]
 
 
 def test_without_a_product_the_block_is_empty() -> None:
@@ -123,6 +123,6 @@ def test_every_state_has_a_text_and_a_setting() -> None:
 
 @pytest.mark.parametrize("code", ["en", "de"])
 def test_merchants_read_every_setting_in_their_language(code: str) -> None:
-    wanted = set(re.findall(r'"t:block\.(\w+)"', SCHEMA))
+    keys = set(re.findall(r'"t:block\.(\w+)"', SCHEMA))
 
-    assert wanted == {*texts(code, ".schema")["block"]}
+    assert keys == {*texts(code, ".schema")["block"]}

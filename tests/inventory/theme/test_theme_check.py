@@ -13,8 +13,8 @@ EXTENSION = ROOT / "extensions" / "live-stock"
 CHECK = """
 const { themeCheckRun } = require("@shopify/theme-check-node");
 themeCheckRun(process.argv[1]).then(({ offenses, config }) => {
-  const found = offenses.map((each) => `${each.check}: ${each.message}`);
-  console.log(JSON.stringify({ found, context: config.context, checks: config.checks.length }));
+  const messages = offenses.map((offense) => `${offense.check}: ${offense.message}`);
+  console.log(JSON.stringify({ messages, context: config.context, checks: config.checks.length }));
 });
 """
 
@@ -28,9 +28,9 @@ def offences(packages: Path, extension: Path) -> list[str]:
     """What the checks for theme app extensions find."""
     checked = node(packages, "--eval", CHECK, extension)
     assert checked.returncode == 0, checked.stderr
-    told = json.loads(checked.stdout)
-    assert (told["context"], told["checks"] > 50) == ("app", True)
-    return told["found"]
+    report = json.loads(checked.stdout)
+    assert (report["context"], report["checks"] > 50) == ("app", True)
+    return report["messages"]
 
 
 def test_the_platforms_checks_find_nothing(packages: Path) -> None:
@@ -45,6 +45,9 @@ def test_they_would_find_a_text_that_is_missing_and_a_script_that_is_too_large(p
     with (copy / "assets" / "live-stock.js").open("a") as script:
         script.write("//" + "x" * 1000)
 
-    found = offences(packages, copy)
+    offences_found = offences(packages, copy)
 
-    assert sorted(each.partition(":")[0] for each in found) == ["AssetSizeAppBlockJavaScript", "MatchingTranslations"]
+    assert sorted(offence.partition(":")[0] for offence in offences_found) == [
+        "AssetSizeAppBlockJavaScript",
+        "MatchingTranslations",
+    ]

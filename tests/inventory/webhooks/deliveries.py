@@ -11,7 +11,8 @@ from holdfast.inventory.installs import sql as installs
 from holdfast.inventory.shopify import webhook_signature
 from holdfast.inventory.shopify.scopes import REQUIRED
 from holdfast.inventory.topics import HANDLERS
-from holdfast.inventory.webhooks.inbox import Handling
+from holdfast.inventory.webhooks.inbox import WebhookWork
+from holdfast.kit.background.due_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
 
 _numbers = itertools.count(1)
@@ -30,7 +31,7 @@ async def deliver(
     """Send a webhook, signed. The names of headers are those after `X-Shopify-`."""
     content = body if isinstance(body, bytes) else msgspec.json.encode(body or {})
     signed = webhook_signature.sign(content, secret or client_secret(shop.settings)).decode()
-    given = {
+    headers_sent = {
         "topic": topic,
         "shop_domain": shop.domain,
         "webhook_id": f"delivery-{next(_numbers)}",
@@ -39,7 +40,7 @@ async def deliver(
         **headers,
     }
     sent = {b"content-type": b"application/json"}
-    for name, value in given.items():
+    for name, value in headers_sent.items():
         if value:
             sent[f"X-Shopify-{name.replace('_', '-')}".encode()] = value.encode("latin-1")
     return await shop.http.post("/webhooks/shopify", content=content, headers=sent)
@@ -47,4 +48,4 @@ async def deliver(
 
 async def handle(inventory: Inventory) -> int:
     """Handle everything in the inbox that is due. Returns how many deliveries that were."""
-    return await Handling(inventory.database, HANDLERS).handle_all()
+    return await handle_all(WebhookWork(inventory.database, HANDLERS))

@@ -5,18 +5,23 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.inventory.installs.operations import install
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps
-from holdfast.inventory.shopify.platform import Unreachable
+from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.shopify.scopes import REQUIRED
-from holdfast.inventory.shopify.token_endpoint import Granted
+from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks.inbox import ATTEMPTS, Handling
-from holdfast.inventory.webhooks.model import Delivery, Received
-from holdfast.kit.problems import Problem
+from holdfast.inventory.webhooks import sql as webhooks
+from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
+from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery
+from holdfast.kit.background import leases
+from holdfast.kit.background.due_work import handle_all, run
+from holdfast.kit.background.leases import LEASE_SECONDS
+from holdfast.kit.contract.problems import Problem
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import installed
 from tests.support import eventually
@@ -40,13 +45,13 @@ class Scene:
             raise self.faults.pop(0)
 
     @property
-    def handling(self) -> Handling:
-        return Handling(self.inventory.database, {"orders/updated": self.handler})
+    def handling(self) -> WebhookWork:
+        return WebhookWork(self.inventory.database, {"orders/updated": self.handler})
 
     async def receive(self, *webhook_ids: str) -> None:
         box = inbox.Inbox(self.inventory.database)
         for webhook_id in webhook_ids:
-            await box.take(Received(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
+            await box.take(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
 
     async def row(self) -> tuple[Any, ...]:
         """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""
@@ -56,10 +61,14 @@ class Scene:
         )
         return row
 
+    async def taken_by_another(self) -> None:
+        """Let another process have taken the delivery."""
+        await self.inventory.sql("update webhooks set due_at = now() + interval '1 hour', lease_id = gen_random_uuid()")
+
     async def again(self) -> None:
         """Let the delivery be due, and handle it."""
         await self.inventory.sql("update webhooks set due_at = now() where due_at is not null")
-        await self.handling.handle_all()
+        await handle_all(self.handling)
 
 
 @pytest.fixture
@@ -70,7 +79,7 @@ async def scene(inventory: Inventory) -> Scene:
 async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: Scene) -> None:
     await scene.receive("w1")
 
-    assert [await scene.handling.handle_all() for _ in range(2)] == [1, 0]
+    assert [await handle_all(scene.handling) for _ in range(2)] == [1, 0]
 
     [delivery] = scene.handled
     assert (delivery.shop_id, delivery.topic, delivery.webhook_id) == (scene.shop.id, "orders/updated", "w1")
@@ -88,15 +97,19 @@ async def test_a_handler_works_inside_the_shop(scene: Scene) -> None:
     await scene.inventory.shop()
     scene.meanwhile = look
     await scene.receive("w1")
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
 
     assert seen == [1]
 
 
 async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene: Scene) -> None:
-    scene.faults = [ValueError("no such line"), Unreachable("The platform is away."), Unreachable("Busy.", 200.0)]
+    scene.faults = [
+        ValueError("no such line"),
+        PlatformUnreachable("The platform is away."),
+        PlatformUnreachable("Busy.", 200.0),
+    ]
     await scene.receive("w1")
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
     pauses: list[float] = []
     errors: list[str] = []
     for _ in range(3):
@@ -113,44 +126,70 @@ async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene
 
 
 async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(scene: Scene) -> None:
-    scene.faults = [Unreachable("The platform is away.") for _ in range(ATTEMPTS)]
+    scene.faults = [PlatformUnreachable("The platform is away.") for _ in range(MAX_ATTEMPTS)]
     await scene.receive("w1")
-    for _ in range(ATTEMPTS + 2):
+    for _ in range(MAX_ATTEMPTS + 2):
         await scene.again()
 
-    assert len(scene.handled) == ATTEMPTS
+    assert len(scene.handled) == MAX_ATTEMPTS
     assert (await scene.row())[:2] == (False, False)
-    [parked] = await scene.inventory.database.transact(inbox.parked)
-    assert (parked.domain, parked.topic, parked.attempts) == (scene.shop.domain, "orders/updated", ATTEMPTS)
+    [parked] = await scene.inventory.database.transact(inbox.list_retrying_and_parked)
+    assert (parked.domain, parked.topic, parked.attempts) == (scene.shop.domain, "orders/updated", MAX_ATTEMPTS)
     assert parked.error == "The platform is away."
-    with pytest.raises(Problem, match="No webhook with the id 999 is parked"):
+    with pytest.raises(Problem, match="No webhook with the id 999 is parked or waits"):
         await scene.inventory.database.transact(lambda tx: inbox.retry(tx, 999))
 
     assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, parked.id)) == 1
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
 
     assert (await scene.row())[0] is True
     assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, None)) == 0
 
 
+async def test_a_delivery_that_can_never_be_read_is_parked_at_once(scene: Scene) -> None:
+    scene.faults = [msgspec.ValidationError("Expected `int`, got `str` - at `$.id`")]
+    await scene.receive("w1")
+    await handle_all(scene.handling)
+
+    assert (await scene.row())[:2] == (False, False)
+    [parked] = await scene.inventory.database.transact(inbox.list_retrying_and_parked)
+    assert (parked.attempts, parked.next_attempt_at) == (1, None)
+    assert parked.error == "It cannot be read: Expected `int`, got `str` - at `$.id`"
+
+
+async def test_a_delivery_that_waits_is_listed_and_can_be_tried_again_at_once(scene: Scene) -> None:
+    scene.faults = [PlatformUnreachable("The platform is away.", 3600.0)]
+    await scene.receive("w1")
+    await handle_all(scene.handling)
+
+    [waiting] = await scene.inventory.database.transact(inbox.list_retrying_and_parked)
+    assert (waiting.topic, waiting.attempts, waiting.error) == ("orders/updated", 1, "The platform is away.")
+    assert waiting.next_attempt_at is not None
+    assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, waiting.id)) == 1
+    await handle_all(scene.handling)
+
+    assert (await scene.row())[0] is True
+    assert await scene.inventory.database.transact(inbox.list_retrying_and_parked) == []
+
+
 async def test_what_was_parked_of_a_shop_is_tried_again_when_the_shop_is_connected(scene: Scene) -> None:
     scene.faults = [SHOP_NOT_CONNECTED()]
     await scene.receive("w1")
-    await scene.inventory.sql(f"update webhooks set attempts = {ATTEMPTS - 1}")
-    await scene.handling.handle_all()
+    await scene.inventory.sql(f"update webhooks set attempts = {MAX_ATTEMPTS - 1}")
+    await handle_all(scene.handling)
     assert (await scene.row())[:2] == (False, False)
-    granted = Granted("shpat", ",".join(REQUIRED))
+    granted = GrantedTokens("shpat", ",".join(REQUIRED))
 
     await scene.inventory.database.transact(lambda tx: install(tx, scene.shop.domain, granted, ()))
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
 
     assert (await scene.row())[0] is True
 
 
 async def test_a_delivery_whose_process_always_dies_is_parked(scene: Scene) -> None:
     await scene.receive("w1")
-    await scene.inventory.sql(f"update webhooks set attempts = {ATTEMPTS}")
-    await scene.handling.handle_all()
+    await scene.inventory.sql(f"update webhooks set attempts = {MAX_ATTEMPTS}")
+    await handle_all(scene.handling)
 
     assert scene.handled == []
     assert (await scene.row())[4] == "The process that handled it was ended each time."
@@ -162,32 +201,67 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
 
     scene.meanwhile = hang
     await scene.receive("w1")
-    dies = asyncio.create_task(scene.handling.handle_all())
+    dies = asyncio.create_task(handle_all(scene.handling))
     await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
     dies.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await dies
     scene.meanwhile = lambda _: None
 
-    assert await scene.handling.handle_all() == 0
-    assert 100 < (await scene.row())[2] < 121
+    assert await handle_all(scene.handling) == 0
+    assert 0 < (await scene.row())[2] <= LEASE_SECONDS
     await scene.again()
     assert (await scene.row())[0] is True
 
 
-async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: Scene) -> None:
-    async def taken_by_another(_: Steps) -> None:
-        await scene.inventory.sql("update webhooks set due_at = now() + interval '1 hour'")
-
-    scene.meanwhile = taken_by_another
+async def test_nobody_takes_a_delivery_that_is_handled_for_longer_than_a_lease(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+    longer = asyncio.Event()
+    scene.meanwhile = lambda _: longer.wait()
     await scene.receive("w1")
-    await scene.handling.handle_all()
+    handles = asyncio.create_task(handle_all(scene.handling))
+    await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
+    asyncio.get_running_loop().call_later(2.0, longer.set)
+
+    taken_by_others = 0
+    while not handles.done():
+        taken_by_others += await handle_all(scene.handling)
+        await asyncio.wait([handles], timeout=0.05)
+
+    assert (taken_by_others, len(scene.handled)) == (0, 1)
+    assert (await scene.row())[0] is True
+
+
+async def test_a_handler_that_lost_its_lease_stores_nothing(scene: Scene) -> None:
+    stored: list[bool] = []
+
+    async def lose_the_lease(steps: Steps) -> None:
+        await scene.taken_by_another()
+        await steps.transact(lambda tx: tx.value("select true"))
+        stored.append(True)
+
+    scene.meanwhile = lose_the_lease
+    await scene.receive("w1")
+    await handle_all(scene.handling)
+
+    assert stored == []
+    assert (await scene.row())[:2] == (False, True)
+
+
+async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: Scene) -> None:
+    scene.meanwhile = lambda _: scene.taken_by_another()
+    await scene.receive("w1")
+    await handle_all(scene.handling)
 
     assert (await scene.row())[:2] == (False, True)
 
 
 async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: Scene) -> None:
-    runs = asyncio.create_task(scene.handling.run())
+    runs = asyncio.create_task(run(scene.inventory.database, scene.handling))
     await scene.receive(*(f"w{number}" for number in range(30)))
 
     await eventually(lambda: asyncio.sleep(0, len(scene.handled) == 30))
@@ -196,7 +270,7 @@ async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene:
     runs.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await runs
-    assert sorted(each.webhook_id for each in scene.handled) == sorted(f"w{number}" for number in range(30))
+    assert sorted(delivery.webhook_id for delivery in scene.handled) == sorted(f"w{number}" for number in range(30))
 
 
 async def nothing_left(scene: Scene, count: str) -> bool:
@@ -214,10 +288,12 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
 
     await scene.receive(*(f"slow {number}" for number in range(20)))
     await other.receive(*(f"other {number}" for number in range(5)))
-    runs = asyncio.create_task(Handling(scene.inventory.database, {"orders/updated": hang_for_one}).run())
+    runs = asyncio.create_task(
+        run(scene.inventory.database, WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one}))
+    )
 
-    await eventually(lambda: asyncio.sleep(0, sum(each.shop_id != slow for each in scene.handled) == 5))
-    assert sum(each.shop_id == slow for each in scene.handled) <= 5
+    await eventually(lambda: asyncio.sleep(0, sum(delivery.shop_id != slow for delivery in scene.handled) == 5))
+    assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 5
     runs.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await runs
@@ -225,10 +301,10 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
 
 async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scene: Scene) -> None:
     await scene.receive("handled long ago", "handled lately")
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
     scene.faults = [ValueError()]
     await scene.receive("parked long ago")
-    await scene.handling.handle_all()
+    await handle_all(scene.handling)
     await scene.inventory.sql(
         "update webhooks set handled_at = now() - interval '9 days' where webhook_id = 'handled long ago'"
     )

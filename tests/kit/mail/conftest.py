@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, Generator
 import pytest
 
 from holdfast.events.settings import Settings
-from holdfast.kit import mailer, outbox, sender
+from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.mail import outbox, sender, transport
 from tests.smtp import Server, mail_server
 from tests.support import Service, running
 
@@ -27,7 +28,7 @@ async def service(settings: Settings, server: Server) -> AsyncGenerator[Service]
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a mail server."""
-    monkeypatch.setattr(sender, "PAUSES", (0.1, 0.4))
-    monkeypatch.setattr(outbox, "PAUSES", (0.1, 0.4))
-    for name in ("CONNECT_SECONDS", "COMMAND_SECONDS", "CONTENT_SECONDS"):
-        monkeypatch.setattr(mailer, name, 0.5)
+    monkeypatch.setattr(sender, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
+    monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(0.1, 0.4))
+    for name in ("CONNECT_TIMEOUT_SECONDS", "COMMAND_TIMEOUT_SECONDS", "CONTENT_TIMEOUT_SECONDS"):
+        monkeypatch.setattr(transport, name, 0.5)

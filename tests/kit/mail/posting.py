@@ -6,10 +6,10 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from holdfast.kit import sender
-from holdfast.kit.database import Database
-from holdfast.kit.mail import Envelope, Message, Unwritable
-from holdfast.kit.outbox import Mail
+from holdfast.kit.mail import sender
+from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.postgres.database import Database
 from tests.smtp import Server
 from tests.support import Service, eventually
 
@@ -31,32 +31,32 @@ async def post(service: Service, *recipients: str, kind: str = "hello", **fields
     return [id for (id,) in inserted]
 
 
-async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | Unwritable | None]:
+async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope | UnwritableMail | None]:
     """What a service does: `stale` mails are no longer true, and `bad` and `hopeless` ones cannot be written."""
-    if any(each.kind == "bad" for each in mails):
+    if any(mail.kind == "bad" for mail in mails):
         raise KeyError("arguments")
-    return [_rendered(each) for each in mails]
+    return [_rendered(mail) for mail in mails]
 
 
-def _rendered(mail: Mail) -> Envelope | Unwritable | None:
+def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
     if mail.kind == "stale":
         return None
     if mail.kind == "hopeless":
-        return Unwritable("There is nothing to say.")
+        return UnwritableMail("There is nothing to say.")
     id = mail.message_id("events.example")
-    message = Message(mail.recipient, f"{mail.kind} {mail.id}", "Hello.", "<p>Hello.</p>", id, mail.inserted_at)
+    message = MailMessage(mail.recipient, f"{mail.kind} {mail.id}", "Hello.", "<p>Hello.</p>", id, mail.inserted_at)
     return Envelope(mail.recipient, id, message.encoded("Holdfast <tickets@events.example>"))
 
 
 @contextlib.asynccontextmanager
 async def sending(*services: Service, render: sender.Render = render) -> AsyncGenerator[None]:
     """The loop of each service runs."""
-    loops = [asyncio.create_task(sender.run(each.database, render)) for each in services]
+    loops = [asyncio.create_task(sender.run(service.database, render)) for service in services]
     try:
         yield
     finally:
-        for each in loops:
-            each.cancel()
+        for loop in loops:
+            loop.cancel()
         for ended in await asyncio.gather(*loops, return_exceptions=True):
             assert isinstance(ended, asyncio.CancelledError), ended
 

@@ -14,17 +14,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from holdfast.events.settings import Settings
-from holdfast.kit import mailer
-from holdfast.kit.mail import Envelope, Message
-from holdfast.kit.mailer import Broken, FileMailer, Mailer, PutOff, Refused, mailer_of
-from holdfast.kit.problems import CannotStart
-from holdfast.kit.settings import read
+from holdfast.kit.contract.problems import CannotStart
+from holdfast.kit.environment.settings import read_settings
+from holdfast.kit.mail import transport
+from holdfast.kit.mail.message import Envelope, MailMessage
+from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
 
 
 def message(recipient: str, number: int = 1) -> Envelope:
     id, now = f"{number}.5@events.example", dt.datetime.now(dt.UTC)
-    written = Message("ann@example.com", "Seat", "A seat.\n.\nEnd", "<p>A seat.</p>", id, now)
+    written = MailMessage("ann@example.com", "Seat", "A seat.\n.\nEnd", "<p>A seat.</p>", id, now)
     return Envelope(recipient, id, written.encoded("tickets@events.example"))
 
 
@@ -44,7 +44,7 @@ async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]
             try:
                 await carrier.carry(message(recipient), last)
                 went.append("sent")
-            except (Refused, PutOff, Broken) as error:
+            except (MailRefusal, MailDeferral, MailServerUnavailable) as error:
                 went.append(type(error).__name__)
     return went
 
@@ -72,11 +72,11 @@ async def test_nothing_is_sent_after_a_mail_was_accepted_until_the_next_one(serv
 
 
 @pytest.mark.parametrize("command", ["RCPT", "DATA"])
-@pytest.mark.parametrize(("said", "kind"), [("550 5.1.1 nobody", "Refused"), ("451 4.7.1 later", "PutOff")])
+@pytest.mark.parametrize(("reply", "kind"), [("550 5.1.1 nobody", "MailRefusal"), ("451 4.7.1 later", "MailDeferral")])
 async def test_a_refused_mail_leaves_the_connection_good_for_the_next(
-    command: str, said: str, kind: str, server: Server, tmp_path: Path
+    command: str, reply: str, kind: str, server: Server, tmp_path: Path
 ) -> None:
-    server.answers[f"{command} bob@example.com"] = [said]
+    server.answers[f"{command} bob@example.com"] = [reply]
 
     went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com", "cy@example.com")
 
@@ -87,31 +87,31 @@ async def test_a_refused_mail_leaves_the_connection_good_for_the_next(
 async def test_a_refusal_repeats_the_words_of_the_server(server: Server, tmp_path: Path) -> None:
     server.answers["RCPT"] = ["550 5.1.1 no such person"]
     async with mailer_for(server, tmp_path).carrier() as carrier:
-        with pytest.raises(Refused, match=r"^550 5\.1\.1 no such person$"):
+        with pytest.raises(MailRefusal, match=r"^550 5\.1\.1 no such person$"):
             await carrier.carry(message("ann@example.com"), at_once)
 
 
 async def test_a_text_that_is_no_address_is_refused_before_anything_is_said(server: Server, tmp_path: Path) -> None:
-    assert await carry(mailer_for(server, tmp_path), "ann@example.com>\r\nQUIT") == ["Refused"]
+    assert await carry(mailer_for(server, tmp_path), "ann@example.com>\r\nQUIT") == ["MailRefusal"]
     assert server.commands == []
 
 
 @pytest.mark.parametrize(
-    ("command", "said", "kind"),
+    ("command", "reply", "kind"),
     [
-        ("MAIL", "550 not from you", "Broken"),
-        ("MAIL", NEVER, "Broken"),
-        ("MAIL", BREAK, "Broken"),
-        ("RCPT", NEVER, "BrokenAtContent"),
-        ("RCPT", BREAK, "BrokenAtContent"),
-        ("DATA", NEVER, "BrokenAtContent"),
-        ("DATA", BREAK, "BrokenAtContent"),
+        ("MAIL", "550 not from you", "MailServerUnavailable"),
+        ("MAIL", NEVER, "MailServerUnavailable"),
+        ("MAIL", BREAK, "MailServerUnavailable"),
+        ("RCPT", NEVER, "ConnectionLostAtContent"),
+        ("RCPT", BREAK, "ConnectionLostAtContent"),
+        ("DATA", NEVER, "ConnectionLostAtContent"),
+        ("DATA", BREAK, "ConnectionLostAtContent"),
     ],
 )
 async def test_a_connection_that_breaks_is_replaced_by_a_new_one(
-    command: str, said: str, kind: str, server: Server, tmp_path: Path
+    command: str, reply: str, kind: str, server: Server, tmp_path: Path
 ) -> None:
-    server.answers[command] = [said, ""]
+    server.answers[command] = [reply, ""]
 
     assert await carry(mailer_for(server, tmp_path), "ann@example.com", "ann@example.com") == [kind, "sent"]
     assert server.recipients() == ["ann@example.com"]
@@ -131,7 +131,7 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once
 
 async def test_without_a_server_nothing_is_to_blame_but_the_server(server: Server, tmp_path: Path) -> None:
     server.stop()
-    assert await carry(mailer_for(server, tmp_path), "ann@example.com") == ["Broken"]
+    assert await carry(mailer_for(server, tmp_path), "ann@example.com") == ["MailServerUnavailable"]
 
 
 async def test_a_mail_that_is_called_back_in_the_last_moment_is_not_sent(server: Server, tmp_path: Path) -> None:
@@ -174,19 +174,23 @@ async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
 ) -> None:
     path, context = certificate
     known = {"smtp_security": "starttls", "smtp_username": "ada", "smtp_password": "secret"}
-    monkeypatch.setattr(mailer, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(transport, "CONNECT_TIMEOUT_SECONDS", 2)
     with mail_server(**encrypted(context), **login("ada", "secret")) as server:
-        assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["Broken"]
+        assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["MailServerUnavailable"]
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
         assert await carry(mailer_for(server, tmp_path, **known), "ann@example.com") == ["sent"]
         wrong = {**known, "smtp_password": "wrong"}
-        assert await carry(mailer_for(server, tmp_path, **wrong), "ann@example.com") == ["Broken"]
+        assert await carry(mailer_for(server, tmp_path, **wrong), "ann@example.com") == ["MailServerUnavailable"]
         assert len(server.received) == 1
 
 
 async def test_a_server_without_encryption_gets_no_mail_if_it_is_asked_for(server: Server, tmp_path: Path) -> None:
-    assert await carry(mailer_for(server, tmp_path, smtp_security="starttls"), "ann@example.com") == ["Broken"]
-    assert await carry(mailer_for(server, tmp_path, smtp_security="tls"), "ann@example.com") == ["Broken"]
+    assert await carry(mailer_for(server, tmp_path, smtp_security="starttls"), "ann@example.com") == [
+        "MailServerUnavailable"
+    ]
+    assert await carry(mailer_for(server, tmp_path, smtp_security="tls"), "ann@example.com") == [
+        "MailServerUnavailable"
+    ]
     assert server.received == []
 
 
@@ -206,14 +210,14 @@ async def test_without_a_server_mails_are_files_and_a_second_copy_replaces_the_f
 
 async def test_a_directory_that_cannot_be_written_to_loses_no_mail(tmp_path: Path) -> None:
     (tmp_path / "mail").write_text("not a directory")
-    assert await carry(FileMailer(tmp_path / "mail", "a@b.example"), "ann@example.com") == ["Broken"]
+    assert await carry(FileMailer(tmp_path / "mail", "a@b.example"), "ann@example.com") == ["MailServerUnavailable"]
 
 
 # Settings
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "text"),
     [
         ({"SMTP_HOST": "smtp://mail.example"}, "SMTP_HOST must be the name"),
         ({"SMTP_HOST": "mail.example:25"}, "SMTP_HOST must be the name"),
@@ -231,13 +235,13 @@ async def test_a_directory_that_cannot_be_written_to_loses_no_mail(tmp_path: Pat
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_plain_words(
-    variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(CannotStart) as refused:
-        read(Settings)
-    assert said in str(refused.value)
+        read_settings(Settings)
+    assert text in str(refused.value)
     assert "secret" not in str(refused.value)
 
 
@@ -245,5 +249,5 @@ def test_good_settings_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {"SMTP_HOST": "mail.example", "MAIL_FROM": "Tickets <tickets@example.com>", "SMTP_PORT": "2525"}
     for name, value in {**good, "SMTP_USERNAME": "ada", "SMTP_PASSWORD": "secret"}.items():
         monkeypatch.setenv(name, value)
-    assert read(Settings).smtp_security == "starttls"
-    assert mailer_of(read(Settings)).domain == "example.com"
+    assert read_settings(Settings).smtp_security == "starttls"
+    assert mailer_of(read_settings(Settings)).domain == "example.com"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.mail import Attachment, Message, NoAddress, envelope_address, plain
+from holdfast.kit.contract.mail_addresses import NoAddress, envelope_address, mailbox
+from holdfast.kit.mail.message import Attachment, MailMessage, header_text
 
 SENDER = "Holdfast <tickets@events.example>"
 HOSTILE = [
@@ -37,7 +38,7 @@ EXPECTED = {
 }
 
 
-def message(**fields: Any) -> Message:
+def message(**fields: Any) -> MailMessage:
     ours: dict[str, Any] = {
         "recipient": "ann@example.com",
         "subject": "Your seat",
@@ -47,7 +48,7 @@ def message(**fields: Any) -> Message:
         "date": datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC),
         "unsubscribe": "https://events.example/registrations/1-abcdefgh-1-" + "0" * 32 + "/unsubscribe",
     }
-    return Message(**{**ours, **fields})
+    return MailMessage(**{**ours, **fields})
 
 
 def sent(**fields: Any) -> EmailMessage:
@@ -91,7 +92,7 @@ def test_files_are_attached_and_a_picture_stands_beside_the_html() -> None:
     assert attached.get_content_type() == "text/calendar"
     assert attached["Content-Type"].params["method"] == "PUBLISH"
     assert attached.get_filename() == "event.ics"
-    [inline] = [each for each in mail.walk() if each.get_content_type() == "image/png"]
+    [inline] = [part for part in mail.walk() if part.get_content_type() == "image/png"]
     assert inline["Content-ID"] == "<code>"
     assert inline.get_content_disposition() == "inline"
 
@@ -118,7 +119,7 @@ def test_a_file_name_adds_no_header(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_name_of_the_sender_adds_no_header(text: str) -> None:
-    encoded = message().encoded(f'"{plain(text)}" <tickets@events.example>')
+    encoded = message().encoded(f'"{header_text(text)}" <tickets@events.example>')
 
     assert {*message_from_bytes(encoded, policy=policy.default).keys()} == EXPECTED
 
@@ -138,7 +139,7 @@ def test_bodies_of_strangers_stay_in_the_body(text: str) -> None:
     mail = sent(text=text, html=text)
 
     assert {*mail.keys()} == EXPECTED
-    assert [each.get_content_type() for each in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
+    assert [part.get_content_type() for part in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,8 @@ def test_bodies_of_strangers_stay_in_the_body(text: str) -> None:
         "ann@example..com",
         "ann@-example.com",
         "änn@example.com",
+        "ann@exam\u200dple.com",
+        "ann@exam\u200cple.com",
         "a" * 65 + "@example.com",
         "ann@" + "a" * 70 + ".com",
         "ann@" + "a." * 130 + "com",
@@ -168,6 +171,20 @@ def test_mail_is_sent_to_addresses_only(address: str) -> None:
         envelope_address(address)
     with pytest.raises(NoAddress):
         message(recipient=address).encoded(SENDER)
+
+
+@pytest.mark.parametrize(
+    ("domain", "ascii_form"),
+    [
+        ("straße.example", "xn--strae-oqa.example"),  # and not strasse.example, which is somebody else's
+        ("STRAẞE.example", "xn--strae-oqa.example"),
+        ("βόλος.example", "xn--nxasmm1c.example"),  # and not xn--nxasmq6b.example
+        ("\uff45xample.com", "example.com"),
+    ],
+)
+def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii_form: str) -> None:
+    assert envelope_address(f"ann@{domain}") == f"ann@{ascii_form}"
+    assert mailbox(f"ann@{domain}") == f"ann@{ascii_form}"
 
 
 def test_a_domain_in_another_script_is_sent_to_in_ascii() -> None:

@@ -6,29 +6,30 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit import outbox, sender
-from holdfast.kit.database import Database
-from holdfast.kit.elsewhere import Elsewhere, NotStarted
-from holdfast.kit.mail import Envelope
-from holdfast.kit.outbox import Mail
-from holdfast.kit.problems import Problem
+from holdfast.kit.background.due_work import RetryBackoff
+from holdfast.kit.background.subprocess_call import SubprocessCall, SubprocessStartError
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.mail import outbox, outbox_metrics, sender
+from holdfast.kit.mail.message import Envelope
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.postgres.database import Database
 from tests.kit import doings
-from tests.kit.mail.posting import PEOPLE, all_ended, post, sending, states
+from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
 from tests.smtp import Server
-from tests.support import Service
+from tests.support import Service, eventually
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 def test_a_mail_that_is_put_off_is_tried_for_three_days_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "PAUSES", (30, 21_600))
-    attempts = [Mail(1, "hello", "ann", "ann@example.com", {}, NOW, number) for number in range(outbox.ATTEMPTS)]
-    ended = [outbox.put_off(each, "451 later") for each in attempts]
+    monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(30, 21_600))
+    attempts = [Mail(1, "hello", "ann", "ann@example.com", {}, NOW, number) for number in range(outbox.MAX_ATTEMPTS)]
+    ended = [outbox.deferred_result(attempt, "451 later") for attempt in attempts]
 
-    assert [each.pause for each in ended[:4]] == [30, 60, 120, 240]
-    assert max(each.pause for each in ended) == 6 * 3600
-    assert 3 * 86_400 <= sum(each.pause for each in ended) <= 3.25 * 86_400
-    assert [each.outcome for each in ended] == [None] * (outbox.ATTEMPTS - 1) + ["failed"]
+    assert [result.pause for result in ended[:4]] == [30, 60, 120, 240]
+    assert max(result.pause for result in ended) == 6 * 3600
+    assert 3 * 86_400 <= sum(result.pause for result in ended) <= 3.25 * 86_400
+    assert [result.outcome for result in ended] == [None] * (outbox.MAX_ATTEMPTS - 1) + ["failed"]
 
 
 async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server) -> None:
@@ -36,21 +37,21 @@ async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server
     [id] = await post(service, "ann@example.com")
     async with sending(service):
         await all_ended(service)
-        [listed] = await service.database.read(outbox.unsent)
+        [listed] = await service.database.read(outbox.unsent_mails)
         assert (listed.id, listed.state, listed.error) == (id, "failed", "550 nobody")
-        await service.database.transact(lambda tx: outbox.retry(tx, id))
+        await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
         await all_ended(service)
 
     assert server.recipients() == ["ann@example.com"]
     with pytest.raises(Problem, match=f"No mail with the id {id} waits or has failed"):
-        await service.database.transact(lambda tx: outbox.retry(tx, id))
+        await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
 
 
 async def test_what_waits_is_measured(service: Service, server: Server) -> None:
     server.stop()
     await post(service, "ann@example.com")
 
-    await service.database.read(outbox.measure)
+    await service.database.read(outbox_metrics.update_gauges)
 
     figures = (await service.anonymous.get("/metrics")).text
     assert "\nholdfast_mails_waiting 1.0\n" in figures
@@ -63,7 +64,7 @@ async def test_one_of_many_mails_with_one_cause_lets_others_go_first(service: Se
     async with sending(service):
         await all_ended(service)
 
-    assert "ann@example.com" in server.recipients()[: sender.CONNECTIONS]
+    assert "ann@example.com" in server.recipients()[: sender.MAX_CONNECTIONS]
 
 
 async def test_a_mail_that_is_no_longer_true_is_not_sent(service: Service, server: Server) -> None:
@@ -106,10 +107,10 @@ async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_othe
     monkeypatch.setenv("PYTHONPATH", doings.PATH)
     await post(service, "ann@example.com", kind="deadly")
     await post(service, *PEOPLE)
-    async with Elsewhere(doings.written) as write:
+    async with SubprocessCall(doings.written) as write:
 
         async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
-            contents = await write([each.kind for each in mails])
+            contents = await write([mail.kind for mail in mails])
             return [
                 Envelope(
                     mail.recipient, mail.message_id("events.example"), b"Subject: hello\r\n\r\n" + content + b"\r\n"
@@ -123,16 +124,16 @@ async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_othe
     assert sorted(server.recipients()) == sorted(PEOPLE)
     [(recipient, error)] = await service.run_sql("select recipient, error from mails where outcome = 'failed'")
     assert recipient == "ann@example.com"
-    assert error.startswith("it could not be written: Crashed(")
+    assert error.startswith("it could not be written: SubprocessCrash(")
 
 
 async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:
     await post(service, "ann@example.com")
 
     async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
-        raise NotStarted("no memory")
+        raise SubprocessStartError("no memory")
 
-    with pytest.raises(NotStarted):
+    with pytest.raises(SubprocessStartError):
         await sender.run(service.database, render)
 
     assert await states(service) == {"ann@example.com": (None, 0)}
@@ -148,5 +149,29 @@ async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(ser
     async with sending(service):
         await all_ended(service)
 
-    assert [each.mail["Subject"] for each in server.received] == [f"hello {id}" for id in ids]
+    assert [received.mail["Subject"] for received in server.received] == [f"hello {id}" for id in ids]
     assert await service.run_sql("select attempts from mails order by id") == [(3,), (1,), (1,), (1,), (1,)]
+
+
+async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_backlog(
+    service: Service, server: Server
+) -> None:
+    [first] = await post(service, "ann@example.com")
+    await service.run_sql("update mails set hold = 'organizer', due_at = now() + interval '1 day'")
+    await post(service, "ann@example.com", "bob@example.com")
+    async with sending(service):
+        await eventually(lambda: service.run_sql("select from mails where hold is not null and id > %(id)s", id=first))
+        await eventually(lambda: reached(server, 1))
+        assert server.recipients() == ["bob@example.com"]
+        await eventually(lambda: service.run_sql("select from mails where recipient like 'bob%%' and ended_at < now()"))
+        await service.database.read(outbox_metrics.update_gauges)
+        figures = (await service.anonymous.get("/metrics")).text
+        assert "\nholdfast_mails_waiting 0.0\n" in figures
+        assert "\nholdfast_mails_held 2.0\n" in figures
+        listed = await service.database.read(outbox.unsent_mails)
+        assert [(mail.id, mail.state) for mail in listed] == [(first, "held"), (first + 1, "held")]
+
+    await service.run_sql("update mails set due_at = now() where hold is not null")
+    async with sending(service):
+        await all_ended(service)
+    assert [received.message_id.partition(".")[0] for received in server.received[1:]] == [str(first), str(first + 1)]

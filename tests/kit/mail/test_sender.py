@@ -9,7 +9,7 @@ from psycopg_pool import PoolTimeout
 from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
-from holdfast.kit import outbox, sender
+from holdfast.kit.mail import outbox, sender
 from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
 from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
@@ -21,9 +21,9 @@ async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, s
         await all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
-    assert server.connections() <= sender.CONNECTIONS
+    assert server.connections() <= sender.MAX_CONNECTIONS
     assert {*(await states(service)).values()} == {("sent", 1)}
-    assert len({each.message_id for each in server.received}) == 40
+    assert len({received.message_id for received in server.received}) == 40
 
 
 async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
@@ -31,7 +31,7 @@ async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service
         await post(service, "first@example.com")
         await all_ended(service)
         await post(service, "second@example.com")
-        await all_ended(service, sender.PATROL_SECONDS / 2)
+        await all_ended(service, sender.POLL_SECONDS / 2)
 
     assert server.recipients() == ["first@example.com", "second@example.com"]
 
@@ -57,7 +57,7 @@ async def test_a_refused_address_fails_with_the_servers_words_and_delays_nobody(
 async def test_a_mail_that_is_put_off_for_days_fails(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "ATTEMPTS", 3)
+    monkeypatch.setattr(outbox, "MAX_ATTEMPTS", 3)
     server.answers["RCPT"] = ["451 greylisted"]
 
     async with sending(service):
@@ -106,18 +106,18 @@ async def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(servic
             await post(service, *PEOPLE[:2])
             await all_ended(service)
 
-    assert [each["event"] for each in logs if "mails" in each["event"]] == [
+    assert [log["event"] for log in logs if "mail" in log["event"]] == [
         "mails cannot be sent; trying until they can",
-        "mails are sent again",
+        "the mail server is reachable again",
     ]
     assert len([command for _, command, _ in server.commands if command == "MAIL"]) > 20
 
 
-@pytest.mark.parametrize("said", ["550 not from you", "421 too many mails", NEVER, BREAK])
+@pytest.mark.parametrize("reply", ["550 not from you", "421 too many mails", NEVER, BREAK])
 async def test_a_server_that_takes_nothing_from_us_is_nobodys_fault(
-    said: str, service: Service, server: Server
+    reply: str, service: Service, server: Server
 ) -> None:
-    server.answers["MAIL"] = [said, said, said, said, said, said, ""]
+    server.answers["MAIL"] = [reply, reply, reply, reply, reply, reply, ""]
     async with sending(service):
         await post(service, *PEOPLE)
         await all_ended(service)
@@ -194,9 +194,9 @@ async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_co
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from mails for no key update")
         async with sending(service):
-            await eventually(lambda: reached(server, sender.CONNECTIONS))
-            assert not any(each.is_proved for each in server.received)
-            assert len(server.received) == sender.CONNECTIONS
+            await eventually(lambda: reached(server, sender.MAX_CONNECTIONS))
+            assert not any(received.is_proved for received in server.received)
+            assert len(server.received) == sender.MAX_CONNECTIONS
             await connection.execute("commit")
             await connection.execute("begin")
             await all_ended(service)
@@ -220,8 +220,8 @@ async def test_no_mail_is_lost_or_sent_again_when_the_database_drops_every_conne
                 await eventually(lambda: is_back(service))
         await all_ended(service)
 
-    assert {each.recipient for each in server.received} == {*PEOPLE}
-    assert not any(each.is_wrong for each in server.received)
+    assert {received.recipient for received in server.received} == {*PEOPLE}
+    assert not any(received.is_wrong for received in server.received)
 
 
 async def is_back(service: Service) -> bool:

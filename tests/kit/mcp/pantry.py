@@ -9,18 +9,26 @@ import psycopg
 from limits import RateLimitItemPerHour
 from msgspec import Meta, Struct
 
-from holdfast.kit import keys, mcp
-from holdfast.kit.caller import Caller, api_key
-from holdfast.kit.command import Command, Id, Timestamp, rule
-from holdfast.kit.database import Database, Reader, Tx
-from holdfast.kit.keys import KeyRing, digest, mint
-from holdfast.kit.limits import Limits
-from holdfast.kit.modes import Batch, read, read_batched, single
-from holdfast.kit.operation import ADDS, OVERWRITES, READS, SETS, Operation, Operations
-from holdfast.kit.problems import INSUFFICIENT_SCOPE, NOT_FOUND, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem, ProblemType
-from holdfast.kit.runner import Runner
-from holdfast.kit.service import Service
-from holdfast.kit.streams import Feed
+from holdfast.kit import mcp
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.contract.command import Command, Id, Timestamp, rule
+from holdfast.kit.contract.problems import (
+    INSUFFICIENT_SCOPE,
+    NOT_FOUND,
+    RATE_LIMITED,
+    SERVICE_UNAVAILABLE,
+    Problem,
+    ProblemType,
+)
+from holdfast.kit.http.event_streams import Feed
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.process.service import Service
+from holdfast.kit.running.operation import ADDS, OVERWRITES, READS, SETS, Operation, Operations
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import Batch, read, read_batched, single
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security import api_keys
+from holdfast.kit.security.api_keys import KeyRing, digest, mint
 
 JAR_FULL = ProblemType("jar_full", 409, "The jar is full.", "Put in less, or empty the jar first.")
 CHANNEL = "jars"
@@ -102,8 +110,8 @@ async def list_jars(reader: Reader[Any], caller: Caller, command: ListJars) -> J
         "select id, label, content from jars where id > %(after)s order by id limit %(limit)s",
         {"after": int(command.cursor or 0), "limit": command.limit + 1},
     )
-    shown = jars[: command.limit]
-    return JarPage(shown, str(shown[-1].id) if len(jars) > command.limit else None)
+    page = jars[: command.limit]
+    return JarPage(page, str(page[-1].id) if len(jars) > command.limit else None)
 
 
 async def get_jar(reader: Reader[Any], caller: Caller, command: OneJar) -> Jar:
@@ -142,8 +150,8 @@ async def empty_jar(tx: Tx[Any], caller: Caller, command: OneJar) -> None:
 
 async def weigh_jars(reader: Reader[Any], batch: Batch[OneJar]) -> Sequence[Jar | Problem]:
     """Weigh many jars in one statement."""
-    found = {jar.id: jar for jar in await reader.rows(Jar, "select id, label, content from jars")}
-    return [found.get(call.command.jar_id) or NOT_FOUND("No such jar.") for call in batch.calls]
+    by_id = {jar.id: jar for jar in await reader.rows(Jar, "select id, label, content from jars")}
+    return [by_id.get(call.command.jar_id) or NOT_FOUND("No such jar.") for call in batch.calls]
 
 
 async def plan_window(reader: Reader[Any], caller: Caller, command: PlanWindow) -> Window:
@@ -200,17 +208,19 @@ OPERATIONS = (
 )
 
 DOCUMENTS = (
-    mcp.Document(mcp.Entry("pantry://rules", "rules", "House rules", "How to behave.", "text/markdown"), "# Be tidy\n"),
+    mcp.Document(
+        mcp.ResourceEntry("pantry://rules", "rules", "House rules", "How to behave.", "text/markdown"), "# Be tidy\n"
+    ),
 )
 TEMPLATES = (mcp.Template("jar://{jar_id}", "get_jar", "jar", "Jar", "A jar, and how full it is."),)
 
 
-def entries(page: JarPage) -> list[mcp.Entry]:
+def entries(page: JarPage) -> list[mcp.ResourceEntry]:
     """Jars as resources."""
-    return [mcp.Entry(f"jar://{jar.id}", f"jar-{jar.id}", jar.label, "A jar.") for jar in page.jars]
+    return [mcp.ResourceEntry(f"jar://{jar.id}", f"jar-{jar.id}", jar.label, "A jar.") for jar in page.jars]
 
 
-AGENTS = mcp.Agents(
+AGENTS = mcp.EndpointConfig(
     name="pantry",
     title="Pantry",
     version="1.0.0",
@@ -218,7 +228,7 @@ AGENTS = mcp.Agents(
     instructions="List the jars before you fill one.",
     documents=DOCUMENTS,
     templates=TEMPLATES,
-    catalogue=mcp.Catalogue("list_jars", entries),
+    listed_by=mcp.ListedBy("list_jars", entries),
     limit="calls",
     resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp",
     scope="read_jars",
@@ -282,7 +292,7 @@ class Pantry:
     async def _change(self, key: str, statement: LiteralString) -> None:
         async def work(tx: Tx[Any]) -> None:
             await tx.run(statement, {"hash": digest(key)})
-            await tx.revoke(keys.CHANNEL, digest(key).hex())
+            await tx.revoke(api_keys.CHANNEL, digest(key).hex())
 
         await self.database.transact(work)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.problems import MISSING_API_KEY, Problem
+from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
 from tests.kit.mcp.pantry import Pantry
 from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error, opened
 

@@ -27,7 +27,7 @@ async def test_a_batch_is_run_in_its_order_and_answered_as_one(batcher: Agent) -
 
     assert response.status_code == 200
     first, second, third = response.json()
-    assert [each["id"] for each in (first, second, third)] == [1, 2, 3]
+    assert [answer["id"] for answer in (first, second, third)] == [1, 2, 3]
     assert first["result"]["structuredContent"]["content"] == 10
     assert second["result"] == {}
     assert third["result"]["structuredContent"]["content"] == 30
@@ -69,8 +69,8 @@ async def test_what_is_no_message_is_refused_by_itself(batcher: Agent) -> None:
 
     answers = (await batcher.post(items)).json()
 
-    assert [each["error"]["code"] for each in answers[:4]] == [-32600, -32600, -32600, -32601]
-    assert [each["id"] for each in answers[:4]] == [None, 7, None, 1]
+    assert [answer["error"]["code"] for answer in answers[:4]] == [-32600, -32600, -32600, -32601]
+    assert [answer["id"] for answer in answers[:4]] == [None, 7, None, 1]
     assert answers[4]["result"]["isError"] is True
     assert answers[5]["result"]["structuredContent"]["content"] == 10
 
@@ -83,7 +83,7 @@ async def test_notifications_and_responses_are_not_answered(batcher: Agent) -> N
 
     response = await batcher.post(quiet)
     assert (response.status_code, response.content) == (202, b"")
-    assert [each["id"] for each in (await batcher.post([*quiet, batcher.request("ping")])).json()] == [1]
+    assert [answer["id"] for answer in (await batcher.post([*quiet, batcher.request("ping")])).json()] == [1]
 
 
 async def test_ids_are_unique_in_a_batch(batcher: Agent) -> None:
@@ -132,7 +132,7 @@ async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_chan
 async def test_a_batch_whose_answers_are_too_long_leaves_the_rest_undone(
     batcher: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "BATCH_BYTES", 1_000)
+    monkeypatch.setattr(handshake, "MAX_BATCH_ANSWER_BYTES", 1_000)
     messages = [fill(batcher, 10), batcher.request("tools/list"), fill(batcher, 10), batcher.request("ping")]
 
     first, second, third, fourth = (await batcher.post(messages)).json()
@@ -150,8 +150,8 @@ async def test_what_is_found_out_later_is_told_of_its_message_alone(batcher: Age
 
     answers = (await batcher.post([fill(batcher, 10), *late, fill(batcher, 10)])).json()
 
-    assert [each["error"]["code"] for each in answers[1:5]] == [-32603] * 4
-    assert [each["error"]["data"].get("code") for each in answers[1:5]] == [
+    assert [answer["error"]["code"] for answer in answers[1:5]] == [-32603] * 4
+    assert [answer["error"]["data"].get("code") for answer in answers[1:5]] == [
         *("insufficient_scope", "rate_limited", "service_unavailable", "internal_error"),
     ]
     assert answers[5]["result"]["structuredContent"]["content"] == 20

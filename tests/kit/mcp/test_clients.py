@@ -48,14 +48,16 @@ async def test_the_official_client_works_in_both_eras(
 ) -> None:
     async with client(address, mode) as agent:
         assert agent.protocol_version == version
-        assert len((await agent.list_tools()).tools) == len([each for each in OPERATIONS if each.tool])
+        assert len((await agent.list_tools()).tools) == len([operation for operation in OPERATIONS if operation.tool])
         filled = await agent.call_tool("fill_jar", {"jar_id": 1, "grams": 7})
         assert filled.structured_content == {"id": 1, "label": "Beans", "content": 7}
         refused = await agent.call_tool("fill_jar", {"jar_id": 1, "grams": 1_000_000})
         assert refused.is_error
         listed = await agent.list_resources()
-        assert [each.uri for each in listed.resources] == ["pantry://rules", "jar://1", "jar://2"]
-        assert [each.uri for each in (await agent.list_resources(cursor=listed.next_cursor)).resources] == ["jar://3"]
+        assert [resource.uri for resource in listed.resources] == ["pantry://rules", "jar://1", "jar://2"]
+        assert [resource.uri for resource in (await agent.list_resources(cursor=listed.next_cursor)).resources] == [
+            "jar://3"
+        ]
         assert len((await agent.list_resource_templates()).resource_templates) == 1
         (content,) = (await agent.read_resource("jar://1")).contents
         assert content.uri == "jar://1"
@@ -74,9 +76,9 @@ async def test_the_official_client_hears_of_changes_in_the_handshake_era(address
     async with client(address, "legacy", message_handler=note) as agent, asyncio.timeout(10):
         await eventually(lambda: is_listened_to(address[0]))
         await agent.call_tool("fill_jar", {"jar_id": 2, "grams": 1})
-        told = await heard.get()
+        notification = await heard.get()
 
-    assert (told.method, str(told.params.uri)) == ("notifications/resources/updated", "jar://2")
+    assert (notification.method, str(notification.params.uri)) == ("notifications/resources/updated", "jar://2")
 
 
 async def is_listened_to(pantry: Pantry) -> bool:
@@ -100,7 +102,7 @@ async def test_the_official_client_hears_of_changes_in_2026(address: tuple[Pantr
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS])
 async def test_answers_are_what_the_official_types_of_each_version_say(kitchen: Kitchen, version: str) -> None:
     agent: Agent = await kitchen.agent("read_jars", "write_jars", version=version)
-    asked: list[tuple[str, dict[str, Any] | None]] = [
+    requests: list[tuple[str, dict[str, Any] | None]] = [
         ("tools/list", None),
         ("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}}),
         ("tools/call", {"name": "get_jar", "arguments": {}}),
@@ -110,7 +112,7 @@ async def test_answers_are_what_the_official_types_of_each_version_say(kitchen: 
         ("resources/read", {"uri": "jar://1"}),
         ("resources/read", {"uri": "pantry://rules"}),
     ]
-    asked += (
+    requests += (
         [("server/discover", None)]
         if version == STATELESS
         else [
@@ -120,5 +122,5 @@ async def test_answers_are_what_the_official_types_of_each_version_say(kitchen: 
             ("resources/unsubscribe", {"uri": "jar://1"}),
         ]
     )
-    for method, params in asked:
+    for method, params in requests:
         validate_server_result(method, version, await agent.result(method, params))

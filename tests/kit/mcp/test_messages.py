@@ -39,6 +39,7 @@ async def test_other_kinds_of_id_are_refused(agent: Agent, id: Any) -> None:
     response = await agent.post(agent.request("tools/list", id=id))
 
     assert error(response, 400)["code"] == -32600
+    assert "must be a string, an integer" in error(response, 400)["message"]
     assert response.json()["id"] is None
 
 

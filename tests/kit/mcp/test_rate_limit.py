@@ -18,11 +18,11 @@ OF_BOTH_ERAS: list[tuple[str, dict[str, Any] | None]] = [
     ("nothing", None),
 ]
 MESSAGES = [
-    *[("2025-11-25", *each) for each in OF_BOTH_ERAS],
+    *[("2025-11-25", *case) for case in OF_BOTH_ERAS],
     ("2025-11-25", "initialize", {"protocolVersion": "2025-11-25"}),
     ("2025-11-25", "ping", None),
     ("2025-11-25", "resources/subscribe", {"uri": "jar://1"}),
-    *[(STATELESS, *each) for each in OF_BOTH_ERAS],
+    *[(STATELESS, *case) for case in OF_BOTH_ERAS],
     (STATELESS, "server/discover", None),
     (STATELESS, "subscriptions/listen", SUBSCRIPTION),
 ]

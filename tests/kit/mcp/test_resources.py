@@ -27,8 +27,8 @@ async def test_documents_are_listed_first_then_the_catalogue_page_by_page(agent:
 
     beans = {"uri": "jar://1", "name": "jar-1", "title": "Beans", "description": "A jar."}
     assert first["resources"][:2] == [RULES, {**beans, "mimeType": "application/json"}]
-    assert [each["uri"] for each in first["resources"]] == ["pantry://rules", "jar://1", "jar://2"]
-    assert [each["uri"] for each in second["resources"]] == ["jar://3"]
+    assert [resource["uri"] for resource in first["resources"]] == ["pantry://rules", "jar://1", "jar://2"]
+    assert [resource["uri"] for resource in second["resources"]] == ["jar://3"]
     assert "nextCursor" not in second
 
 
@@ -149,7 +149,7 @@ async def test_what_there_is_can_be_subscribed_to(old: Agent) -> None:
 
 
 async def test_a_service_without_resources_knows_none_of_their_methods(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, documents=(), templates=(), catalogue=None)) as kitchen:
+    async with opened(Pantry(pantry_url, documents=(), templates=(), listed_by=None)) as kitchen:
         agent = await kitchen.agent()
         introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})
         assert introduction["capabilities"] == {"tools": {}}

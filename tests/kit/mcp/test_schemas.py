@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.kit.command import Command, Id
-from holdfast.kit.mcp.schemas import arguments, outline
+from holdfast.kit.contract.command import Command, Id
+from holdfast.kit.mcp.schemas import answer_outline, command_schema
 
 
 class Lid(Struct, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class Preserved(Struct):
 
 
 def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None:
-    assert arguments(Preserve) == {
+    assert command_schema(Preserve) == {
         "type": "object",
         "properties": {
             "jar_id": {"description": "Id, from list_jars.", "type": "integer", "minimum": 1},
@@ -62,7 +62,7 @@ def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None
 
 
 def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
-    assert arguments(Open) == {
+    assert command_schema(Open) == {
         "type": "object",
         "properties": {"slowly": {"type": "boolean"}},
         "additionalProperties": False,
@@ -70,7 +70,7 @@ def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
 
 
 def test_an_answer_is_outlined_by_its_members_and_their_types() -> None:
-    assert outline(Preserved) == {
+    assert answer_outline(Preserved) == {
         "type": "object",
         "properties": {
             "id": {"type": "integer"},

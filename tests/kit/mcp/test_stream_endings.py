@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.kit import streams
+from holdfast.kit.http import event_streams
 from holdfast.kit.mcp import Change
 from tests.kit.mcp.notifications import LISTED, UPDATED
 from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, Stream
@@ -13,7 +13,7 @@ from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, Stream
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heartbeats come at once."""
-    monkeypatch.setattr(streams, "HEARTBEAT", 0.01)
+    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
 
 
 async def opened_by(agent: Agent) -> Stream:

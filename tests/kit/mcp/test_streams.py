@@ -138,12 +138,12 @@ async def test_a_stream_is_opened_by_those_who_take_events(kitchen: Kitchen, old
 
 
 async def test_changes_are_heard_from_other_processes(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url)) as here, opened(Pantry(pantry_url)) as there:
+    async with opened(Pantry(pantry_url)) as here, opened(Pantry(pantry_url)) as other:
         agent = await here.agent("read_jars", "write_jars")
         stream = await agent.get()
         await stream.event()
 
-        await Agent(there.app, agent.key).call("fill_jar", jar_id=3, grams=1)
+        await Agent(other.app, agent.key).call("fill_jar", jar_id=3, grams=1)
 
         assert await stream.message() == updated("jar://3")
         await stream.exchange.leave()

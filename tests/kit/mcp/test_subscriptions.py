@@ -48,8 +48,8 @@ async def test_every_message_of_a_subscription_names_it(new: Agent) -> None:
 
     await new.call("fill_jar", jar_id=2, grams=1)
 
-    told = await stream.message()
-    assert told["params"] == {"uri": "jar://2", "_meta": {"io.modelcontextprotocol/subscriptionId": "mine"}}
+    change = await stream.message()
+    assert change["params"] == {"uri": "jar://2", "_meta": {"io.modelcontextprotocol/subscriptionId": "mine"}}
     await stream.exchange.leave()
 
 
@@ -75,7 +75,7 @@ async def test_a_subscription_grants_what_its_caller_may_read(kitchen: Kitchen) 
 
 async def test_a_subscription_says_what_it_wants(new: Agent) -> None:
     filters: list[Any] = [None, [], {"resourceSubscriptions": 5}]
-    wrong: list[dict[str, Any]] = [{}, *({"notifications": each} for each in filters)]
+    wrong: list[dict[str, Any]] = [{}, *({"notifications": notifications} for notifications in filters)]
     for params in wrong:
         assert (await new.error("subscriptions/listen", params, status=400))["code"] == -32602
 

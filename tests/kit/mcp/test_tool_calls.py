@@ -4,7 +4,7 @@ import json
 
 from prometheus_client import REGISTRY
 
-from tests.kit.mcp.wire import Agent, Kitchen, told
+from tests.kit.mcp.wire import Agent, Kitchen, problem_of
 
 
 async def test_an_answer_is_structured_and_the_same_as_text(agent: Agent) -> None:
@@ -30,7 +30,7 @@ async def test_arguments_may_be_left_out_when_none_is_needed(agent: Agent) -> No
 
 async def test_many_calls_share_a_statement(kitchen: Kitchen, agent: Agent) -> None:
     assert (await agent.call("weigh_jars", jar_id=3))["structuredContent"]["label"] == "Rice"
-    assert told(await agent.call("weigh_jars", jar_id=99))["code"] == "not_found"
+    assert problem_of(await agent.call("weigh_jars", jar_id=99))["code"] == "not_found"
 
 
 async def test_times_are_read_with_their_zone(agent: Agent) -> None:

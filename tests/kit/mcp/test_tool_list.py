@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.kit.mcp.schemas import outline
+from holdfast.kit.mcp.schemas import answer_outline
 from tests.kit.mcp.wire import Agent, Kitchen
 
 
@@ -54,7 +54,7 @@ async def test_schemas_are_sound_and_have_an_object_at_their_root(agent: Agent) 
             jsonschema.Draft202012Validator.check_schema(tool[name])
             assert tool[name]["type"] == "object"
         assert tool["inputSchema"]["additionalProperties"] is False
-        assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+        assert all(schema["description"] for schema in tool["inputSchema"]["properties"].values())
 
 
 async def test_what_several_tools_answer_is_outlined_once(agent: Agent) -> None:
@@ -92,7 +92,7 @@ async def test_an_answer_fits_its_schema(agent: Agent) -> None:
 
 async def test_a_tool_whose_answer_is_no_object_is_refused_when_the_service_starts() -> None:
     with pytest.raises(TypeError, match="not list"):
-        outline(list[int])
+        answer_outline(list[int])
 
 
 async def test_an_agent_sees_the_tools_its_scopes_allow(kitchen: Kitchen) -> None:

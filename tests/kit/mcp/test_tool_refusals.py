@@ -6,13 +6,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import Agent, Kitchen, error, opened, told
+from tests.kit.mcp.wire import Agent, Kitchen, error, opened, problem_of
 
 # Refusals that models read
 
 
 async def test_every_unacceptable_argument_is_named(agent: Agent) -> None:
-    problem = told(await agent.call("fill_jar", jar_id=0, grams="much", spoon=1))
+    problem = problem_of(await agent.call("fill_jar", jar_id=0, grams="much", spoon=1))
 
     assert problem["code"] == "validation_failed"
     assert problem["retryable"] is False
@@ -41,18 +41,18 @@ async def test_every_unacceptable_argument_is_named(agent: Agent) -> None:
 async def test_an_unacceptable_argument_is_told_as_a_result(
     agent: Agent, arguments: dict[str, Any], field: str
 ) -> None:
-    assert field in told(await agent.call("fill_jar", **arguments))["errors"]
+    assert field in problem_of(await agent.call("fill_jar", **arguments))["errors"]
 
 
 async def test_a_refusal_of_an_operation_is_a_result_with_all_it_says(agent: Agent) -> None:
-    assert told(await agent.call("fill_jar", jar_id=1, grams=101)) == {
+    assert problem_of(await agent.call("fill_jar", jar_id=1, grams=101)) == {
         "code": "jar_full",
         "message": "101 g do not fit.",
         "hint": "Put in less, or empty the jar first.",
         "retryable": False,
         "room": 100,
     }
-    assert told(await agent.call("get_jar", jar_id=99))["code"] == "not_found"
+    assert problem_of(await agent.call("get_jar", jar_id=99))["code"] == "not_found"
 
 
 async def test_a_name_of_nothing_is_an_error_of_the_protocol(old: Agent, new: Agent) -> None:

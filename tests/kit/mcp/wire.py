@@ -138,14 +138,14 @@ class Agent:
         """A request as the version has it."""
         if self.version == STATELESS:
             params = {"_meta": META, **(params or {})}
-        given = {} if params is None else {"params": params}
-        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, **given, **members}
+        optional = {} if params is None else {"params": params}
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, **optional, **members}
 
     async def post(self, body: Any, headers: Sequence[Header] | None = None) -> httpx2.Response:
         """Post a body, as it is when it is bytes."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        given = self.headers(body) if headers is None else headers
-        return await Exchange(self.app, "POST", given, content).response()
+        sent_headers = self.headers(body) if headers is None else headers
+        return await Exchange(self.app, "POST", sent_headers, content).response()
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> httpx2.Response:
         return await self.post(self.request(method, params))
@@ -166,13 +166,13 @@ class Agent:
 
     async def open(self, method: str, headers: Sequence[Header] | None = None, body: Any = None) -> Stream:
         """Open a stream of events."""
-        given = self.headers(body) if headers is None else headers
-        exchange = Exchange(self.app, method, given, b"" if body is None else json.dumps(body).encode())
+        sent_headers = self.headers(body) if headers is None else headers
+        exchange = Exchange(self.app, method, sent_headers, b"" if body is None else json.dumps(body).encode())
         return Stream(exchange, await exchange.piece())
 
-    async def listen(self, **wanted: Any) -> Stream:
+    async def listen(self, **notifications: Any) -> Stream:
         """Subscribe, in 2026-07-28."""
-        return await self.open("POST", body=self.request("subscriptions/listen", {"notifications": wanted}))
+        return await self.open("POST", body=self.request("subscriptions/listen", {"notifications": notifications}))
 
     async def get(self, *headers: Header) -> Stream:
         """Open the stream of the handshake era."""
@@ -189,7 +189,7 @@ def error(response: httpx2.Response, status: int) -> dict[str, Any]:
     return body["error"]
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
+def problem_of(result: dict[str, Any]) -> dict[str, Any]:
     """What a tool says that could not do its work."""
     assert result["isError"] is True
     assert "structuredContent" not in result

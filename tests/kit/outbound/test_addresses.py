@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.outbound import Outbound, is_public
+from holdfast.kit.security.outbound_requests import OutboundClient, is_public
 from tests.outside import LOCAL, ok, reaching, redirects, refusal, serving
 
 NOT_PUBLIC = "names a host that has no public address"
@@ -30,10 +30,10 @@ async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str,
         target = f"http://{host}:{inside.port}/"
         async with serving(redirects(target)) as outside:
             # The port of the server inside is let through, so that its address alone can keep it from being reached.
-            client = Outbound(exempt=[(LOCAL, outside.port), ("192.0.2.7", inside.port)])
-            said = await refusal(client, outside.url if redirected else target)
+            client = OutboundClient(exempt=[(LOCAL, outside.port), ("192.0.2.7", inside.port)])
+            message = await refusal(client, outside.url if redirected else target)
 
-    assert said in (NOT_PUBLIC, "is not a URL, or redirects to what is none")
+    assert message in (NOT_PUBLIC, "is not a URL, or redirects to what is none")
     assert inside.requests == []
     assert len(outside.requests) == redirected
 
@@ -42,14 +42,14 @@ async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str,
     "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
 )
 async def test_that_an_address_is_not_public_is_said(host: str) -> None:
-    assert await refusal(Outbound(), f"http://{host}/") == NOT_PUBLIC
+    assert await refusal(OutboundClient(), f"http://{host}/") == NOT_PUBLIC
 
 
 async def test_a_name_that_leads_to_a_public_and_to_another_address_is_refused() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return ["93.184.215.14", LOCAL]
 
-    assert await refusal(Outbound(look_up=look_up), "http://two-faced.example/") == NOT_PUBLIC
+    assert await refusal(OutboundClient(look_up=look_up), "http://two-faced.example/") == NOT_PUBLIC
 
 
 async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_checked() -> None:
@@ -59,8 +59,8 @@ async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_chec
         return answers.pop(0)
 
     async with serving(ok(b"checked")) as server:
-        client = Outbound(exempt=[(LOCAL, server.port)], look_up=look_up)
-        fetched = await client.get(f"http://changing.example:{server.port}/", limit=10)
+        client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
+        fetched = await client.get(f"http://changing.example:{server.port}/", tenant=1, limit=10)
 
         assert fetched.content == b"checked"
         assert answers == [["127.0.0.2"]]
@@ -72,13 +72,13 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
         return ["127.0.0.3", LOCAL]
 
     async with serving(ok(b"second")) as server:
-        client = Outbound(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
-        assert (await client.get(f"http://two.example:{server.port}/", limit=10)).content == b"second"
+        client = OutboundClient(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
+        assert (await client.get(f"http://two.example:{server.port}/", tenant=1, limit=10)).content == b"second"
 
 
 async def test_an_exemption_is_good_for_its_own_port_only() -> None:
     async with serving(ok(b"")) as one, serving(ok(b"")) as other:
-        client = Outbound(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
+        client = OutboundClient(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
         assert await refusal(client, other.url) == NOT_PUBLIC
         assert other.requests == []
 
@@ -101,7 +101,7 @@ async def test_what_is_no_public_web_address_is_refused_before_anything_is_looke
         looked_up.append(host)
         raise OSError("nobody knows")
 
-    assert await refusal(Outbound(look_up=look_up), url)
+    assert await refusal(OutboundClient(look_up=look_up), url)
     assert [host for host in looked_up if len(host) < 70 and ".." not in host] == []
 
 
@@ -111,14 +111,16 @@ async def test_a_name_that_nobody_knows_is_refused_in_the_words_for_a_name_of_th
             return [LOCAL]
         raise socket.gaierror("Name or service not known")
 
-    said = [await refusal(Outbound(look_up=look_up), f"http://{host}/") for host in ("localhost", "nobody.example")]
+    messages = [
+        await refusal(OutboundClient(look_up=look_up), f"http://{host}/") for host in ("localhost", "nobody.example")
+    ]
 
-    assert said == [NOT_PUBLIC, NOT_PUBLIC]
+    assert messages == [NOT_PUBLIC, NOT_PUBLIC]
 
 
 async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
     async with serving(redirects("/a", "/b", "/c")) as server:
-        assert (await reaching(server).get(server.url, limit=10)).content == b"there"
+        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"there"
     async with serving(redirects("/a", "/b", "/c", "/d")) as server:
         assert await refusal(reaching(server), server.url) == "redirects more than 3 times"
         assert len(server.requests) == 4
@@ -126,7 +128,7 @@ async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
 
 async def test_no_cookie_is_carried_along_a_redirect() -> None:
     async with serving(redirects("/again")) as server:
-        await reaching(server).get(server.url, limit=10)
+        await reaching(server).get(server.url, tenant=1, limit=10)
 
     assert "cookie" not in server.requests[1].lower()
 
@@ -155,7 +157,7 @@ def test_no_ipv6_address_is_public_that_the_registries_keep_apart(address: ipadd
 
 
 private = st.sampled_from(
-    [ipaddress.ip_network(each) for each in ("127.0.0.0/8", "10.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10")]
+    [ipaddress.ip_network(network) for network in ("127.0.0.0/8", "10.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10")]
 ).flatmap(lambda network: st.ip_addresses(network=network))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.kit.outbound import Outbound, Refused
+from holdfast.kit.security.outbound_requests import FetchRefusal, OutboundClient
 from tests.certificates import Authority
 from tests.outside import LOCAL, ok, reaching, refusal, serving
 
@@ -16,8 +16,8 @@ async def fetch_securely(tls: ssl.SSLContext, trust: ssl.SSLContext, host: str) 
         return [LOCAL]
 
     async with serving(ok(b"secure"), tls) as server:
-        client = Outbound(exempt=[(LOCAL, server.port)], trust=trust, look_up=look_up)
-        return (await client.get(f"https://{host}:{server.port}/", limit=10)).content
+        client = OutboundClient(exempt=[(LOCAL, server.port)], trust=trust, look_up=look_up)
+        return (await client.get(f"https://{host}:{server.port}/", tenant=1, limit=10)).content
 
 
 @pytest.mark.parametrize("host", ["photos.example", "127.0.0.1"])
@@ -37,7 +37,7 @@ async def test_a_certificate_for_another_name_or_by_a_stranger_is_not_believed(t
         authority.issue("127.0.0.1"),
         stranger.issue("photos.example"),
     ):
-        with pytest.raises(Refused, match="no certificate to be believed"):
+        with pytest.raises(FetchRefusal, match="no certificate to be believed"):
             await fetch_securely(tls, authority.believed(), "photos.example")
 
 

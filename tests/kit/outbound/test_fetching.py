@@ -5,21 +5,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.kit import outbound
-from holdfast.kit.outbound import Fetched, Outbound, Refused
-from holdfast.kit.problems import Problem
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.security import outbound_requests
+from holdfast.kit.security.outbound_requests import FetchedContent, FetchRefusal, OutboundClient
 from tests.outside import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
 
 
 async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
     async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
-        assert await reaching(server).get(server.url, limit=3) == Fetched(b"png", "image/png", headers)
+        assert await reaching(server).get(server.url, tenant=1, limit=3) == FetchedContent(b"png", "image/png", headers)
 
 
 async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
     async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
-        fetched = await reaching(server).get(server.url, limit=9)
+        fetched = await reaching(server).get(server.url, tenant=1, limit=9)
 
     assert (fetched.content, fetched.content_type) == (b"something", "")
 
@@ -29,8 +29,8 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
         return [LOCAL]
 
     async with serving(ok(b"")) as server:
-        client = Outbound(exempt=[(LOCAL, server.port)], look_up=look_up)
-        await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", limit=1, accept="image/png")
+        client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
+        await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", tenant=1, limit=1, accept="image/png")
 
     request, *headers = server.requests[0].strip().split("\r\n")
     assert request == "GET /a%20b?c=d HTTP/1.1"
@@ -86,7 +86,7 @@ async def test_an_answer_that_is_not_as_http_has_it_is_refused(answer: Script) -
 
 async def test_more_than_was_announced_is_not_read() -> None:
     async with serving(says("200 OK\r\nContent-Length: 3", b"png and something that was not announced")) as server:
-        assert (await reaching(server).get(server.url, limit=10)).content == b"png"
+        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"png"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
@@ -112,17 +112,17 @@ async def test_a_look_up_that_does_not_come_to_an_end_is_not_waited_for() -> Non
     async def look_up(host: str, port: int) -> Sequence[str]:
         return await asyncio.Future()
 
-    assert "took longer" in await refusal(Outbound(look_up=look_up, seconds=0.1), "http://slow.example/")
+    assert "took longer" in await refusal(OutboundClient(look_up=look_up, seconds=0.1), "http://slow.example/")
 
 
 async def test_all_redirects_together_have_the_time_of_one_request() -> None:
     async def slowly(writer: asyncio.StreamWriter, request: str) -> None:
-        asked.append(request)
-        if len(asked) == 3:
+        requests.append(request)
+        if len(requests) == 3:
             await gone.wait()
-        await says(f"302 Found\r\nLocation: /{len(asked)}")(writer, request)
+        await says(f"302 Found\r\nLocation: /{len(requests)}")(writer, request)
 
-    asked: list[str] = []
+    requests: list[str] = []
     gone = asyncio.Event()
     async with serving(slowly) as server:
         assert "took longer" in await refusal(reaching(server, seconds=0.5), server.url)
@@ -132,38 +132,74 @@ async def test_all_redirects_together_have_the_time_of_one_request() -> None:
 async def test_so_many_requests_are_made_at_once_and_more_are_put_off() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         waiting.append(host)
-        if len(waiting) == outbound.AT_ONCE:
+        if len(waiting) == outbound_requests.MAX_CONCURRENT_REQUESTS:
             all_wait.set()
         return await asyncio.Future()
 
     waiting: list[str] = []
     all_wait = asyncio.Event()
-    client = Outbound(look_up=look_up)
-    requests = [asyncio.create_task(client.get("http://slow.example/", limit=1)) for _ in range(outbound.AT_ONCE)]
+    client = OutboundClient(look_up=look_up)
+    requests = [
+        asyncio.create_task(
+            client.get(
+                "http://slow.example/", tenant=tenant // outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT, limit=1
+            )
+        )
+        for tenant in range(outbound_requests.MAX_CONCURRENT_REQUESTS)
+    ]
     await all_wait.wait()
 
     with pytest.raises(Problem) as refused:
-        await client.get("http://slow.example/", limit=1)
+        await client.get("http://slow.example/", tenant=1_000, limit=1)
     assert (refused.value.status, refused.value.retry_after) == (503, 10)
 
     for request in requests:
         request.cancel()
     await asyncio.gather(*requests, return_exceptions=True)
-    with pytest.raises(Refused):
-        await client.get("ftp://example.com/", limit=1)
+    with pytest.raises(FetchRefusal):
+        await client.get("ftp://example.com/", tenant=1, limit=1)
+
+
+async def test_one_tenant_with_slow_servers_leaves_places_for_others() -> None:
+    async def look_up(host: str, port: int) -> Sequence[str]:
+        hosts.append(host)
+        if len(hosts) == outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT:
+            all_wait.set()
+        return await asyncio.Future() if host == "slow.example" else []
+
+    hosts: list[str] = []
+    all_wait = asyncio.Event()
+    client = OutboundClient(look_up=look_up)
+    requests = [
+        asyncio.create_task(client.get("http://slow.example/", tenant=1, limit=1))
+        for _ in range(outbound_requests.MAX_CONCURRENT_REQUESTS_PER_TENANT)
+    ]
+    await all_wait.wait()
+
+    with pytest.raises(Problem) as refused:
+        await client.get("http://slow.example/", tenant=1, limit=1)
+    assert (refused.value.status, refused.value.retry_after) == (503, 10)
+    with pytest.raises(FetchRefusal):  # it was looked up
+        await client.get("http://other.example/", tenant=2, limit=1)
+
+    for request in requests:
+        request.cancel()
+    await asyncio.gather(*requests, return_exceptions=True)
+    with pytest.raises(FetchRefusal):
+        await client.get("http://other.example/", tenant=1, limit=1)
 
 
 async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(ok(b"proxied")) as proxy, serving(ok(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await reaching(server).get(server.url, limit=10)).content == b"direct"
+        assert (await reaching(server).get(server.url, tenant=1, limit=10)).content == b"direct"
         assert proxy.requests == []
 
 
 async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
     async with serving(redirects("/elsewhere")) as server:
-        with pytest.raises(Refused, match="redirects to another address"):
-            await reaching(server).get(server.url, limit=9, redirects=0)
+        with pytest.raises(FetchRefusal, match="redirects to another address"):
+            await reaching(server).get(server.url, tenant=1, limit=9, redirects=0)
 
     assert len(server.requests) == 1

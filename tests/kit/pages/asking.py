@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.types import Message
 
-from holdfast.kit.handler import Request
+from holdfast.kit.http.handler import Request
 
 FORM = b"application/x-www-form-urlencoded"
 

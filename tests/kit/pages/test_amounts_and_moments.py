@@ -46,8 +46,8 @@ def test_an_amount_has_the_digits_of_its_currency_or_none(
 def test_no_unit_of_an_amount_is_lost(amount: int, currency: tuple[str, int]) -> None:
     for language in LANGUAGES.values():
         written = language.money(amount, *currency)
-        shown = int("".join(filter(str.isdigit, written)))
-        assert abs(amount) in {shown, shown * 10 ** currency[1]}
+        digits = int("".join(filter(str.isdigit, written)))
+        assert abs(amount) in {digits, digits * 10 ** currency[1]}
         assert ("-" in written) == (amount < 0)
 
 
@@ -71,8 +71,8 @@ def test_numbers_are_grouped() -> None:
 def test_a_time_is_that_of_its_zone_in_summer_and_winter_and_names_it(
     zone: str, summer: str, winter: str, sommer: str, winters: str
 ) -> None:
-    assert [plain(ENGLISH.time(each, zone)) for each in (SUMMER, WINTER)] == [summer, winter]
-    assert [plain(GERMAN.time(each, zone)) for each in (SUMMER, WINTER)] == [sommer, winters]
+    assert [plain(ENGLISH.time(moment, zone)) for moment in (SUMMER, WINTER)] == [summer, winter]
+    assert [plain(GERMAN.time(moment, zone)) for moment in (SUMMER, WINTER)] == [sommer, winters]
 
 
 def test_the_hour_that_comes_twice_is_told_apart_by_its_zone() -> None:
@@ -80,8 +80,8 @@ def test_the_hour_that_comes_twice_is_told_apart_by_its_zone() -> None:
     moments = first, first + timedelta(hours=1)
 
     for given_in in (UTC, ZoneInfo("Europe/Berlin")):
-        shown = [GERMAN.time(each.astimezone(given_in), "Europe/Berlin") for each in moments]
-        assert shown == ["02:30 MESZ", "02:30 MEZ"]
+        times = [GERMAN.time(moment.astimezone(given_in), "Europe/Berlin") for moment in moments]
+        assert times == ["02:30 MESZ", "02:30 MEZ"]
 
 
 def test_a_moment_has_its_day_which_may_be_another_one_than_in_utc() -> None:
@@ -108,6 +108,6 @@ def test_every_moment_can_be_said_in_every_zone_with_its_local_minutes(moment: d
 
 
 def test_the_zone_of_the_moment_itself_does_not_matter() -> None:
-    elsewhere = SUMMER.astimezone(timezone(timedelta(hours=-7)))
+    moment = SUMMER.astimezone(timezone(timedelta(hours=-7)))
 
-    assert GERMAN.moment(elsewhere, "Europe/Berlin") == GERMAN.moment(SUMMER, "Europe/Berlin")
+    assert GERMAN.moment(moment, "Europe/Berlin") == GERMAN.moment(SUMMER, "Europe/Berlin")

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from limits import RateLimitItemPerMinute
 from starlette.applications import Starlette
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.handler import Access, Handler, Reply, Request
-from holdfast.kit.limits import Limits
+from holdfast.kit.contract.caller import Caller, nobody, person
+from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast.kit.pages.site import Site
-from holdfast.kit.problems import EVERYWHERE, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
+from holdfast.kit.running.rate_limits import Limits, address
 from tests.kit.pages.asking import request
 from tests.support import Service
 
@@ -30,13 +31,13 @@ def site(tmp_path: Path) -> Site:
 
 
 def heading(page: httpx2.Response) -> str:
-    found = re.search(r"<h1>\s*(.*?)\s*</h1>", page.text)
-    assert found, page.text
-    assert found[1] in page.text.partition("<title>")[2].partition("</title>")[0]
-    return unescape(found[1])
+    match = re.search(r"<h1>\s*(.*?)\s*</h1>", page.text)
+    assert match, page.text
+    assert match[1] in page.text.partition("<title>")[2].partition("</title>")[0]
+    return unescape(match[1])
 
 
-def said(page: str) -> str:
+def text_of(page: str) -> str:
     """The words of a page, without its markup and its style."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", page, flags=re.DOTALL)))
 
@@ -90,9 +91,9 @@ async def test_a_wrong_method_is_a_page_that_names_the_right_ones(service: Servi
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("type", EVERYWHERE, ids=lambda each: each.code)
+@pytest.mark.parametrize("type", COMMON_PROBLEMS, ids=lambda problem: problem.code)
 def test_every_problem_has_a_page_that_tells_none_of_its_details(site: Site, type: object, language: str) -> None:
-    assert isinstance(type, EVERYWHERE[0].__class__)
+    assert isinstance(type, COMMON_PROBLEMS[0].__class__)
     problem = type("Row 7 of secrets is <locked>.", hint="Ask the hidden table.")
 
     page = site.refuse(problem, request(query=f"lang={language}".encode()))
@@ -118,7 +119,7 @@ def test_who_has_to_wait_is_told_for_how_many_seconds(
         page = site.refuse(problem, request((b"accept-language", language.encode())))
 
         assert dict(page.headers)[b"retry-after"] == seconds.encode()
-        assert f"{words} " in said(page.content.decode())
+        assert f"{words} " in text_of(page.content.decode())
 
 
 @pytest.mark.parametrize(
@@ -138,14 +139,38 @@ def test_who_is_refused_is_told_the_right_cause(site: Site, problem: Problem, en
         page = site.refuse(problem, request((b"accept-language", language.encode())))
 
         assert page.status == 403
-        assert f" {words} " in said(page.content.decode())
+        assert f" {words} " in text_of(page.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("who", "english", "german"),
+    [
+        (nobody(address({"client": ("192.0.2.1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
+        (nobody(address({"client": ("2001:db8::1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
+        (nobody(address({})).name, "from your network.", "Aus Ihrem Netz"),
+        (person(3, 7).name, "from your account.", "Aus Ihrem Konto"),
+        ("account 3", "from your account.", "Aus Ihrem Konto"),
+        ("event 7", "come here just now.", "Hier kommen gerade"),
+    ],
+)
+async def test_who_asks_too_often_is_told_whose_requests_were_counted(
+    site: Site, who: str, english: str, german: str
+) -> None:
+    limits = Limits("memory://", {"pages": RateLimitItemPerMinute(1)})
+    await limits.hit("pages", who)
+    with pytest.raises(Problem) as refused:
+        await limits.hit("pages", who)
+
+    for language, words in (("en", english), ("de", german)):
+        page = site.refuse(refused.value, request((b"accept-language", language.encode())))
+        assert words in text_of(page.content.decode())
 
 
 def test_who_has_to_wait_for_an_unknown_time_is_told_to_try_again(site: Site) -> None:
     page = site.refuse(SERVICE_UNAVAILABLE(), request())
 
     assert b"retry-after" not in dict(page.headers)
-    assert "Please try again." in said(page.content.decode())
+    assert "Please try again." in text_of(page.content.decode())
 
 
 async def test_a_fault_of_ours_is_a_page_with_the_number_under_which_it_is_logged(site: Site) -> None:
@@ -159,7 +184,7 @@ async def test_a_fault_of_ours_is_a_page_with_the_number_under_which_it_is_logge
             answer = await http.get("/page", headers=GERMAN)
         wrong = await http.post("/page", headers=GERMAN)
 
-    [logged] = [each for each in logs if each["log_level"] == "error"]
+    [logged] = [log for log in logs if log["log_level"] == "error"]
     assert (answer.status_code, heading(answer)) == (500, "Bei uns ist etwas schiefgegangen.")
     assert f"<code>{logged['request_id']}</code>" in answer.text
     assert not re.search(r"mellon|password|RuntimeError|Traceback", answer.text)

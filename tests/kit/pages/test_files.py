@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from holdfast.kit.body import MAX_BODY
-from holdfast.kit.handler import Request
-from holdfast.kit.pages import files
-from holdfast.kit.pages.files import Bounds, File, read_files
-from holdfast.kit.problems import (
+from holdfast.kit.contract.problems import (
     BAD_REQUEST,
     FORBIDDEN,
     PAYLOAD_TOO_LARGE,
@@ -20,11 +16,15 @@ from holdfast.kit.problems import (
     Problem,
     ProblemType,
 )
+from holdfast.kit.http.body import MAX_BODY
+from holdfast.kit.http.handler import Request
+from holdfast.kit.pages import form_files
+from holdfast.kit.pages.form_files import FileLimits, UploadedFile, read_files
 from tests.kit.pages.asking import request
 
 KIND = b"multipart/form-data; boundary=edge"
 END = b"--edge--\r\n"
-BOUNDS = Bounds(files=3, bytes=1000)
+BOUNDS = FileLimits(files=3, bytes=1000)
 
 
 def part(disposition: str, content: bytes = b"") -> bytes:
@@ -38,14 +38,14 @@ def file(content: bytes, name: str = "a.jpg") -> bytes:
 TOKEN = part('name="token"', b"good")
 
 
-async def read(*pieces: bytes, kind: bytes = KIND) -> tuple[Mapping[str, str], list[File]]:
-    taken: list[File] = []
+async def read(*pieces: bytes, kind: bytes = KIND) -> tuple[Mapping[str, str], list[UploadedFile]]:
+    files: list[UploadedFile] = []
 
-    async def take(file: File) -> None:
-        taken.append(file)
+    async def take(file: UploadedFile) -> None:
+        files.append(file)
 
-    asked = request((b"content-type", kind), body=pieces or (b"",), method="POST")
-    return await read_files(asked, BOUNDS, _check, take), taken
+    form = request((b"content-type", kind), body=pieces or (b"",), method="POST")
+    return await read_files(form, BOUNDS, _check, take), files
 
 
 def _check(fields: Mapping[str, str]) -> None:
@@ -60,60 +60,60 @@ async def refusal(*pieces: bytes, kind: bytes = KIND) -> ProblemType:
 
 
 async def test_fields_and_files_are_read_in_their_order() -> None:
-    fields, taken = await read(
+    fields, files = await read(
         TOKEN, part('name="title"', b" J\xc3\xbcrg \r\n"), file(b"\x00\r\n--edg"), file(b"two", "\u00e4 %22.jpg"), END
     )
 
     assert fields == {"token": "good", "title": "J\u00fcrg"}
-    assert taken == [File("a.jpg", b"\x00\r\n--edg"), File("\u00e4 %22.jpg", b"two")]
+    assert files == [UploadedFile("a.jpg", b"\x00\r\n--edg"), UploadedFile("\u00e4 %22.jpg", b"two")]
 
 
 @given(st.lists(st.binary(max_size=60) | st.just(b"\r\n--edge") | st.just(b"--edge--"), max_size=3), st.integers(1, 50))
 async def test_files_are_whole_however_they_are_cut_on_the_way(contents: Sequence[bytes], size: int) -> None:
-    contents = [each for each in contents if b"\r\n--edge" not in b"\r\n" + each]
+    contents = [content for content in contents if b"\r\n--edge" not in b"\r\n" + content]
     body = TOKEN + b"".join(map(file, contents)) + END
 
-    _, taken = await read(*(body[place : place + size] for place in range(0, len(body), size)))
+    _, files = await read(*(body[place : place + size] for place in range(0, len(body), size)))
 
-    assert [each.content for each in taken] == contents
+    assert [file_read.content for file_read in files] == contents
 
 
 async def test_a_field_of_files_without_any_is_no_file_and_an_empty_file_is_one() -> None:
     assert (await read(TOKEN, file(b"", name=""), END))[1] == []
-    assert (await read(TOKEN, file(b""), END))[1] == [File("a.jpg", b"")]
+    assert (await read(TOKEN, file(b""), END))[1] == [UploadedFile("a.jpg", b"")]
 
 
 async def test_a_file_that_is_too_large_is_told_without_its_content_and_the_next_one_with_it() -> None:
-    _, taken = await read(TOKEN, file(b"x" * 1000), file(b"x" * 1001, "b.jpg"), file(b"c", "c.jpg"), END)
+    _, files = await read(TOKEN, file(b"x" * 1000), file(b"x" * 1001, "b.jpg"), file(b"c", "c.jpg"), END)
 
-    assert taken == [File("a.jpg", b"x" * 1000), File("b.jpg", None), File("c.jpg", b"c")]
+    assert files == [UploadedFile("a.jpg", b"x" * 1000), UploadedFile("b.jpg", None), UploadedFile("c.jpg", b"c")]
 
 
 async def test_no_file_is_kept_of_a_form_that_may_not_be_sent() -> None:
     sent: list[bytes] = []
 
-    async def take(file: File) -> None:
+    async def take(file: UploadedFile) -> None:
         raise AssertionError("a file was taken")
 
     for before in (b"", part('name="token"', b"forged")):
         pieces = [before + file(b"never kept")[:-5], b"never read", END]
-        asked = request((b"content-type", KIND), body=pieces, method="POST")
+        form = request((b"content-type", KIND), body=pieces, method="POST")
         with pytest.raises(Problem) as refused:
-            await read_files(_noting(asked, sent), BOUNDS, _check, take)
+            await read_files(_noting(form, sent), BOUNDS, _check, take)
         assert refused.value.type is FORBIDDEN
     assert b"never read" not in sent
     assert await refusal(part('name="token"', b"forged"), END) is FORBIDDEN
 
 
-def _noting(asked: Request, sent: list[bytes]) -> Request:
+def _noting(form: Request, sent: list[bytes]) -> Request:
     """The same request; what is received of it is noted."""
 
     async def receive() -> Message:
-        message = await asked.receive()
+        message = await form.receive()
         sent.append(message["body"])
         return message
 
-    return Request(asked.scope, receive, asked.send, asked.headers)
+    return Request(form.scope, receive, form.send, form.headers)
 
 
 async def test_more_files_than_allowed_are_refused() -> None:
@@ -139,7 +139,7 @@ async def test_a_length_that_is_no_length_is_refused(length: bytes) -> None:
     assert refused.value.type is BAD_REQUEST
 
 
-async def _none(file: File) -> None:
+async def _none(file: UploadedFile) -> None:
     raise AssertionError("there is no file")
 
 
@@ -177,7 +177,7 @@ async def test_a_boundary_that_cannot_be_one_is_refused(kind: bytes) -> None:
         (TOKEN, TOKEN, END),
         (TOKEN, part('name="title"', b"\xff"), END),
         (TOKEN, TOKEN.replace(b"token", b"\xff"), END),
-        (TOKEN, *[part(f'name="f{number}"') for number in range(files.FIELDS)], END),
+        (TOKEN, *[part(f'name="f{number}"') for number in range(form_files.MAX_FIELDS)], END),
         (b"{}",),
     ],
 )
@@ -201,7 +201,7 @@ async def test_a_name_is_cut_where_it_is_too_long_and_need_not_be_text() -> None
     _, [long] = await read(TOKEN, file(b"x", "n" * 3000), END)
     _, [odd] = await read(TOKEN, file(b"x").replace(b"a.jpg", b"\xff.jpg"), END)
 
-    assert (len(long.name), odd.name) == (files.NAME, "\ufffd.jpg")
+    assert (len(long.name), odd.name) == (form_files.MAX_NAME_LENGTH, "\ufffd.jpg")
 
 
 def _trickling(pieces: Sequence[bytes]) -> Request:
@@ -213,14 +213,14 @@ def _trickling(pieces: Sequence[bytes]) -> Request:
             await asyncio.Event().wait()
         return {"type": "http.request", "body": left.pop(0), "more_body": True}
 
-    asked = request((b"content-type", KIND), method="POST")
-    return Request(asked.scope, receive, asked.send, asked.headers)
+    form = request((b"content-type", KIND), method="POST")
+    return Request(form.scope, receive, form.send, form.headers)
 
 
 async def test_a_client_that_sends_too_slowly_is_given_up_on_however_often_it_sends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(files, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(form_files, "BODY_TIMEOUT_SECONDS", 0.05)
     for body in ([], [TOKEN, file(b"x" * 1000)[:-5]]):
         with pytest.raises(Problem) as refused:
             await read_files(_trickling(body), BOUNDS, _check, _none)
@@ -231,7 +231,7 @@ async def test_a_client_that_sends_too_slowly_is_given_up_on_however_often_it_se
         return {"type": "http.request", "body": b"\n", "more_body": True}
 
     begun = request((b"content-type", KIND), method="POST")
-    monkeypatch.setattr(files, "SLOWEST", 10**9)
+    monkeypatch.setattr(form_files, "MIN_BYTES_PER_SECOND", 10**9)
     endless = Request(begun.scope, byte_by_byte, begun.send, begun.headers)
     async with asyncio.timeout(20):
         with pytest.raises(Problem) as refused:
@@ -243,7 +243,7 @@ async def test_a_client_that_goes_away_is_not_waited_for() -> None:
     async def gone() -> Message:
         return {"type": "http.disconnect"}
 
-    asked = request((b"content-type", KIND), method="POST")
+    form = request((b"content-type", KIND), method="POST")
     with pytest.raises(Problem) as refused:
-        await read_files(Request(asked.scope, gone, asked.send, asked.headers), BOUNDS, _check, _none)
+        await read_files(Request(form.scope, gone, form.send, form.headers), BOUNDS, _check, _none)
     assert refused.value.type is BAD_REQUEST

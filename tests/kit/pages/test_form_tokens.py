@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages.forms import FRESH_SECONDS, FormTokens
-from holdfast.kit.secrets import Secret
+from holdfast.kit.pages.forms import FORM_TTL_SECONDS, FormTokens
+from holdfast.kit.security.secrets import Secret
 
 OLD, NEW = b"o" * 32, b"n" * 32
 PURPOSE = "register for 7"
@@ -24,15 +24,15 @@ TOKEN = OURS.issue(PURPOSE, NOW)
 
 def test_a_token_that_was_just_issued_is_good() -> None:
     assert OURS.check(PURPOSE, OURS.issue(PURPOSE)) == "good"
-    assert OURS.check(PURPOSE, OURS.issue(PURPOSE, time.time() - FRESH_SECONDS - 60)) == "old"
+    assert OURS.check(PURPOSE, OURS.issue(PURPOSE, time.time() - FORM_TTL_SECONDS - 60)) == "old"
 
 
 @pytest.mark.parametrize(
     ("seconds", "verdict"),
     [
         (0, "good"),
-        (FRESH_SECONDS - 61, "good"),
-        (FRESH_SECONDS + 1, "old"),
+        (FORM_TTL_SECONDS - 61, "good"),
+        (FORM_TTL_SECONDS + 1, "old"),
         (10**9, "old"),
         (-60, "good"),
         (-180, "old"),
@@ -80,7 +80,7 @@ def test_a_token_that_was_changed_is_forged() -> None:
         f"²-{signature}",
         f"{minute}-{'ä' * 32}",
     ]
-    assert [OURS.check(PURPOSE, each, NOW) for each in changed] == ["forged"] * len(changed)
+    assert [OURS.check(PURPOSE, token, NOW) for token in changed] == ["forged"] * len(changed)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

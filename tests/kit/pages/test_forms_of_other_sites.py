@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.pages.forms import FOREIGN_FORM, require_same_site
-from holdfast.kit.problems import Problem
 from tests.kit.pages.asking import request
 
 BASE_URL = "https://events.example"

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.pages.language import ENGLISH, GERMAN, LANGUAGES, Language, in_language, language_of, named
+from holdfast.kit.pages.language import (
+    ENGLISH,
+    GERMAN,
+    LANGUAGES,
+    Language,
+    language_of,
+    language_with_code,
+    query_in_language,
+)
 from tests.kit.pages.asking import request
 
 
@@ -84,7 +92,13 @@ def test_whatever_is_asked_for_the_page_has_one_of_our_languages(header: bytes, 
 
 
 def test_a_stored_code_names_its_language_and_any_other_english() -> None:
-    assert [named(code) for code in ("de", "en", "fr", "", None)] == [GERMAN, ENGLISH, ENGLISH, ENGLISH, ENGLISH]
+    assert [language_with_code(code) for code in ("de", "en", "fr", "", None)] == [
+        GERMAN,
+        ENGLISH,
+        ENGLISH,
+        ENGLISH,
+        ENGLISH,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,4 +114,4 @@ def test_a_stored_code_names_its_language_and_any_other_english() -> None:
     ],
 )
 def test_a_link_to_another_language_keeps_the_rest_of_the_query(query: bytes, expected: str) -> None:
-    assert in_language(query, "de") == expected
+    assert query_in_language(query, "de") == expected

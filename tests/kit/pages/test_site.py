@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from holdfast.kit.handler import Reply
+from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, language_of
 from holdfast.kit.pages.site import Site, redirect
 from tests.kit.pages.asking import request
@@ -44,7 +44,7 @@ def headers(reply: Reply) -> dict[str, str]:
 
 
 def policy(reply: Reply) -> dict[str, str]:
-    return dict(each.strip().split(" ", 1) for each in headers(reply)["content-security-policy"].split(";"))
+    return dict(directive.strip().split(" ", 1) for directive in headers(reply)["content-security-policy"].split(";"))
 
 
 def test_a_page_may_load_from_its_own_site_alone_and_run_nothing_inside_itself(site: Site) -> None:
@@ -138,13 +138,13 @@ async def test_an_asset_is_kept_for_good_under_an_address_that_changes_with_its_
     assert after.asset("script.js") != address
     assert after.asset("icon.svg") == icon
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://tests.example") as http:
-        script, image, changed = [await http.get(each) for each in (address, icon, after.asset("script.js"))]
+        script, image, changed = [await http.get(url) for url in (address, icon, after.asset("script.js"))]
     assert (script.status_code, script.text) == (200, "let a = 1;")
     assert script.headers["content-type"].startswith("text/javascript")
     assert image.headers["content-type"].startswith("image/svg+xml")
-    for each in (script, image):
-        assert each.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert each.headers["x-content-type-options"] == "nosniff"
+    for response in (script, image):
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert response.headers["x-content-type-options"] == "nosniff"
     assert changed.status_code == 404
 
 

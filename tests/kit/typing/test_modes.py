@@ -17,7 +17,11 @@ def test_every_wrong_line_is_refused_and_no_other() -> None:
     )
 
     report = json.loads(checked.stdout)
-    found = {each["range"]["start"]["line"] + 1 for each in report["generalDiagnostics"] if each["severity"] == "error"}
+    lines_with_errors = {
+        diagnostic["range"]["start"]["line"] + 1
+        for diagnostic in report["generalDiagnostics"]
+        if diagnostic["severity"] == "error"
+    }
     lines = WRONG.read_text(encoding="utf-8").splitlines()
     assert report["summary"]["filesAnalyzed"] == 1
-    assert found == {number for number, line in enumerate(lines, start=1) if line.endswith("# refused")}
+    assert lines_with_errors == {number for number, line in enumerate(lines, start=1) if line.endswith("# refused")}

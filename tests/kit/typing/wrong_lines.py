@@ -8,22 +8,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.kit.caller import Caller
-from holdfast.kit.command import Command
-from holdfast.kit.database import Reader, Tx
-from holdfast.kit.jobs import Job, Periodic
-from holdfast.kit.modes import Batch, Call, batched, read, read_batched, single, steps
-from holdfast.kit.operation import Operation
-from holdfast.kit.problems import Problem
-from holdfast.kit.steps import Concluded, Steps
-from holdfast.kit.tasks import Task
+from holdfast.kit.background.jobs import Job, PeriodicJob
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, Call, batched, read, read_batched, single, steps
+from holdfast.kit.running.steps import Conclusion, Steps
 
 
 class Ask(Command):
     question: str
 
 
-class Said(Struct):
+class Answer(Struct):
     answer: str
 
 
@@ -31,41 +31,41 @@ class Letter(Struct):
     to: str
 
 
-async def change(tx: Tx[Any], caller: Caller, command: Ask) -> Said:
-    return Said(command.question)
+async def change(tx: Tx[Any], caller: Caller, command: Ask) -> Answer:
+    return Answer(command.question)
 
 
-async def look(reader: Reader[Any], caller: Caller, command: Ask) -> Said:
-    return Said(command.question)
+async def look(reader: Reader[Any], caller: Caller, command: Ask) -> Answer:
+    return Answer(command.question)
 
 
-async def change_many(tx: Tx[Any], batch: Batch[Ask]) -> Sequence[Said | Problem]:
-    return [Said(call.command.question) for call in batch.calls]
+async def change_many(tx: Tx[Any], batch: Batch[Ask]) -> Sequence[Answer | Problem]:
+    return [Answer(call.command.question) for call in batch.calls]
 
 
-async def change_calls(tx: Tx[Any], calls: Sequence[Call[Ask]]) -> Sequence[Said | Problem]:
-    return [Said(call.command.question) for call in calls]
+async def change_calls(tx: Tx[Any], calls: Sequence[Call[Ask]]) -> Sequence[Answer | Problem]:
+    return [Answer(call.command.question) for call in calls]
 
 
-async def answer_of_many(tx: Tx[Any], batch: Batch[Ask]) -> Said:
-    return Said(batch.calls[0].command.question)
+async def answer_of_many(tx: Tx[Any], batch: Batch[Ask]) -> Answer:
+    return Answer(batch.calls[0].command.question)
 
 
-async def take_no_command(tx: Tx[Any], caller: Caller, command: Said) -> Said:
+async def take_no_command(tx: Tx[Any], caller: Caller, command: Answer) -> Answer:
     return command
 
 
-async def conclude(opened: Steps[Any], caller: Caller, command: Ask) -> Concluded[Said]:
+async def conclude(opened: Steps[Any], caller: Caller, command: Ask) -> Conclusion[Answer]:
     return await opened.conclude(lambda tx: change(tx, caller, command))
 
 
-async def forget_to_conclude(opened: Steps[Any], caller: Caller, command: Ask) -> Said:
+async def forget_to_conclude(opened: Steps[Any], caller: Caller, command: Ask) -> Answer:
     return await opened.transact(lambda tx: change(tx, caller, command))
 
 
-async def write_while_reading(reader: Reader[Any], caller: Caller, command: Ask) -> Said:
+async def write_while_reading(reader: Reader[Any], caller: Caller, command: Ask) -> Answer:
     await reader.run("delete from everything")  # refused
-    return Said("gone")
+    return Answer("gone")
 
 
 async def post(opened: Steps[Any], letter: Letter) -> None: ...
@@ -73,7 +73,7 @@ async def post(opened: Steps[Any], letter: Letter) -> None: ...
 
 async def tidy(tx: Tx[Any]) -> int:
     await tx.enqueue(POST, Letter("ada"))
-    await tx.enqueue(POST, Said("ada"))  # refused
+    await tx.enqueue(POST, Answer("ada"))  # refused
     return 0
 
 
@@ -99,5 +99,5 @@ NO_COMMAND = single(take_no_command)  # refused
 NEVER_CONCLUDED = steps(forget_to_conclude)  # refused
 NO_STEPS = steps(change)  # refused
 IN_STEPS_AS_ONE = single(conclude)  # refused
-OTHER_ARGUMENTS = Job(Task("post", Said), post)  # refused
-NOT_IN_A_TRANSACTION = Periodic("* * * * *", tidy)  # refused
+OTHER_ARGUMENTS = Job(Task("post", Answer), post)  # refused
+NOT_IN_A_TRANSACTION = PeriodicJob("* * * * *", tidy)  # refused

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.oauth.access_token import LEEWAY
+from holdfast.events.oauth.access_token import LEEWAY_SECONDS
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded
@@ -119,11 +119,13 @@ async def test_a_token_is_good_from_its_beginning_to_its_end(server: Authorizati
     now = clock.now
 
     assert await issuer.verify(server.token(exp=now + 1, nbf=now - 1, iat=now - 1.5))
-    assert await issuer.verify(server.token(exp=now - LEEWAY + 1, nbf=now + LEEWAY, iat=now + LEEWAY))
-    assert "expired" in await refusal(issuer, server.token(exp=now - LEEWAY))
+    assert await issuer.verify(
+        server.token(exp=now - LEEWAY_SECONDS + 1, nbf=now + LEEWAY_SECONDS, iat=now + LEEWAY_SECONDS)
+    )
+    assert "expired" in await refusal(issuer, server.token(exp=now - LEEWAY_SECONDS))
     assert "expired" in await refusal(issuer, server.token(exp=-1))
-    assert "from the future" in await refusal(issuer, server.token(nbf=now + LEEWAY + 1))
-    assert "from the future" in await refusal(issuer, server.token(iat=now + LEEWAY + 1))
+    assert "from the future" in await refusal(issuer, server.token(nbf=now + LEEWAY_SECONDS + 1))
+    assert "from the future" in await refusal(issuer, server.token(iat=now + LEEWAY_SECONDS + 1))
 
 
 @pytest.mark.parametrize("time", ["soon", True, "99999999999", [99999999999], {}])
@@ -137,7 +139,7 @@ async def test_a_token_that_was_verified_expires_all_the_same(server: Authorizat
     token = server.token(exp=clock.now + 60)
     claims = await issuer.verify(token)
 
-    clock.now += 59 + LEEWAY
+    clock.now += 59 + LEEWAY_SECONDS
     assert await issuer.verify(token) is claims
     clock.now += 1
     assert "expired" in await refusal(issuer, token)

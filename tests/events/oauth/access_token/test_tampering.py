@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
-from holdfast.kit.signing import InvalidToken
+from holdfast.kit.security.signing_keys import InvalidToken
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded, new_key, rsa_key, signed
 from tests.events.oauth.outcomes import is_not_believed, refusal
 
@@ -27,7 +27,7 @@ async def test_what_is_no_token_is_refused_without_asking_anybody(server: Author
     issuer = Issuer(server.issuer, AUDIENCE)
 
     assert "neither an API key nor an access token" in await refusal(issuer, token)
-    assert server.asked.total() == 0
+    assert server.requests.total() == 0
 
 
 async def test_a_token_has_a_size(server: AuthorizationServer, issuer: Issuer) -> None:
@@ -105,8 +105,8 @@ async def test_nothing_that_is_sent_is_worse_than_invalid(
     server: AuthorizationServer, issuer: Issuer, header: Any, claims: Any, signature: bytes
 ) -> None:
     good = {"alg": "ES256", "kid": server.keys[0].kid}
-    for each in (header, good):
-        assert await refusal(issuer, f"{encoded(each)}.{encoded(claims)}.{encoded(signature)}")
+    for token_header in (header, good):
+        assert await refusal(issuer, f"{encoded(token_header)}.{encoded(claims)}.{encoded(signature)}")
 
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

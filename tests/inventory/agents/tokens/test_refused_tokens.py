@@ -12,12 +12,12 @@ from joserfc import jws, jwt
 from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import Tokens, TokenType
+from holdfast.inventory.agents.tokens import TokenSigner, TokenType
 from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, Ticket, refusal, stored
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     voucher = (await signer.sign(VOUCHER, "ada", seat="7")).token
 
     assert "another kind" in await refusal(signer, voucher)
@@ -26,7 +26,7 @@ async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
 
 
 async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     key = await stored(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
     header = {"alg": "ES256", "typ": TICKET.typ, "kid": key.kid}
@@ -73,8 +73,8 @@ async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
         "no subject": sign(header, sub=None),
         "an expiry in words": sign(header, exp="tomorrow"),
         "a claim missing": sign(header, seat=None),
-        "expired": sign(header, exp=claims["iat"] - tokens.LEEWAY - 1),
-        "from the future": sign(header, iat=claims["iat"] + tokens.LEEWAY + 50),
+        "expired": sign(header, exp=claims["iat"] - tokens.LEEWAY_SECONDS - 1),
+        "from the future": sign(header, iat=claims["iat"] + tokens.LEEWAY_SECONDS + 50),
     }
     for name, token in forged.items():
         assert await refusal(signer, token), name
@@ -83,7 +83,7 @@ async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
 
 
 async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     key = await stored(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
     claims = jwt.decode(good, key, ["ES256"]).claims
@@ -94,8 +94,8 @@ async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
 
 
 async def test_a_remembered_token_expires_too(database: Signing) -> None:
-    brief = TokenType(TICKET.typ, TICKET.audience, -tokens.LEEWAY - 1, Ticket)
-    signer = Tokens(database, ISSUER)
+    brief = TokenType(TICKET.typ, TICKET.audience, -tokens.LEEWAY_SECONDS - 1, Ticket)
+    signer = TokenSigner(database, ISSUER)
     token = (await signer.sign(brief, "ada", seat="7")).token
 
     for _ in range(2):
@@ -122,7 +122,7 @@ headers = st.one_of(
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(header=headers, claims=st.binary(max_size=40), signature=st.binary(min_size=64, max_size=64))
 async def test_no_text_is_worse_than_invalid(database: Signing, header: bytes, claims: bytes, signature: bytes) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
 
     assert await refusal(signer, ".".join(map(encoded, (header, claims, signature))))
     assert await refusal(signer, claims.decode("latin-1"))

@@ -8,12 +8,12 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import Tokens
+from holdfast.inventory.agents.tokens import TokenSigner
 from tests.inventory.agents.tokens.tickets import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, claims_of, run_sql
 
 
 async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     signed = await signer.sign(TICKET, "ada", seat="7")
 
     claims = await signer.verify(signed.token, TICKET)
@@ -23,7 +23,7 @@ async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:
 
 
 async def test_a_token_can_be_verified_with_the_published_keys_alone(database: Signing) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     signed = await signer.sign(TICKET, "ada", seat="7")
     keys: Any = json.loads(json.dumps(await signer.jwks()))
 
@@ -32,7 +32,7 @@ async def test_a_token_can_be_verified_with_the_published_keys_alone(database: S
 
 
 async def test_time_is_the_databases(database: Signing) -> None:
-    claims = await claims_of(Tokens(database, ISSUER))
+    claims = await claims_of(TokenSigner(database, ISSUER))
     ((now,),) = await run_sql(database, "select extract(epoch from now())::int")
 
     assert abs(claims.iat - now) <= 2
@@ -41,7 +41,7 @@ async def test_time_is_the_databases(database: Signing) -> None:
 async def test_a_remembered_token_needs_neither_the_database_nor_a_second_verification(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     token = (await signer.sign(TICKET, "ada", seat="7")).token
     claims = await signer.verify(token, TICKET)
     await database.pool.close()
@@ -50,8 +50,8 @@ async def test_a_remembered_token_needs_neither_the_database_nor_a_second_verifi
 
 
 async def test_what_is_remembered_stays_bounded(database: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "CAPACITY", 2)
-    signer = Tokens(database, ISSUER)
+    monkeypatch.setattr(tokens, "MAX_CACHED_TOKENS", 2)
+    signer = TokenSigner(database, ISSUER)
     signed = [(await signer.sign(TICKET, "ada", seat=str(seat))).token for seat in range(3)]
     seen = [await signer.verify(token, TICKET) for token in signed]
 

@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import KEYS, Tokens
-from holdfast.kit.secrets import Secret
-from holdfast.kit.signing import PUBLISHED, SIGNS_AFTER, InvalidToken
+from holdfast.inventory.agents.tokens import KEYS, TokenSigner
+from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.signing_keys import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
 from tests.inventory.agents.tokens.tickets import (
     ISSUER,
     TICKET,
@@ -27,62 +27,62 @@ from tests.inventory.agents.tokens.tickets import (
 
 async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(database: Signing, database_url: str) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        each = [Tokens(await stack.enter_async_context(process(database_url)), issuer=ISSUER) for _ in range(5)]
-        signed = await asyncio.gather(*(signer.sign(TICKET, "ada", seat="7") for signer in each for _ in range(3)))
+        signers = [TokenSigner(await stack.enter_async_context(process(database_url)), issuer=ISSUER) for _ in range(5)]
+        signed = await asyncio.gather(*(signer.sign(TICKET, "ada", seat="7") for signer in signers for _ in range(3)))
 
         assert await run_sql(database, "select count(*) from signing_keys") == [(1,)]
-        for signer in each:
+        for signer in signers:
             for one in signed:
                 await signer.verify(one.token, TICKET)
 
 
 async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> None:
-    old = signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
+    old = signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
     await age(database, 3600)
     assert await database.transact(KEYS.rotate) == 1
 
-    fresh = Tokens(database, ISSUER)
+    fresh = TokenSigner(database, ISSUER)
     new, _ = published(await fresh.jwks())
     assert new != old
     assert signed_with((await fresh.sign(TICKET, "ada", seat="7")).token) == old
 
-    await age(database, SIGNS_AFTER)
-    assert signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
+    await age(database, SIGNING_DELAY_SECONDS)
+    assert signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
 
 
 async def test_a_key_signs_only_when_whoever_remembers_the_set_without_it_has_forgotten_it() -> None:
-    assert SIGNS_AFTER > PUBLISHED + tokens.REMEMBERED
+    assert SIGNING_DELAY_SECONDS > PUBLISHED_TTL_SECONDS + tokens.CACHE_SECONDS
 
 
 async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Signing) -> None:
-    assert SIGNS_AFTER + tokens.REMEMBERED + tokens.LONGEST + tokens.LEEWAY < 86_400
-    token = (await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token
+    assert SIGNING_DELAY_SECONDS + tokens.CACHE_SECONDS + tokens.MAX_LIFETIME_SECONDS + tokens.LEEWAY_SECONDS < 86_400
+    token = (await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token
     await database.transact(KEYS.rotate)
     await age(database, 86_400 - 60)
     assert await database.transact(KEYS.rotate) == 1
-    await Tokens(database, ISSUER).verify(token, TICKET)
+    await TokenSigner(database, ISSUER).verify(token, TICKET)
 
     await age(database, 120)
     assert await database.transact(KEYS.rotate) == 2
-    assert "unknown key" in await refusal(Tokens(database, ISSUER), token)
-    assert len(published(await Tokens(database, ISSUER).jwks())) == 3
+    assert "unknown key" in await refusal(TokenSigner(database, ISSUER), token)
+    assert len(published(await TokenSigner(database, ISSUER).jwks())) == 3
 
 
 async def test_the_only_key_signs_however_young_or_old_it_is(database: Signing) -> None:
-    only = published(await Tokens(database, ISSUER).jwks())
+    only = published(await TokenSigner(database, ISSUER).jwks())
     await age(database, 10**8)
 
-    assert [signed_with((await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
+    assert [signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
 
 
 async def test_a_key_made_a_moment_ago_is_known_without_waiting(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, there = Tokens(database, ISSUER), Tokens(database, ISSUER)
+    here, other = TokenSigner(database, ISSUER), TokenSigner(database, ISSUER)
     await here.jwks()
     await run_sql(database, "delete from signing_keys")
-    token = (await there.sign(TICKET, "ada", seat="7")).token
-    monkeypatch.setattr(tokens, "REMEMBERED", 3600)
+    token = (await other.sign(TICKET, "ada", seat="7")).token
+    monkeypatch.setattr(tokens, "CACHE_SECONDS", 3600)
 
     async with asyncio.timeout(5):
         while True:
@@ -94,11 +94,11 @@ async def test_a_key_made_a_moment_ago_is_known_without_waiting(
 async def test_a_deleted_key_ends_what_it_signed_even_where_that_is_remembered(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signer = Tokens(database, ISSUER)
+    signer = TokenSigner(database, ISSUER)
     token = (await signer.sign(TICKET, "ada", seat="7")).token
     await signer.verify(token, TICKET)
     await run_sql(database, "delete from signing_keys")
-    monkeypatch.setattr(tokens, "REMEMBERED", -1)
+    monkeypatch.setattr(tokens, "CACHE_SECONDS", -1)
 
     assert "unknown key" in await refusal(signer, token)
 
@@ -106,18 +106,18 @@ async def test_a_deleted_key_ends_what_it_signed_even_where_that_is_remembered(
 async def test_keys_sealed_under_another_secret_are_left_alone_and_replaced(
     database: Signing, database_url: str
 ) -> None:
-    token = (await Tokens(database, ISSUER).sign(TICKET, "ada", seat="7")).token
+    token = (await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token
     async with process(database_url, Secret(b"another secret of thirty-two char")) as other:
         with capture_logs() as logs:
-            await claims_of(Tokens(other, ISSUER))
-            assert "unknown key" in await refusal(Tokens(other, ISSUER), token)
+            await claims_of(TokenSigner(other, ISSUER))
+            assert "unknown key" in await refusal(TokenSigner(other, ISSUER), token)
 
     assert {entry["event"] for entry in logs} == {"a signing key was sealed under another secret key"}
-    assert (await Tokens(database, ISSUER).verify(token, TICKET)).seat == "7"
+    assert (await TokenSigner(database, ISSUER).verify(token, TICKET)).seat == "7"
 
 
 async def test_the_database_holds_no_key_in_the_clear(database: Signing) -> None:
-    key = await stored(database, Tokens(database, ISSUER))
+    key = await stored(database, TokenSigner(database, ISSUER))
     ((row,),) = await run_sql(database, "select convert_from(sealed, 'utf8') || kid from signing_keys")
 
     assert str(key.as_dict(private=True)["d"]) not in row

@@ -10,10 +10,10 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from holdfast.inventory.agents.tokens import Claims, Tokens, TokenType
-from holdfast.kit.database import Database
-from holdfast.kit.secrets import Secret
-from holdfast.kit.signing import InvalidToken
+from holdfast.inventory.agents.tokens import Claims, TokenSigner, TokenType
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.signing_keys import InvalidToken
 
 ISSUER = "https://example.com"
 AUDIENCE = "https://example.com/door"
@@ -61,7 +61,7 @@ async def age(database: Signing, seconds: int) -> None:
     )
 
 
-async def stored(database: Signing, signer: Tokens) -> ECKey:
+async def stored(database: Signing, signer: TokenSigner) -> ECKey:
     """The only stored key, as whoever knows the secret has it."""
     await signer.jwks()
     ((sealed,),) = await run_sql(database, "select sealed from signing_keys")
@@ -76,11 +76,11 @@ def signed_with(token: str) -> str:
     return str(jws.extract_compact(token.encode()).headers()["kid"])
 
 
-async def refusal(signer: Tokens, token: str, *kinds: TokenType[Ticket]) -> str:
+async def refusal(signer: TokenSigner, token: str, *kinds: TokenType[Ticket]) -> str:
     with pytest.raises(InvalidToken) as refused:
         await signer.verify(token, *(kinds or (TICKET,)))
     return str(refused.value)
 
 
-async def claims_of(signer: Tokens) -> Ticket:
+async def claims_of(signer: TokenSigner) -> Ticket:
     return await signer.verify((await signer.sign(TICKET, "ada", seat="7")).token, TICKET)

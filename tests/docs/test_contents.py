@@ -1,0 +1,65 @@
+"""What documents list is what there is."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.contents import CONTRIBUTING, DECISIONS, ROOT, UNUSED_NUMBERS, contributing, decisions
+
+SOURCE = ROOT / "src" / "holdfast"
+
+
+def tree() -> str:
+    """The tree of `CONTRIBUTING.md`."""
+    [block] = re.findall(
+        r"^## The tree\n```\n(.*?)^```", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    return block
+
+
+def test_the_import_rules_are_those_of_the_linter() -> None:
+    assert CONTRIBUTING.read_text(encoding="utf-8") == contributing(), "python -m tests.contents"
+
+
+def test_every_decision_is_listed() -> None:
+    assert (DECISIONS / "README.md").read_text(encoding="utf-8") == decisions(), "python -m tests.contents"
+
+
+def test_every_number_of_a_decision_is_taken_once_but_for_the_unused_ones() -> None:
+    numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
+
+    assert numbers == [number for number in range(1, numbers[-1] + 1) if number not in UNUSED_NUMBERS]
+
+
+@pytest.mark.parametrize("part", ["kit", "accounts", "inventory", "events", "doubles", "."])
+def test_the_tree_has_every_folder(part: str) -> None:
+    folders = {path.parent.name for path in (SOURCE / part).glob("*/__init__.py")}
+
+    assert {name for name in folders if not re.search(rf"\b{name}/", tree())} == set()
+
+
+def test_the_tree_names_nothing_that_is_not_there() -> None:
+    names = set(re.findall(r"(?<![\w/])(\w+\.py|\w+/)", tree()))
+    existing = {f"{path.name}/" if path.is_dir() else path.name for path in ROOT.glob("*")} | {
+        f"{path.name}/" if path.is_dir() else path.name for top in ("src", "tests") for path in (ROOT / top).rglob("*")
+    }
+
+    assert names - existing == set()
+
+
+def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    [layers] = [contract["layers"] for contract in contracts if contract["name"].startswith("Inside the kit")]
+    kit = tree().partition("src/holdfast/kit/")[2].partition("src/holdfast/accounts/")[0]
+
+    assert re.findall(r"^    (\w+)/", kit, re.MULTILINE) == [layer.removeprefix("holdfast.kit.") for layer in layers]
+
+
+def test_the_glossary_has_at_most_thirty_words() -> None:
+    glossary = CONTRIBUTING.read_text(encoding="utf-8").partition("## Glossary\n")[2].partition("\n## ")[0]
+    _, *rows = [line for line in glossary.splitlines() if line.startswith("| ")]
+
+    assert 20 < len(rows) <= 30

@@ -1,0 +1,1 @@
+"""The doubles of partners refuse what the real platforms would refuse."""

@@ -1,0 +1,185 @@
+"""An organizer that somebody registered with an address that is not theirs: its owner is asked, and can end it all."""
+
+import pytest
+
+from holdfast.events.payments import ownership
+from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.kit.running.steps import Steps
+from tests.accounts.browser import Browser
+from tests.events.pages.visitor import page_text
+from tests.events.payments.scene import Scene
+from tests.support import Client, Service, event_fields, queue_fields
+
+OWNER = "owner@example.com"
+PASSWORD = "correct horse battery"
+BEFORE = "/console/before"
+
+
+async def planted(service: Service, **fields: str) -> Client:
+    """A stranger's organizer with the owner's address."""
+    return await service.organizer("Planted Bank", is_proved=False, email=OWNER, slug="planted-bank", **fields)
+
+
+async def owner_of(service: Service) -> Browser:
+    browser = Browser(service)
+    await browser.sign_in(OWNER)
+    return browser
+
+
+async def cancel_events(service: Service, stranger: Client) -> None:
+    """Do the job that cancels the events."""
+    assert await service.run_sql(
+        "select args->'arguments' from procrastinate_jobs where task_name = %(name)s", name=ownership.CANCEL.name
+    ) == [({"organizer_id": stranger.id},)]
+    await ownership.cancel_events(Steps(service.database), CancelEventsArguments(stranger.id))
+    await service.hear()
+
+
+async def is_asked(browser: Browser) -> bool:
+    return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
+
+
+async def test_the_question_comes_although_the_only_key_was_revoked(service: Service) -> None:
+    stranger = await planted(service)
+    [key] = (await stranger.get("/api/keys")).json()["data"]
+    await stranger.delete(f"/api/keys/{key['id']}")
+
+    assert await is_asked(await owner_of(service))
+
+
+async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
+    stranger = await planted(shop.service, password=PASSWORD)
+    event = await stranger.create_event(title="Free money")
+    await stranger.register(event["id"], email="ann@example.com")
+    await shop.service.settle()
+    await stranger.create_queue()
+    await stranger.post("/api/stripe/onboarding_link")
+    browser = await owner_of(shop.service)
+
+    page = page_text(await browser.get(BEFORE))
+
+    assert "The organizer “ Planted Bank ”, with the page /organizers/planted-bank" in page
+    assert f"The API key “ First key ”, {str(stranger.key)[:8]}…" in page
+    for text in ("A password", "1 event: Free money", "1 waiting room", "An account for payouts"):
+        assert text in page
+    assert "1 person who is registered is told." in page
+
+
+async def test_somebody_with_nothing_but_registrations_is_not_asked(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await ada.register(event["id"], email=OWNER)
+
+    assert not await is_asked(await owner_of(service))
+
+
+async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Service) -> None:
+    await planted(service, password=PASSWORD)
+    stranger = Browser(service)
+    await stranger.send("/sign-in", email=OWNER, password=PASSWORD)
+
+    answer = await stranger.send("/account", BEFORE, whose="mine")
+
+    assert answer.status_code == 303
+    assert await service.run_sql("select proved_at from users where email = %(email)s", email=OWNER) == [(None,)]
+    assert await is_asked(await owner_of(service))
+
+
+async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service: Service) -> None:
+    stranger = await planted(service, password=PASSWORD)
+    await stranger.create_event()
+    browser = await owner_of(service)
+
+    await browser.send(BEFORE, whose="other")
+
+    assert (await browser.get("/console")).headers["location"].startswith("/console/start")
+    done = await browser.send("/console/start", name="Real Owner", slug="planted-bank")
+    assert done.status_code == 303
+    assert "You have no events yet." in page_text(await browser.get("/console"))
+    assert (await stranger.get("/api/events")).status_code == 401
+    [organizer] = (await (await service.admin()).get("/api/organizers")).json()["data"]
+    assert (organizer["email"], organizer["name"], organizer["slug"]) == (OWNER, "Real Owner", "planted-bank")
+    assert organizer["id"] != stranger.id
+
+
+async def test_not_mine_cancels_the_events_and_people_are_told(service: Service) -> None:
+    stranger = await planted(service)
+    first, second = await stranger.create_event(), await stranger.create_event(title="Every week")
+    await stranger.register(first["id"], email="ann@example.com")
+    await service.settle()
+    browser = await owner_of(service)
+
+    await browser.send(BEFORE, whose="other")
+    await cancel_events(service, stranger)
+
+    admin = await service.admin()
+    for event_made in (first, second):
+        event = (await admin.get(f"/api/events/{event_made['id']}")).json()["data"]
+        assert event["status"] == "cancelled"
+        assert "planted-bank" not in event["public_url"]
+        page = await service.http.get(event["public_url"])
+        assert (page.status_code, "This event is cancelled." in page.text) == (200, True)
+        assert "Planted Bank" not in page.text
+        assert (await service.http.get(f"/organizers/planted-bank/events/{event_made['id']}")).status_code == 404
+    assert await service.run_sql("select event_id, kind from mail_announcements") == [(first["id"], "event_cancelled")]
+    assert (await service.http.get("/organizers/planted-bank")).status_code == 404
+
+
+async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(shop: Scene) -> None:
+    stranger = await planted(shop.service)
+    event_id = await shop.event(stranger)
+    account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
+    shop.processor.finish(account_id)
+    await shop.deliver()
+    buyer = await shop.register(event_id, "buyer@example.com")
+    await buyer.pay()
+    await shop.deliver()
+    assert await shop.service.run_sql("select state::text from payments") == [("paid",)]
+
+    await (await owner_of(shop.service)).send(BEFORE, whose="other")
+    await cancel_events(shop.service, stranger)
+    await shop.work()
+
+    assert await shop.service.run_sql("select reason, state::text from refunds") == [("event_cancelled", "made")]
+    assert await shop.service.run_sql("select amount = refunded from payments") == [(True,)]
+    assert await shop.service.run_sql("select account_id from payout_accounts") == []
+
+
+async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
+    stranger = await planted(service)
+    queue = await stranger.create_queue()
+
+    await (await owner_of(service)).send(BEFORE, whose="other")
+
+    assert (await service.http.get(f"/queues/{queue['id']}")).status_code == 404
+
+
+async def test_what_the_address_is_registered_for_stays_the_owners(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await ada.register(event["id"], email=OWNER)
+    await service.settle()
+    before = (await ada.get("/api/registrations")).json()["data"]
+    await planted(service)
+    browser = await owner_of(service)
+
+    await browser.send(BEFORE, whose="other")
+
+    assert (await ada.get("/api/registrations")).json()["data"] == before
+    assert await service.run_sql("select email from users join registrations on user_id = users.id") == [(OWNER,)]
+    assert (await browser.get("/account/data")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/events", "/api/queues"])
+async def test_nothing_new_is_made_for_an_organizer_that_has_ended(service: Service, path: str) -> None:
+    stranger, admin = await planted(service), await service.admin()
+    await (await owner_of(service)).send(BEFORE, whose="other")
+
+    body = (
+        {"event": event_fields(organizer_id=stranger.id)}
+        if path == "/api/events"
+        else {"queue_event": queue_fields(organizer_id=stranger.id)}
+    )
+    answer = await admin.post(path, body)
+
+    assert (answer.status_code, "organizer_id" in answer.json()["errors"]) == (422, True)

@@ -1,0 +1,29 @@
+"""What people are told whose organizer was a stranger's, and ended."""
+
+from holdfast.events.payments import ownership
+from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.kit.running.steps import Steps
+from tests.accounts.browser import Browser
+from tests.events.mails.post import ANN, Post, body
+
+OWNER = "owner@example.com"
+
+
+async def test_people_are_told_that_the_event_of_a_stranger_is_cancelled_and_by_whom_is_not_said(post: Post) -> None:
+    stranger = await post.service.organizer("Victim Savings Bank", is_proved=False, email=OWNER)
+    event = await stranger.create_event(title="Open day")
+    await post.sign_up(event["id"], ANN)
+    assert await post.deliver() == []
+    owner = Browser(post.service)
+    await owner.sign_in(OWNER)
+    await post.deliver()
+
+    await owner.send("/console/before", whose="other")
+    await ownership.cancel_events(Steps(post.service.database), CancelEventsArguments(stranger.id))
+
+    # The mail about the seat was held, and is not true any more.
+    [mail] = await post.deliver()
+    assert mail.recipient == ANN
+    assert "cancelled" in str(mail.mail["subject"]).lower()
+    assert "Victim" not in body(mail.mail)
+    assert "for an event of Unconfirmed organizer" in body(mail.mail)

@@ -1,0 +1,224 @@
+"""What organizers can send to addresses that are not theirs: nothing unproved, and little while they are new."""
+
+import asyncio
+
+from holdfast.events.events import hand_over
+from holdfast.events.mails import sending
+from holdfast.events.resources import Tx
+from holdfast.kit.mail import outbox
+from holdfast.kit.mail.held_mails import HeldMail
+from holdfast.kit.mail.message import Envelope
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.running.steps import Steps
+from tests.events.console.organizing import signed_in
+from tests.events.mails.post import ANN, BOB, Post, let_time_pass
+from tests.events.pages.visitor import Visitor
+from tests.support import Client
+
+TAGGED = [f"Ann+{number}@example.com" for number in range(8)]
+
+
+async def unproved(post: Post) -> Client:
+    post.organizer = await post.service.organizer(is_proved=False)
+    return post.organizer
+
+
+async def new(post: Post) -> Client:
+    return await post.service.prove(await unproved(post), days=1)
+
+
+async def due(post: Post, *busy: int) -> list[Mail]:
+    """What a process that sends takes first, of the mails that are not being sent."""
+    return await post.service.database.read(lambda reader: outbox.due_mails(reader, 8, busy))
+
+
+async def holds(post: Post) -> list[str | None]:
+    return [hold for (hold,) in await post.service.run_sql("select hold from mails order by id")]
+
+
+async def test_mails_wait_until_the_organizer_has_proved_its_address(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+    await post.register(event["id"], ANN, BOB)
+
+    assert await post.sent_kinds() == []
+    assert await holds(post) == ["organizer", "organizer"]
+
+    await post.service.prove(ada)
+    assert await post.sent_kinds() == [(ANN, "seat"), (BOB, "seat")]
+    assert await holds(post) == [None, None]
+
+
+async def test_mails_of_one_registration_stay_in_order_when_they_have_waited(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await post.register(event["id"], BOB, ANN)
+    assert await post.sent_kinds() == []
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"address": "Somewhere else"}})
+    assert await post.sent_kinds() == []
+    assert await holds(post) == ["organizer"] * 4
+
+    await post.service.prove(ada)
+    kinds = await post.sent_kinds()
+
+    assert [kind for to, kind in kinds if to == ANN] == ["waitlisted", "event_changed"]
+    assert [kind for to, kind in kinds if to == BOB] == ["seat", "event_changed"]
+
+
+async def test_a_mail_that_waited_and_is_not_true_any_more_is_not_sent(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    await ada.delete(await post.path(event["id"], ANN))
+
+    await post.service.prove(ada)
+
+    assert await post.sent_kinds() == [(ANN, "removed")]
+
+
+async def test_after_seven_days_a_mail_waits_no_more(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+    await post.register(event["id"], ANN)
+    await post.deliver()
+    await let_time_pass(post, "7 days")
+
+    assert await post.sent_kinds() == []
+    assert await post.service.run_sql("select outcome from mails") == [("superseded",)]
+    await post.service.prove(ada)
+    assert await post.sent_kinds() == []
+
+
+async def test_an_event_that_is_handed_to_a_proved_organizer_takes_its_mails_along(post: Post) -> None:
+    bob, ada = post.organizer, await unproved(post)
+    event = await ada.create_event()
+    await post.register(event["id"], ANN)
+    assert await post.sent_kinds() == []
+
+    await post.service.run_sql("update events set organizer_id = %(to)s where id = %(id)s", to=bob.id, id=event["id"])
+    await hand_over.file_anew(Steps(post.service.database))
+
+    assert await post.sent_kinds() == [(ANN, "seat")]
+
+
+async def test_a_mailbox_gets_six_mails_an_hour_from_new_organizers(post: Post) -> None:
+    event = await (await new(post)).create_event()
+    await post.register(event["id"], *TAGGED)
+    assert len(await post.deliver()) == 6
+    assert await holds(post) == [None] * 6 + ["recipient"] * 2
+
+    another = await (await new(post)).create_event()
+    await post.register(another["id"], ANN, BOB)
+    assert await post.sent_kinds() == [(BOB, "seat")]
+
+    await let_time_pass(post, "1 hour")
+    assert len(await post.deliver()) == 3
+
+
+async def test_a_mailbox_gets_twenty_mails_a_day_from_new_organizers(post: Post) -> None:
+    event = await (await new(post)).create_event(capacity=30)
+    await post.register(event["id"], *(f"a.n.n+{number}@gmail.com" for number in range(24)))
+    counts: list[int] = []
+    for _ in range(5):
+        counts.append(len(await post.deliver()))
+        await let_time_pass(post, "1 hour")
+    assert counts == [6, 6, 6, 2, 0]
+
+    await let_time_pass(post, "20 hours")
+    assert len(await post.deliver()) == 4
+
+
+async def test_mails_of_organizers_with_a_history_count_for_no_limit(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=30)
+    await post.register(event["id"], *TAGGED)
+    assert len(await post.deliver()) == 8
+
+    another = await (await new(post)).create_event()
+    await post.register(another["id"], *TAGGED)
+    assert len(await post.deliver()) == 6
+
+
+async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+
+    async def message(**fields: object) -> str:
+        body = {"registration": {"event_id": event["id"], **fields}}
+        return (await ada.post("/api/registrations", body)).json()["message"]
+
+    assert "mails about its events wait" in await message(email=ANN)
+    assert "mails" not in await message(email=BOB, notify=False)
+    await post.service.prove(ada)
+    assert "mails" not in await message(email="cy@example.com")
+
+
+async def test_who_registers_by_the_form_is_told_that_mails_wait(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+    visitor = Visitor(post.service)
+    outcome = await visitor.register(event["id"], ANN)
+    await post.service.settle()
+
+    waits = "The organizer has not confirmed their address yet."
+    assert waits in (await visitor.http.get(outcome)).text
+    await post.service.run_sql("update registrations set received_at = received_at - interval '16 minutes'")
+    again = (await visitor.send(event["id"], email=ANN)).text
+    assert waits in again
+    assert "We have sent the details" not in again
+    await post.service.prove(ada)
+    assert waits not in (await visitor.http.get(outcome)).text
+
+
+async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
+    ada, browser = await signed_in(post.service)
+    await post.service.prove(ada, days=None)
+    event = await ada.create_event()
+    await ada.register(event["id"], email=ANN)
+    await post.service.settle()
+    await post.deliver()
+
+    page = (await browser.get("/console/mails")).text
+    assert "Waits until you have confirmed your address." in page
+    assert "Mails about your events wait until you confirm your address" in page
+    assert "Mails about your events wait" in (await browser.get("/console")).text
+
+    await post.service.prove(ada, days=1)
+    post.organizer = ada
+    await post.register(event["id"], *TAGGED)
+    await post.deliver()
+    page = (await browser.get("/console/mails")).text
+    assert "this recipient has got many mails from new organizers" in page
+    assert "Mails about your events wait" not in page
+
+
+async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not_stay_behind(post: Post) -> None:
+    ada = await unproved(post)
+    event = await ada.create_event()
+    await post.register(event["id"], ANN)
+
+    async def prove(tx: Tx) -> None:
+        await tx.run("update users set proved_at = now() - interval '60 days' where id = %(id)s", {"id": ada.id})
+        # The sender does not see yet what this transaction does, and does not wait for it.
+        async with asyncio.timeout(4):
+            held = await sending.render(post.writer, post.service.database, await due(post))
+        assert [*map(type, held)] == [HeldMail]
+
+    await post.service.database.transact(prove)
+    assert await holds(post) == [None]
+    assert await post.sent_kinds() == [(ANN, "seat")]
+
+
+async def test_what_another_process_is_sending_counts(post: Post) -> None:
+    event = await (await new(post)).create_event()
+    await post.register(event["id"], *TAGGED[:4])
+    first = await due(post)
+    rendered = await sending.render(post.writer, post.service.database, first)
+    assert [*map(type, rendered)] == [Envelope] * 4
+
+    another = await (await new(post)).create_event()
+    await post.register(another["id"], *TAGGED)
+    later = await due(post, *(mail.id for mail in first))
+    rendered = await sending.render(post.writer, post.service.database, later)
+
+    assert [*map(type, rendered)] == [Envelope] * 2 + [HeldMail] * 6

@@ -1,0 +1,36 @@
+"""Who was put on the waiting list by the organizer is told so, by the page and by mail, and waits for no free seat."""
+
+from tests.events.mails.post import ANN, Post, body, links
+from tests.events.pages.visitor import page_text
+
+PUT_THERE = "The organizer has put you there. You get a seat when the organizer gives you one."
+
+
+async def test_the_mail_and_the_page_say_who_has_put_one_on_the_list(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=5, waitinglist_capacity=5)
+    await post.sign_up(event["id"], ANN)
+    await post.deliver()
+
+    await post.organizer.patch(await post.path(event["id"], ANN), {"registration": {"status": "waitlisted"}})
+
+    [arrived] = await post.deliver()
+    text = body(arrived.mail)
+    [url] = [link for link in links(text) if "/registrations/" in link]
+    page = page_text(await post.service.http.get(url))
+    for text_shown in (text, page):
+        assert PUT_THERE in " ".join(text_shown.split())
+        assert "All seats are taken" not in text_shown
+        assert "place 0" not in text_shown
+
+
+async def test_who_gets_the_seat_back_is_told_so(post: Post) -> None:
+    event = await post.organizer.create_event(capacity=5, waitinglist_capacity=5)
+    await post.sign_up(event["id"], ANN)
+    path = await post.path(event["id"], ANN)
+    for status in ("waitlisted", "registered"):
+        await post.deliver()
+        await post.organizer.patch(path, {"registration": {"status": status}})
+
+    [arrived] = await post.deliver()
+
+    assert "moved up from the waiting list" in " ".join(body(arrived.mail).split())

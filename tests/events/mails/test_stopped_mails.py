@@ -1,0 +1,144 @@
+"""Whoever reads the mails to an address stops all of them with one click, and lets them come again."""
+
+import pytest
+
+from holdfast.events.people import operations as people
+from holdfast.events.people.model import AccountSelector
+from tests.accounts.browser import Browser
+from tests.events.mails.post import ANN, BOB, Post, let_time_pass
+from tests.events.pages.visitor import Visitor
+from tests.smtp import Received
+
+TAGGED = "Ann+news@example.com"
+ONE_CLICK = {"List-Unsubscribe": "One-Click"}
+
+
+def stop_of(mail: Received) -> str:
+    """The address in a mail that stops mails, as mail programs find it."""
+    assert mail.mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    return str(mail.mail["List-Unsubscribe"]).strip("<>")
+
+
+async def first_mail(post: Post) -> Received:
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    [mail] = await post.deliver()
+    return mail
+
+
+async def test_one_click_in_a_mail_program_stops_the_mails_of_all_organizers(post: Post) -> None:
+    stop = stop_of(await first_mail(post))
+
+    # RFC 8058 allows both kinds of forms. No cookie, no token and no language come with them.
+    assert (await post.service.http.post(stop, data=ONE_CLICK)).status_code == 200
+    assert (await post.service.http.post(stop, files={"List-Unsubscribe": (None, "One-Click")})).status_code == 200
+
+    post.organizer = await post.service.organizer()
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN, TAGGED, BOB)
+    assert await post.sent_kinds() == [(BOB, "seat")]
+    assert await post.service.run_sql("select outcome from mails where recipient <> %(bob)s order by id", bob=BOB) == [
+        ("sent",),
+        ("superseded",),
+        ("superseded",),
+    ]
+
+
+async def test_links_that_somebody_asks_for_come_all_the_same(post: Post) -> None:
+    await post.service.http.post(stop_of(await first_mail(post)))
+
+    await Browser(post.service).ask(ANN)
+    [mail] = await post.deliver()
+
+    assert mail.mail["Subject"] == "Sign in to Holdfast Events"
+    assert stop_of(mail)
+
+
+async def test_looking_at_the_page_stops_nothing(post: Post) -> None:
+    stop = stop_of(await first_mail(post))
+
+    page = await Visitor(post.service).http.get(stop)
+
+    assert "Stop all mails from this site?" in page.text
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    assert await post.sent_kinds() == [(ANN, "seat")]
+
+
+@pytest.mark.parametrize(
+    ("language", "stopped"),
+    [("en", "You get no more mails from this site."), ("de", "Sie bekommen keine Mails mehr von dieser Website.")],
+)
+async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
+    post: Post, language: str, stopped: str
+) -> None:
+    visitor = Visitor(post.service, language=language)
+    stop = stop_of(await first_mail(post))
+
+    assert stopped in (await visitor.http.post(stop)).text
+    assert stopped in (await visitor.http.get(stop)).text
+    assert (await visitor.http.get(f"{stop}/again")).status_code == 303
+    assert stopped in (await visitor.http.get(stop)).text
+    assert (await visitor.http.post(f"{stop}/again")).status_code == 303
+    assert stopped not in (await visitor.http.get(stop)).text
+
+    event = await post.organizer.create_event()
+    await post.register(event["id"], ANN)
+    assert await post.sent_kinds() == [(ANN, "seat")]
+
+
+async def test_nobody_can_make_up_a_link_for_the_mails_of_somebody_else(post: Post) -> None:
+    stop = stop_of(await first_mail(post))
+    signature = stop.rpartition("-")[2]
+    forged = stop.replace(signature, "0" * len(signature))
+
+    for path in (forged, f"{forged}/again", "/mails/nothing"):
+        assert (await post.service.http.post(path)).status_code == 404
+    assert await post.service.run_sql("select from stopped_mails") == []
+
+
+async def test_no_address_is_stored_of_somebody_who_stops_mails(post: Post) -> None:
+    await post.service.http.post(stop_of(await first_mail(post)))
+
+    [(row,)] = await post.service.run_sql("select stopped_mails::text from stopped_mails")
+    assert "ann" not in row
+
+
+async def test_a_thousand_registrations_by_a_hundred_new_organizers_send_little_until_one_click_ends_it(
+    post: Post,
+) -> None:
+    attackers = [await post.service.organizer(is_proved=False) for _ in range(100)]
+    for attacker in attackers:
+        for _ in range(10):
+            event = await attacker.create_event(title="URGENT: your account is locked")
+            await attacker.register(event["id"], email=ANN)
+    await post.service.settle()
+    sent = [len(await post.deliver())]
+
+    for attacker in attackers:
+        await post.service.prove(attacker, days=1)
+    arrived: list[Received] = []
+    for _ in range(4):
+        arrived += (mails := await post.deliver())
+        sent.append(len(mails))
+        await let_time_pass(post, "1 hour")
+    await post.service.http.post(stop_of(arrived[0]), data=ONE_CLICK)
+    for interval in ("1 hour", "1 day", "1 day"):
+        await let_time_pass(post, interval)
+        sent.append(len(await post.deliver()))
+
+    assert sent == [0, 6, 6, 6, 2, 0, 0, 0]
+    outcomes = "select outcome, count(*) from mails group by outcome order by outcome"
+    assert await post.service.run_sql(outcomes) == [("sent", 20), ("superseded", 980)]
+
+
+async def test_an_export_says_since_when_mails_are_stopped(post: Post) -> None:
+    stop = stop_of(await first_mail(post))
+    named = AccountSelector(email=ANN)
+    before = await post.service.database.read(lambda reader: people.export(reader, named))
+
+    await post.service.http.post(stop)
+
+    after = await post.service.database.read(lambda reader: people.export(reader, named))
+    assert before.mails_stopped_at is None
+    assert after.mails_stopped_at is not None

@@ -1,0 +1,77 @@
+"""What a killed process had begun is due again soon; what a stalled process brings late is not stored."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from holdfast.doubles.stripe.faults import Fault
+from holdfast.events.payments import checkout, due
+from holdfast.kit.background import due_work, leases
+from tests.events.payments.scene import Scene
+from tests.support import eventually
+
+ANN = "ann@example.com"
+
+
+async def begin(shop: Scene, seconds: float) -> "asyncio.Task[int]":
+    """Have a page opened by a call that takes so long. Returns when the call is under way."""
+    event_id = await shop.event(await shop.organizer())
+    shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
+    await shop.register_without_work(event_id, ANN)
+    opens = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
+    await eventually(lambda: shop.service.run_sql("select from payments where due_at > now()"))
+    return opens
+
+
+async def test_what_a_killed_process_had_taken_is_due_again_within_fifteen_seconds(shop: Scene) -> None:
+    dies = await begin(shop, seconds=30)
+    dies.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await dies
+
+    [(seconds,)] = await shop.service.run_sql("select extract(epoch from due_at - now())::float8 from payments")
+    assert float(str(seconds)) + due_work.POLL_SECONDS <= 15
+
+
+async def test_nobody_takes_what_a_process_works_on_for_longer_than_a_lease(
+    shop: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+    opens = await begin(shop, seconds=2)
+
+    taken_by_others = 0
+    while not opens.done():
+        taken_by_others += await due.handle_all(shop.service.database, checkout.OPENING)
+        await asyncio.wait([opens], timeout=0.05)
+
+    assert taken_by_others == 0
+    [(state, lease_id)] = await shop.service.run_sql("select state::text, lease_id from payments")
+    assert (state, lease_id) == ("open", None)
+
+
+async def test_a_process_that_lost_its_lease_stores_nothing(shop: Scene) -> None:
+    opens = await begin(shop, seconds=1)
+    await shop.service.run_sql("update payments set lease_id = gen_random_uuid(), due_at = now() + interval '1 hour'")
+    await opens
+
+    [(state, session_id, attempts)] = await shop.service.run_sql(
+        "select state::text, session_id, attempts from payments"
+    )
+    assert (state, session_id, attempts) == ("opening", None, 1)
+
+    # The process that has it now makes the same call, and gets the same page.
+    await shop.service.run_sql("update payments set due_at = now()")
+    await shop.work()
+    assert len(shop.processor.things("checkout.session")) == 1
+    assert await shop.service.run_sql("select from payments where state = 'open'")
+
+
+async def test_a_row_that_is_to_be_looked_at_again_is_due_when_the_work_ends(shop: Scene) -> None:
+    opens = await begin(shop, seconds=1)
+    await shop.service.run_sql("update payments set due_at = now()")
+
+    assert await opens == 1
+
+    assert await shop.service.run_sql("select from payments where state = 'open' and due_at <= now()")

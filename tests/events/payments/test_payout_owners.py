@@ -1,0 +1,258 @@
+"""Who may say where an organizer's money goes: the owner of its address, signed in by a mailed link."""
+
+import re
+from typing import Any
+
+from holdfast.doubles.stripe.accounts import LINK
+from tests.accounts.browser import Browser
+from tests.events.pages.visitor import page_text
+from tests.events.payments.scene import Scene
+from tests.support import Client
+
+PAYOUTS = "/console/payouts"
+RETURN = "/console/payouts/return"
+OWNER = "owner@example.com"
+
+
+async def ask_for_link(client: Client) -> dict[str, Any]:
+    return (await client.post("/api/stripe/onboarding_link")).json()["data"]
+
+
+async def payment_status(client: Client, event_id: int) -> str:
+    return (await client.get(f"/api/events/{event_id}")).json()["data"]["payment"]["status"]
+
+
+async def connect(browser: Browser) -> str:
+    """Press the button of the console. Returns where it leads."""
+    page = await browser.send(PAYOUTS, f"{PAYOUTS}/connect")
+    assert page.status_code == 200, page.text
+    [address] = re.findall(r'class="button" href="([^"]+)"', page.text)
+    return address
+
+
+async def signed_in(shop: Scene, whose: str = "mine") -> Browser:
+    """The owner, who has signed in by a link and said whose it is what was made before."""
+    browser = Browser(shop.service)
+    await browser.sign_in(OWNER)
+    await browser.send("/console/before", whose=whose)
+    return browser
+
+
+async def test_a_key_gets_a_page_of_ours_that_asks_for_sign_in(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    link = await ask_for_link(ada)
+
+    base_url = shop.service.database.resources.settings.base_url
+    assert link["onboarding_url"] == f"{base_url}{PAYOUTS}?organizer={ada.slug}"
+    led = await Browser(shop.service).get(PAYOUTS)
+    assert (led.status_code, led.headers["location"].startswith("/sign-in?")) == (303, True)
+
+    browser = await signed_in(shop)
+    assert (await connect(browser)).startswith(shop.processor.address)
+    assert [account["id"] for account in shop.processor.things("account")] == [link["stripe_account_id"]]
+
+
+async def test_a_password_is_not_enough_before_the_address_is_proved(shop: Scene) -> None:
+    password = "correct horse battery"
+    await shop.service.organizer(is_proved=False, email=OWNER, password=password)
+    stranger = Browser(shop.service)
+    await stranger.send("/sign-in", email=OWNER, password=password)
+
+    page = await stranger.get(PAYOUTS)
+    refused = await stranger.send(PAYOUTS, f"{PAYOUTS}/connect")
+
+    assert "Sign in by a link" in page_text(page)
+    assert f'action="{PAYOUTS}/connect"' not in page.text
+    assert refused.status_code == 403
+    assert shop.processor.address not in refused.text
+    assert shop.processor.things("account") == []
+
+
+async def test_a_password_is_not_enough_after_the_address_was_proved(shop: Scene) -> None:
+    """Whoever made the organizer may have chosen it, and the owner has kept what was made."""
+    password = "correct horse battery"
+    await shop.service.organizer(is_proved=False, email=OWNER, password=password)
+    await connect(await signed_in(shop))
+    accounts = shop.processor.things("account")
+    stranger = Browser(shop.service)
+    await stranger.send("/sign-in", email=OWNER, password=password)
+
+    page = await stranger.get(PAYOUTS)
+    refused = [
+        await stranger.send(PAYOUTS, f"{PAYOUTS}/{path}", account=accounts[0]["id"]) for path in ("connect", "confirm")
+    ]
+
+    assert "Sign in by a link" in page_text(page)
+    assert f'action="{PAYOUTS}/connect"' not in page.text
+    assert [response.status_code for response in refused] == [403, 403]
+    assert shop.processor.address not in refused[0].text
+    assert (await stranger.sign_in(OWNER, PAYOUTS)).headers["location"] == PAYOUTS
+    assert (await connect(stranger)).startswith(shop.processor.address)
+
+
+async def test_the_page_says_whose_payouts_they_are(shop: Scene) -> None:
+    await shop.service.organizer("Ada Events", email=OWNER, slug="ada-events")
+    browser = Browser(shop.service)
+    await browser.sign_in(OWNER)
+
+    assert "Of Ada Events , /organizers/ada-events" in page_text(await browser.get(PAYOUTS))
+
+
+async def test_the_link_of_one_organizer_connects_no_other(shop: Scene) -> None:
+    meant = await shop.service.organizer()
+    await shop.service.organizer("Ada Events", email=OWNER)
+    browser = Browser(shop.service)
+    await browser.sign_in(OWNER)
+
+    url = (await ask_for_link(meant))["onboarding_url"]
+    page = await browser.get(url)
+
+    assert "The link that you opened is for another organizer." in page_text(page)
+    assert f'action="{PAYOUTS}/connect"' not in page.text
+
+
+async def test_whoever_signs_in_on_the_way_still_opens_the_page_of_that_organizer(shop: Scene) -> None:
+    ada = await shop.service.organizer(email=OWNER)
+    url = (await ask_for_link(ada))["onboarding_url"]
+
+    led = (await Browser(shop.service).get(url)).headers["location"]
+
+    assert led == f"/sign-in?return_to=%2Fconsole%2Fpayouts%3Forganizer%3D{ada.slug}"
+
+
+async def test_not_mine_ends_the_payout_account_and_the_next_one_is_another(shop: Scene) -> None:
+    stranger = await shop.service.organizer(is_proved=False, email=OWNER)
+    event_id = await shop.event(stranger)
+    planted = (await ask_for_link(stranger))["stripe_account_id"]
+    shop.processor.finish(planted)
+    await shop.deliver()
+    assert await payment_status(stranger, event_id) == "required"
+    buyer = await shop.register(event_id, "buyer@example.com")
+    session = await buyer.session()
+
+    browser = await signed_in(shop, "not mine")
+    await shop.work()
+
+    assert await shop.service.run_sql("select account_id from payout_accounts") == []
+    assert await shop.service.run_sql("select payouts_ready from users where email = %(email)s", email=OWNER) == [
+        (False,)
+    ]
+    assert shop.processor.ask("GET", f"/v1/checkout/sessions/{session}", {})["status"] == "expired"
+    await browser.send("/console/start", name="Real Owner", slug="real-owner")
+    await connect(browser)
+    [(account_id,)] = await shop.service.run_sql("select account_id from payout_accounts")
+    assert account_id != planted
+
+
+async def test_an_account_from_before_counts_only_when_its_owner_says_so(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    event_id = await shop.event(ada)
+    known = (await ask_for_link(ada))["stripe_account_id"]
+    await shop.service.run_sql("update payout_accounts set is_confirmed = false")
+    shop.processor.finish(known)
+    await shop.deliver()
+    assert await payment_status(ada, event_id) == "unavailable"
+    assert (await ask_for_link(ada))["onboarding_complete"] is False
+
+    browser = await signed_in(shop)
+    assert "may be somebody else's" in page_text(await browser.get(PAYOUTS))
+    await browser.send(PAYOUTS, f"{PAYOUTS}/confirm", account=known)
+
+    assert "People can pay for your events" in page_text(await browser.get(PAYOUTS))
+    assert await payment_status(ada, event_id) == "required"
+
+
+async def test_only_the_owner_of_the_address_confirms_an_account(shop: Scene) -> None:
+    password = "correct horse battery"
+    ada = await shop.service.organizer(is_proved=False, email=OWNER, password=password)
+    known = (await ask_for_link(ada))["stripe_account_id"]
+    await shop.service.run_sql("update payout_accounts set is_confirmed = false")
+    stranger = Browser(shop.service)
+    await stranger.send("/sign-in", email=OWNER, password=password)
+
+    refused = await stranger.send(PAYOUTS, f"{PAYOUTS}/confirm", account=known)
+
+    assert refused.status_code == 403
+    assert await shop.service.run_sql("select is_confirmed from payout_accounts") == [(False,)]
+
+
+async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    await ask_for_link(ada)
+    browser = await signed_in(shop)
+
+    refused = await browser.send(PAYOUTS, f"{PAYOUTS}/confirm", account="acct_other")
+
+    assert refused.status_code == 404
+    assert await shop.service.run_sql("select account_id from payout_accounts") != [("acct_other",)]
+
+
+async def test_an_account_from_before_that_is_not_confirmed_is_replaced(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    planted = (await ask_for_link(ada))["stripe_account_id"]
+    await shop.service.run_sql("update payout_accounts set is_confirmed = false, refund_days = 14")
+    shop.processor.finish(planted)
+
+    browser = await signed_in(shop)
+    await connect(browser)
+
+    [(account_id, is_confirmed, refund_days)] = await shop.service.run_sql(
+        "select account_id, is_confirmed, refund_days from payout_accounts"
+    )
+    assert (account_id != planted, is_confirmed, refund_days) == (True, True, 14)
+    assert "still needs something from you" in page_text(await browser.get(PAYOUTS))
+
+
+async def test_the_address_that_renewed_a_link_leads_to_the_console_alone(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    await ask_for_link(ada)
+    await shop.service.run_sql("update payout_accounts set linked_at = now()")
+
+    answer = await shop.service.http.get(f"/payouts/again/{ada.id}-{'0' * 32}")
+    browser = await signed_in(shop)
+    page = await connect(browser)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, PAYOUTS)
+    [link] = [link for link in shop.processor.things(LINK) if link["url"] == page]
+    assert link["_refresh_url"].endswith(PAYOUTS)
+    assert link["_return_url"].endswith(RETURN)
+    assert (await Browser(shop.service).get(RETURN)).headers["location"].startswith("/sign-in?")
+
+
+async def test_who_comes_back_from_the_processor_is_ready_without_any_message(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    event_id = await shop.event(ada)
+    browser = await signed_in(shop)
+    await connect(browser)
+    shop.processor.finish((await ask_for_link(ada))["stripe_account_id"])
+    await shop.service.run_sql("update users set payouts_ready = false")
+
+    led = await browser.get(RETURN)
+
+    assert led.headers["location"] == PAYOUTS
+    assert "People can pay for your events" in page_text(await browser.get(PAYOUTS))
+    assert await payment_status(ada, event_id) == "required"
+
+
+async def test_an_account_is_asked_about_from_time_to_time_and_less_often_the_longer_it_lasts(shop: Scene) -> None:
+    ada = await shop.service.organizer(is_proved=False, email=OWNER)
+    event_id = await shop.event(ada)
+    browser = await signed_in(shop)
+    await connect(browser)
+    delays: list[tuple[object, ...]] = []
+    for waited in ("1 minute", "4 hours", "20 days", "31 days"):
+        await shop.service.run_sql(
+            f"update payout_accounts set due_at = now(), linked_at = now() - interval '{waited}'"
+        )
+        await shop.work()
+        delays += await shop.service.run_sql(
+            "select round(extract(epoch from due_at - now()) / 60)::integer from payout_accounts"
+        )
+    assert delays == [(1,), (60,), (1440,), (None,)]
+
+    shop.processor.finish((await ask_for_link(ada))["stripe_account_id"])
+    await shop.service.run_sql("update users set payouts_ready = false")
+    await shop.service.run_sql("update payout_accounts set due_at = now()")
+    await shop.work()
+    await shop.service.hear()
+    assert await payment_status(ada, event_id) == "required"

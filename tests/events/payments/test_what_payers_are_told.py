@@ -1,0 +1,361 @@
+"""What people who pay are told, on their pages and in their mails, about money that is paid, waits or goes back."""
+
+from typing import Literal
+
+import pytest
+
+from holdfast.events.mails.model import Kind, MailArguments, MailBatch, RegistrationMail
+from holdfast.events.mails.sql import MailFactsRequest, find_facts
+from holdfast.events.mails.writing import message
+from holdfast.events.people.model import AccountSelector
+from holdfast.events.people.operations import export, preview
+from tests.events.pages.visitor import page_text, value
+from tests.events.payments.scene import Buyer, Scene
+from tests.events.payments.test_refunds import ANN, handle, own_page, paid
+from tests.support import eventually
+
+
+async def refund_mails(shop: Scene) -> list[str]:
+    """Why money goes back, as each mail about it says."""
+    rows = await shop.service.run_sql("select arguments ->> 'reason' from mails where kind = 'refund' order by id")
+    return [str(reason) for (reason,) in rows]
+
+
+async def dispute(shop: Scene) -> str:
+    """The id of a dispute about the only payment. The service has not heard of it."""
+    [charge] = shop.processor.things("charge")
+    return shop.processor.dispute(charge["id"])["id"]
+
+
+async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
+    page = await ann.visitor.http.get(await own_page(shop, ann))
+    return [page_text(page), page_text(await ann.page())]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "mail", "sentence"),
+    [
+        ("won", "dispute_won", "€12 goes back to you. Your bank may need some days."),
+        ("lost", "dispute_lost", "the bank of the card has given the money back itself. So we give nothing back."),
+    ],
+)
+async def test_who_disputes_a_payment_of_a_cancelled_event_is_told_what_is_true_at_each_step(
+    shop: Scene, outcome: Literal["won", "lost"], mail: str, sentence: str
+) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    dispute_id = await dispute(shop)
+    await shop.deliver()
+
+    await ada.delete(f"/api/events/{ann.event_id}")
+    await shop.work()
+    while_open, told_first = await money_on_pages(shop, ann), await refund_mails(shop)
+    shop.processor.decide(dispute_id, outcome)
+    await shop.deliver()
+
+    assert told_first == ["dispute_open"]
+    for page in while_open:
+        assert "€12 is to go back to you, but it waits" in page
+    assert await refund_mails(shop) == ["dispute_open", mail]
+    for page in await money_on_pages(shop, ann):
+        assert sentence in page
+
+
+async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    dispute_id = await dispute(shop)
+
+    await ada.delete(f"/api/events/{ann.event_id}")
+    await shop.work()
+    await shop.work()
+    before = await refund_mails(shop)
+    shop.processor.decide(dispute_id, "lost")
+    await shop.deliver()
+
+    assert before == ["event_cancelled", "dispute_open"]
+    assert await refund_mails(shop) == [*before, "dispute_lost"]
+
+
+async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_comes(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    dispute_id = await dispute(shop)
+    shop.processor.decide(dispute_id, "lost")
+    await shop.deliver()
+
+    await ada.delete(f"/api/events/{ann.event_id}")
+    await shop.work()
+
+    assert await refund_mails(shop) == ["dispute_lost"]
+
+
+async def test_a_refund_without_a_dispute_is_told_once(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+
+    await ada.delete(f"/api/events/{ann.event_id}")
+    await shop.work()
+
+    assert await refund_mails(shop) == ["event_cancelled"]
+    for page in await money_on_pages(shop, ann):
+        assert "€12 goes back to you." in page
+
+
+async def cancelled(shop: Scene, ann: Buyer) -> str:
+    """What the page says after its button to cancel."""
+    path = await own_page(shop, ann)
+    page = await ann.visitor.http.get(path)
+    return page_text(await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")}))
+
+
+async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_waits(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    await dispute(shop)
+    await shop.deliver()
+
+    own_text, outcome = await money_on_pages(shop, ann)
+    done = await cancelled(shop, ann)
+    await shop.work()
+
+    assert "If you cancel now, €12 is to go back to you, but it waits" in own_text
+    assert "nothing goes back before it has decided" in outcome
+    assert "you get everything back" not in outcome
+    assert "€12 is to go back to you, but it waits" in done
+    assert await refund_mails(shop) == ["dispute_open"]
+
+
+async def test_who_cancels_after_the_bank_gave_the_money_back_is_promised_nothing(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    shop.processor.decide(await dispute(shop), "lost")
+    await shop.deliver()
+
+    texts = [*await money_on_pages(shop, ann), await cancelled(shop, ann)]
+    await shop.work()
+
+    for text in texts:
+        assert "the bank of the card has given the money back itself. So we give nothing back." in text
+        assert "you get" not in text
+    assert await refund_mails(shop) == ["dispute_lost"]
+
+
+async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_money_back(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    assert "Money back" in await mail(shop, ann, "event_changed")
+
+    shop.processor.decide(await dispute(shop), "lost")
+    await shop.deliver()
+
+    assert "Money back" not in await mail(shop, ann, "event_changed")
+
+
+async def test_what_the_organizer_notes_as_paid_changes_nothing_for_who_paid_by_card(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    path = f"/api/registrations/{ann.event_id}/{handle(ann)}"
+
+    changed = await ada.patch(path, {"registration": {"amount_paid": 5}})
+
+    assert changed.json()["data"]["amount_paid"] == 5
+    own_text = page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+    assert "Paid €12" in own_text
+    assert "If you cancel now, you get €12 back." in own_text
+    assert "You have paid €12." in page_text(await ann.page())
+    mail = MailFactsRequest(0, 1, "seat", "registration", ann.event_id, handle(ann), None)
+    assert (await shop.service.database.read(lambda reader: find_facts(reader, [mail])))[0].amount_paid == 1200
+
+
+async def test_ones_own_data_has_the_payment_and_the_note_of_the_organizer_apart(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    await ada.patch(f"/api/registrations/{ann.event_id}/{handle(ann)}", {"registration": {"amount_paid": 0}})
+
+    exported = await shop.service.database.read(lambda reader: export(reader, AccountSelector(email=ANN)))
+    previewed = await shop.service.database.read(lambda reader: preview(reader, AccountSelector(email=ANN)))
+
+    [registration], [payment] = exported.registrations, exported.payments
+    assert (registration.paid_by_card, registration.noted_amount) == (1200, 0)
+    assert (payment.state, payment.amount) == ("paid", 1200)
+    assert [registration.amount_paid for registration in previewed.cancelled] == [1200]
+
+
+async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await shop.register(await shop.event(ada), ANN)
+    assert await ann.link()
+
+    await shop.service.run_sql("update payments set ends_at = now() - interval '1 second'")
+    await shop.service.run_sql("update registrations set held_until = now() - interval '1 second'")
+
+    assert await ann.link() is None
+    own_response = await ann.visitor.http.get(await own_page(shop, ann))
+    for page in (page_text(own_response), page_text(await ann.page())):
+        assert "Your time to pay is over." in page
+        assert "being made ready" not in page
+    assert await ann.state() == "held"
+
+
+async def test_who_pays_for_a_hold_that_was_just_removed_is_told_that_the_money_comes_back(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await shop.register(await shop.event(ada), ANN)
+    unpaid = ann.path
+    await ann.pay()
+
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    returned = await ann.visitor.http.get(f"{unpaid}?paid=1")
+    looked = await ann.visitor.http.get(unpaid)
+    await shop.deliver()
+    arrived = await ann.visitor.http.get(f"{unpaid}?paid=1")
+
+    assert "What you have paid goes back to you in full" in page_text(returned)
+    assert "goes back" not in page_text(looked)
+    assert "€12 goes back to you." in page_text(arrived)
+    assert shop.moved("refund") == 1200
+
+
+async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: Scene) -> None:
+    ada = await shop.organizer()
+    ann = await paid(shop, ada)
+    path = await own_page(shop, ann)
+    await dispute(shop)
+    await shop.deliver()
+
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await shop.work()
+    removed = await ann.visitor.http.get(path)
+
+    assert removed.status_code == 410
+    assert "€12 is to go back to you, but it waits" in page_text(removed)
+
+
+async def test_who_moved_up_after_days_and_pays_is_told_how_that_ended(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, waitinglist_capacity=5)
+    ann, ben = await shop.register(event_id, ANN), await shop.register(event_id, "ben@example.com")
+    await shop.service.run_sql("update registrations set received_at = received_at - interval '2 days'")
+    await ada.delete(f"/api/registrations/{event_id}/{handle(ann)}")
+    await shop.work()
+
+    await ben.pay()
+    await shop.deliver()
+
+    assert "You have paid €12." in page_text(await ben.visitor.http.get(f"{ben.path}?paid=1"))
+    await shop.service.run_sql("update registrations set promoted_at = promoted_at - interval '1 day'")
+    assert "not shown any more" in page_text(await ben.page())
+
+
+def dated(days: int) -> str:
+    return f"If you cancel until {days} days before the event, you get everything back; later you get nothing back."
+
+
+async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada)
+    event = (await ada.get(f"/api/events/{event_id}")).json()["data"]
+    embed = f"/events/{event_id}/embed"
+    for address in (event["public_url"], embed):
+        assert "As long as you can cancel, you get everything back." in page_text(await shop.service.http.get(address))
+
+    await shop.service.run_sql("update payout_accounts set refund_days = 12")
+
+    for address in (event["public_url"], embed):
+        assert await shows(shop, address, dated(12))
+    ann = await shop.register(event_id, ANN)
+    assert await ann.link()
+    await shop.service.run_sql("update payout_accounts set refund_days = 3")
+    held = [page_text(await ann.page()), page_text(await ann.visitor.http.get(await own_page(shop, ann)))]
+    assert all(dated(12) in text for text in held)
+    assert all("Pay €12" in text for text in held)
+
+
+async def shows(shop: Scene, address: str, sentence: str) -> bool:
+    """Whether a page says something, after what was looked up before is not kept any more."""
+
+    async def is_there() -> bool:
+        return sentence in page_text(await shop.service.http.get(address))
+
+    await eventually(is_there)
+    return True
+
+
+async def test_people_know_after_they_paid_until_when_they_get_everything_back(shop: Scene) -> None:
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = 12")
+    ann = await paid(shop, ada)
+
+    assert f"You have paid €12. {dated(12)}" in page_text(await ann.page())
+    path = await own_page(shop, ann)
+    assert (
+        "If you cancel now, you get €12 back. That is so until 12 days before the event; later you get nothing back."
+        in page_text(await ann.visitor.http.get(path))
+    )
+    german = page_text(await ann.visitor.http.get(f"{path}?lang=de"))
+    assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
+
+
+async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: Scene) -> None:
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = 40")
+    ann = await paid(shop, ada)
+    path = await own_page(shop, ann)
+    page = await ann.visitor.http.get(path)
+
+    done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+
+    nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."
+    assert f"If you cancel now, {nothing}" in page_text(page)
+    assert f"Y{nothing[1:]}" in page_text(done)
+
+
+async def test_who_got_everything_back_already_is_not_told_that_nothing_comes_back(shop: Scene) -> None:
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = 40")
+    ann = await paid(shop, ada)
+
+    await shop.service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, amount, 'by_organizer' from payments"
+    )
+
+    assert "nothing back" not in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+
+
+@pytest.mark.parametrize(
+    ("days", "line"),
+    [
+        (0, "Money back: everything, as long as you can cancel\n"),
+        (1, "Money back: everything, if you cancel until 1 day before the event; later nothing\n"),
+        (12, "Money back: everything, if you cancel until 12 days before the event; later nothing\n"),
+    ],
+)
+async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int, line: str) -> None:
+    ada = await shop.organizer()
+    await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
+    event_id = await shop.event(ada)
+    unpaid = await shop.register(event_id, ANN)
+    assert line in await mail(shop, unpaid, "payment_due")
+
+    await unpaid.pay()
+    await shop.deliver()
+    await shop.service.run_sql("update payout_accounts set refund_days = 7")
+
+    assert line in await mail(shop, unpaid, "seat")
+    free = (await ada.create_event())["id"]
+    ben = await shop.register(free, "ben@example.com")
+    assert "Money back" not in await mail(shop, ben, "seat")
+
+
+async def mail(shop: Scene, buyer: Buyer, kind: Kind) -> str:
+    """What a mail of a kind says to somebody, if it is written now."""
+    [(public_id,)] = await shop.service.run_sql(
+        "select public_id from users where email = %(email)s", email=buyer.email
+    )
+    request = MailFactsRequest(0, 1, kind, "registration", buyer.event_id, public_id, None)
+    known = (await shop.service.database.read(lambda reader: find_facts(reader, [request])))[0]
+    caused = MailArguments(buyer.event_id, public_id, 1, language="en")
+    order = RegistrationMail(
+        "ann@example.com", "1@tests", known.now, kind, caused, known, "http://own/1-a-1-b", "http://event"
+    )
+    return message(order, MailBatch("http://events.test", "", "", [order])).text

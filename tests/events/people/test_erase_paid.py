@@ -1,0 +1,50 @@
+"""Erasing somebody whose seat goes to another person, of a paid event: also if the other is erased at once."""
+
+import asyncio
+
+from holdfast.events.payments import erasing
+from holdfast.events.people.model import AccountSelector, Erasure
+from holdfast.events.resources import Tx
+from tests.events.payments.scene import Scene
+from tests.events.people.scene import ANN, erase
+from tests.events.people.test_erase_at_once import BOB, is_waited_for
+from tests.faults.holder import holding
+
+
+async def test_no_erasure_is_run_again_when_the_seat_goes_to_somebody_who_is_erased_too(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, waitinglist_capacity=5)
+    await (await shop.register(event_id, "ann@example.com")).pay()
+    await shop.deliver()
+    await shop.register(event_id, "bob@example.com")
+    await shop.register(event_id, "cal@example.com")
+    runs: list[AccountSelector] = []
+
+    async def erase_once(named: AccountSelector) -> Erasure:
+        async def counted(tx: Tx) -> Erasure:
+            runs.append(named)
+            return await erasing.erase(tx, named)
+
+        return await shop.service.database.transact(counted)
+
+    async with holding(shop.service.database.url, f"select from events where id = {event_id} for update") as event:
+        ann = asyncio.create_task(erase_once(ANN))
+        await is_waited_for(shop.service, 1)
+        bob = asyncio.create_task(erase_once(BOB))
+        await is_waited_for(shop.service, 2)
+        await event.let_go()
+        await asyncio.gather(ann, bob)
+
+    assert runs == [ANN, BOB]
+    assert await shop.counts(event_id) == {"held": 1}
+
+
+async def test_a_seat_that_was_held_for_an_erased_person_goes_to_the_next_in_line(shop: Scene) -> None:
+    ada = await shop.organizer()
+    event_id = await shop.event(ada, waitinglist_capacity=5)
+    await shop.register(event_id, "ann@example.com")
+    await shop.register(event_id, "bob@example.com")
+
+    await erase(shop.service)
+
+    assert await shop.counts(event_id) == {"held": 1}

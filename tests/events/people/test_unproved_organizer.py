@@ -1,0 +1,178 @@
+"""Whoever registers an organizer with the address of another person does not take away that person's rights: what was
+made is exported with the address, and ends with it.
+"""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from holdfast.events.payments import erasing, ownership
+from holdfast.events.payments.ownership import CancelEventsArguments
+from holdfast.events.people import operations
+from holdfast.events.people.model import Erasure, Export
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.steps import Steps
+from tests.accounts.browser import Browser, token
+from tests.events.pages.own_data import Reader
+from tests.events.pages.visitor import page_text
+from tests.events.people.scene import ANN, erase, listed, sign_up, stored
+from tests.support import Client, Service
+
+EMAIL = "ann@example.com"
+PASSWORD = "correct horse battery"
+
+
+async def planted(service: Service, **fields: str) -> Client:
+    """A stranger's organizer with Ann's address."""
+    return await service.organizer("Planted Bank", is_proved=False, email=EMAIL, slug="planted-bank", **fields)
+
+
+async def export(service: Service) -> Export:
+    return await service.database.read(lambda reader: operations.export(reader, ANN))
+
+
+async def preview(service: Service) -> Erasure:
+    return await service.database.read(lambda reader: operations.preview(reader, ANN))
+
+
+async def test_a_person_is_exported_with_the_organizer_that_somebody_registered(service: Service) -> None:
+    ada = await service.organizer()
+    await sign_up(service, await ada.create_event(), "ann")
+    stranger = await planted(service, password=PASSWORD)
+    event = await stranger.create_event(title="Free money")
+
+    exported = await export(service)
+
+    assert exported.account
+    assert [registration.event for registration in exported.registrations] == ["Life drawing"]
+    organizer = exported.unconfirmed_organizer
+    assert organizer
+    assert (organizer.name, organizer.slug, organizer.has_password) == ("Planted Bank", "planted-bank", True)
+    assert organizer.keys == ["First key"]
+    assert [(event.id, event.title) for event in organizer.events] == [(event["id"], "Free money")]
+    assert b"hash" not in msgspec.json.encode(exported)
+
+
+async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_erased(service: Service) -> None:
+    await planted(service)
+
+    exported, ahead, done = await export(service), await preview(service), await erase(service)
+
+    assert exported.account is None
+    assert exported.unconfirmed_organizer
+    assert (ahead, done) == (Erasure(None, [], 0, 0, "planted-bank"),) * 2
+    after = await stored(service)
+    assert EMAIL not in after
+    assert "planted-bank" not in after
+    with pytest.raises(Problem) as refused:
+        await erase(service)
+    assert refused.value.status == 404
+
+
+async def test_erasing_a_person_ends_what_somebody_else_made_with_the_address(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    await sign_up(service, event, "ann", "bob")
+    stranger = await planted(service, password=PASSWORD)
+    await sign_up(service, await stranger.create_event(title="Free money"), "bob")
+    ahead = await preview(service)
+
+    done = await erase(service)
+    await ownership.cancel_events(Steps(service.database), CancelEventsArguments(stranger.id))
+    await service.hear()
+
+    assert ahead == done
+    assert (done.organizer, [registration.event_id for registration in done.cancelled]) == (
+        "planted-bank",
+        [event["id"]],
+    )
+    assert EMAIL not in await stored(service)
+    assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
+        ("bob@example.com", "registered")
+    ]
+    assert (await stranger.get("/api/events")).status_code == 401
+    assert (await service.http.get("/organizers/planted-bank")).status_code == 404
+    assert await service.run_sql("select cancelled_at is not null from events order by id") == [(False,), (True,)]
+    assert (await Browser(service).send("/sign-in", email=EMAIL, password=PASSWORD)).status_code == 422
+    # The address is anybody's again.
+    await service.organizer(email=EMAIL)
+
+
+async def test_an_access_token_that_acts_for_the_organizer_does_so_no_more(service: Service) -> None:
+    stranger = await planted(service)
+    await service.run_sql(
+        """
+        insert into oauth_subjects (hash, issuer, subject, user_id, email)
+        values (sha256(convert_to(e'https://issuer.example\\nann', 'UTF8')), 'https://issuer.example', 'ann', %(id)s,
+                'ann@example.com')
+        """,
+        id=stranger.id,
+    )
+
+    await erase(service)
+
+    assert await service.run_sql("select user_id, email from oauth_subjects") == [(None, None)]
+
+
+async def test_whoever_has_just_signed_in_by_mail_reaches_the_data_before_saying_whose_the_organizer_is(
+    service: Service,
+) -> None:
+    ada = await service.organizer()
+    await sign_up(service, await ada.create_event(), "ann")
+    await planted(service)
+    ann = Browser(service)
+    await ann.sign_in(EMAIL)
+
+    led = await ann.send("/account/data")
+    page = Reader(service, led.headers["location"])
+    await page.open()
+    file = await page.press("export")
+    question = await page.press("erase")
+    await page.press("erase", confirmed="yes")
+
+    exported = file.json()
+    assert exported["account"]["email"] == EMAIL
+    assert exported["unconfirmed_organizer"]["slug"] == "planted-bank"
+    assert "Somebody registered an organizer with your address, /organizers/planted-bank" in page_text(question)
+    assert EMAIL not in await stored(service)
+    assert not await ann.is_signed_in()
+
+
+async def test_whoever_signed_in_with_a_password_gets_nothing_of_the_person(service: Service) -> None:
+    ada = await service.organizer()
+    await sign_up(service, await ada.create_event(), "ann")
+    await planted(service, password=PASSWORD)
+    stranger = Browser(service)
+    await stranger.send("/sign-in", email=EMAIL, password=PASSWORD)
+    form = await stranger.get("/console/keys")
+
+    answers = [
+        await stranger.get("/account/data"),
+        await stranger.http.post("/account/data", data={"token": token(form)}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert await service.run_sql("select from users where data_link_at is not null") == []
+
+
+async def test_an_erasure_and_the_answer_mine_at_once_leave_one_of_both(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    await sign_up(service, event, "ann")
+    studio = await planted(service)
+    ann = Browser(service)
+    await ann.sign_in(EMAIL)
+
+    async def try_to_erase() -> int:
+        try:
+            await service.database.transact(lambda tx: erasing.erase(tx, ANN))
+        except Problem as problem:
+            return problem.status
+        return 200
+
+    erased, _ = await asyncio.gather(try_to_erase(), ann.send("/console/before", whose="mine"))
+
+    seats = [registration["email"] for registration in await listed(ada, event)]
+    works = (await studio.get("/api/events")).status_code
+    assert (erased, seats, works) in [(403, [EMAIL], 200), (200, [], 401)]

@@ -1,0 +1,202 @@
+"""Texts of events become HTML that does no harm, and none takes long."""
+
+import contextlib
+import time
+
+import nh3
+import pytest
+
+from holdfast.events.markdown import (
+    MAX_HTML_CHARACTERS,
+    TAGS,
+    RenderedText,
+    TextLimitExceeded,
+    one_line,
+    plain,
+    render,
+    without_links,
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("Bring a **pencil**.", "<p>Bring a <strong>pencil</strong>.</p>"),
+        ("* one\n* two", "<ul>\n<li>one</li>\n<li>two</li>\n</ul>"),
+        ("3. three", '<ol start="3">\n<li>three</li>\n</ol>'),
+        ("`code`", "<p><code>code</code></p>"),
+        ("> said", "<blockquote>\n<p>said</p>\n</blockquote>"),
+    ],
+)
+def test_what_is_written_in_markdown_is_shown_so(source: str, html: str) -> None:
+    assert render(source).html.strip() == html
+
+
+@pytest.mark.parametrize(
+    ("source", "address", "words"),
+    [
+        ("See https://example.com/a_b_c?d=e&f.", "https://example.com/a_b_c?d=e&amp;f", "https://example.com/a_b_c?d=e&amp;f"),
+        ("See [the studio](http://example.com).", "http://example.com", "the studio"),
+        ("Write to ann@example.com.", "mailto:ann@example.com", "ann@example.com"),
+        ("[](https://example.com)", "https://example.com", "https://example.com"),
+        ("![A *map*](https://example.com/map.png)", "https://example.com/map.png", "A map"),
+        ("![](https://example.com/map.png)", "https://example.com/map.png", "https://example.com/map.png"),
+        ("[![](https://example.com/map.png)](https://example.com)", "https://example.com", "https://example.com/map.png"),
+    ],
+)  # fmt: skip
+def test_addresses_and_images_become_links_with_words(source: str, address: str, words: str) -> None:
+    html = render(source).html
+
+    assert f'<a href="{address}" rel="noopener nofollow ugc">{words}</a>' in html
+    assert html.count("<a ") == 1
+    assert "<img" not in html
+
+
+def test_words_with_a_dot_are_no_links() -> None:
+    assert "<a" not in render("Read readme.md, or ask at www.example.com.").html
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<svg/onload=alert(1)>",
+        "<iframe src='https://evil.example'></iframe>",
+        "<style>*{display:none}</style>",
+        "</main></body><script>alert(1)</script>",
+        "[x](javascript:alert(1))",
+        "[x](JaVaScRiPt:alert(1))",
+        "[x](java\tscript:alert(1))",
+        "[x](&#106;avascript:alert(1))",
+        "[x](data:text/html;base64,PHNjcmlwdD4=)",
+        "[x](vbscript:x)",
+        "[x](file:///etc/passwd)",
+        '[x](https://example.com "onmouseover=alert(1)")',
+        '[x](https://example.com/"onmouseover="alert(1))',
+        "![x](javascript:alert(1))",
+        '![x" onerror="alert(1)](https://example.com)',
+        "<javascript:alert(1)>",
+        "[x]: javascript:alert(1)\n\n[x]",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "`<script>`\n\n    <script>\n\n```<script>\n<script>\n```",
+    ],
+)
+def test_no_text_can_run_anything(source: str) -> None:
+    html = render(source).html
+
+    opened = {part.split(">")[0].split(" ")[0].strip("/") for part in html.split("<")[1:]}
+    assert opened <= TAGS
+    for part in html.split("<")[1:]:
+        attributes = part.split(">")[0]
+        assert "javascript:" not in attributes.lower()
+        assert not attributes.startswith("a ") or 'href="http' in attributes or "href" not in attributes
+        assert " on" not in attributes
+        assert "style" not in attributes
+
+
+def test_headings_stay_below_those_of_the_page_and_leave_out_no_level() -> None:
+    html = render("##### deep\n\n# top\n\n### skipping\n\n# top again\n\nunderlined\n---").html
+
+    assert html.split("\n")[:5] == [
+        "<h3>deep</h3>",
+        "<h3>top</h3>",
+        "<h4>skipping</h4>",
+        "<h3>top again</h3>",
+        "<h4>underlined</h4>",
+    ]
+
+
+def test_headings_never_go_beyond_the_sixth_level() -> None:
+    html = render("\n".join(f"{'#' * level} {level}" for level in range(1, 7))).html
+
+    assert [html.count(f"<h{level}>") for level in range(1, 7)] == [0, 0, 1, 1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "[",
+            "![",
+            "[[x]](",
+            "://a",
+            "a://",
+            "[^",
+            "http://(",
+            "*a_",
+            "**a *",
+            "_a_",
+            "> ",
+            "- ",
+            "- \n",
+            "`a``",
+            "<",
+        ),
+        *("http://a.a.", "a@", "x@a.", "[a](http://b 'c ", "# a\n", "a\n=\n", "http://", "ab", "\x00", "\u202e", "&"),
+    ],
+)
+def test_no_text_of_the_full_length_takes_longer_than_it_may(unit: str) -> None:
+    began = time.thread_time()
+
+    with contextlib.suppress(TextLimitExceeded):
+        assert len(render((unit * 100_000)[:100_000], seconds=0.2).html) <= 5 * MAX_HTML_CHARACTERS
+
+    # Four times as long as it may: between two looks at the clock there is some work that nothing ends.
+    assert time.thread_time() - began < 0.8
+
+
+def test_a_text_that_takes_too_long_is_not_rendered() -> None:
+    with pytest.raises(TextLimitExceeded):
+        render("://<b>" * 1_000, seconds=0)
+
+
+def test_a_plain_text_is_shown_as_it_is_written() -> None:
+    assert plain("*a* <b>\n") == RenderedText('<p class="plain">*a* &lt;b&gt;\n</p>', "*a* <b>")
+
+
+def test_a_long_address_cannot_be_repeated_without_end() -> None:
+    source = f"[a]: https://example.com/{'x' * 50_000}\n\n{'[a] ' * 12_000}"
+
+    for text in (source, source.replace("[a] ", "![a] ")):
+        with pytest.raises(TextLimitExceeded):
+            render(text)
+
+
+def test_an_address_that_is_too_long_for_one_is_shown_whole() -> None:
+    source = f"http://{'a.' * 2_000}b"
+
+    assert source in render(source).html
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        ("# Title\n\nFirst *line*.\nSecond line.\n\n* item", "Title First line. Second line. item"),
+        ("[words](https://example.com) ![map](https://example.com/map.png)", "words map"),
+        ("<b>bold</b>", "<b>bold</b>"),
+        ("word " * 100, "word " * 38 + "word…"),
+        ("w" * 300, "w" * 199 + "…"),
+    ],
+)
+def test_the_summary_is_the_beginning_in_plain_words(source: str, summary: str) -> None:
+    assert render(source).summary == summary
+
+
+def test_one_line_has_no_characters_that_turn_writing_or_control_devices() -> None:
+    assert one_line("a\r\nb\u202ec\u2066d\x1b[31me\x00f\u2028g\u200bh") == "a b c d [31me f g h"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "See https://example.com/a>b and [this \"one\"](https://example.com/?a=<b>&c='d').",
+        '[x](<https://example.com/"><script>alert(1)</script>>) [*bold*](https://example.com "t") <a href="b">c</a>',
+        "[![](https://example.com/map.png)](https://example.com) a@b.example <https://c.example/%22>",
+    ],
+)
+def test_without_its_links_a_text_has_their_words_and_nothing_else_changes(source: str) -> None:
+    html = render(source).html
+
+    assert "<a " in html
+    assert without_links(html) == nh3.clean(html, tags=TAGS - {"a"}, attributes={"ol": {"start"}})

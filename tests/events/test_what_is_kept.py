@@ -1,0 +1,219 @@
+"""What processes keep in memory for somebody ends with them: at once, in every process, however long it may be kept.
+
+Each test asks one process, ends something at another one, and asks the first again. In these tests nothing is looked up
+again by itself.
+"""
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import httpx2
+import pytest
+
+from holdfast.accounts.oauth import connections
+from holdfast.accounts.oauth.model import Disconnect
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import system
+from holdfast.kit.postgres import lookup_cache
+from tests.accounts.browser import Browser
+from tests.accounts.oauth.scene import Person, Scene, furnished, signed_in
+from tests.events.console.test_not_mine import OWNER, planted
+from tests.events.oauth.authorization_server import authorization_server
+from tests.events.oauth.scene import Scene as Linked
+from tests.events.people.scene import erase
+from tests.kit.mcp.wire import Agent
+from tests.support import Client, Service, running
+
+HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked up is kept until its end is announced."""
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+
+
+@pytest.fixture
+def with_server(settings: Settings) -> Settings:
+    return settings.model_copy(update={"oauth_builtin": True})
+
+
+@pytest.fixture
+async def scene(with_server: Settings) -> AsyncIterator[Scene]:
+    async with furnished(with_server) as scene:
+        yield scene
+
+
+@pytest.fixture
+async def other_process(scene: Scene, with_server: Settings) -> AsyncIterator[Service]:
+    """Another process of the same service."""
+    async with running(with_server) as other:
+        await other.hear()
+        yield other
+
+
+async def status(service: Service, key: str | None) -> int:
+    """How a process answers a key, after it has heard of everything."""
+    await service.hear()
+    return (await Client(service.http, key).get("/api/events")).status_code
+
+
+async def accepts(service: Service, token: str) -> int:
+    """How a process answers an access token, after it has heard of everything."""
+    await service.hear()
+    return (await Agent(service.app, token, "2025-11-25").ask("tools/list")).status_code
+
+
+async def page(service: Service, address: str) -> httpx2.Response:
+    await service.hear()
+    return await service.http.get(address, headers={"accept": "text/html"})
+
+
+async def test_a_key_that_is_revoked(scene: Scene, other_process: Service) -> None:
+    made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
+    assert await status(other_process, made["key"]) == 200
+
+    await scene.ada.delete(f"/api/keys/{made['id']}")
+
+    assert await status(other_process, made["key"]) == 401
+
+
+async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process: Service) -> None:
+    stranger = await planted(scene.service)
+    thief = await signed_in(scene.service, stranger.id, way="password")
+    await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
+    person = await signed_in(scene.service, stranger.id)
+    answer = await person.allow(scene.app.query())
+    token = (await scene.app.redeem(answer["code"])).json()["access_token"]
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
+    owner = Browser(scene.service)
+    await owner.sign_in(OWNER)
+    thief_there = Person(other_process, thief.http.cookies["session"])
+    assert await status(other_process, stranger.key) == 200
+    assert await accepts(other_process, token) == 200
+    assert (await thief_there.http.get("/account")).status_code == 200
+
+    await owner.send("/console/before", whose="other")
+
+    assert await status(other_process, stranger.key) == 401
+    assert await accepts(other_process, token) == 401
+    assert (await thief_there.http.get("/account")).status_code == 303
+
+
+async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> None:
+    stranger = await planted(scene.service)
+    await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
+    event = await stranger.create_event(title="Free money")
+    addresses = [event["public_url"], f"/events/{event['id']}/embed", "/organizers/planted-bank"]
+    assert ["Planted Bank" in (await page(other_process, url)).text for url in addresses] == [True, False, True]
+    await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
+    owner = Browser(scene.service)
+    await owner.sign_in(OWNER)
+
+    await owner.send("/console/before", whose="other")
+
+    for url in addresses:
+        response = await page(other_process, url)
+        assert "Planted Bank" not in response.text
+        assert url == addresses[1] or response.status_code == 404, url
+
+
+async def test_an_app_that_is_disconnected_and_a_token_that_is_revoked(scene: Scene, other_process: Service) -> None:
+    another = await scene.register()
+    tokens = await scene.connected()
+    answer = await scene.person.allow(another.query())
+    others = (await another.redeem(answer["code"])).json()
+    for token_set in (tokens, others):
+        assert await accepts(other_process, token_set["access_token"]) == 200
+
+    await scene.app.revoke(tokens["refresh_token"])
+    assert await accepts(other_process, tokens["access_token"]) == 401
+    assert await accepts(other_process, others["access_token"]) == 200
+
+    await scene.service.database.transact(
+        lambda tx: connections.disconnect(tx, system(scene.ada.id), Disconnect(client_id=another.id))
+    )
+    assert await accepts(other_process, others["access_token"]) == 401
+
+
+async def test_a_subject_of_another_server_that_is_unlinked(settings: Settings) -> None:
+    async with two_processes(settings) as (linked, other_process):
+        token = linked.token()
+        assert await accepts(other_process, token) == 200
+
+        await linked.unlink("ada")
+
+        assert await accepts(other_process, token) == 403
+
+
+async def test_a_subject_of_another_server_whose_organizer_is_another_one(settings: Settings) -> None:
+    async with two_processes(settings) as (linked, other_process):
+        ben = await linked.service.organizer()
+        token = linked.token()
+        assert await accepts(other_process, token) == 200
+
+        await linked.link(ben.slug, "ada", move=True)
+
+        await other_process.hear()
+        seen = await Agent(other_process.app, token, "2025-11-25").call("list_organizers")
+        assert [organizer["id"] for organizer in seen["structuredContent"]["data"]] == [ben.id]
+
+
+@contextlib.asynccontextmanager
+async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Linked, Service]]:
+    """Two processes of a service beside another authorization server, where the organizer has an account too."""
+    async with authorization_server() as server:
+        with_issuer = settings.model_copy(update={"oauth_issuer": server.issuer})
+        async with running(with_issuer) as service, running(with_issuer) as other:
+            ada = await service.organizer(email="ada@example.com")
+            linked = Linked(service, server, ada, "ada@example.com")
+            await linked.link(ada.slug, "ada")
+            await other.hear()
+            yield linked, other
+
+
+async def test_a_session_that_ends(scene: Scene, other_process: Service) -> None:
+    here, other_browser = Browser(scene.service), Browser(other_process)
+    await here.sign_in("ann@example.com")
+    other_browser.http.cookies.update(here.http.cookies)
+    assert await other_browser.is_signed_in()
+
+    await here.send("/account", session="all")
+
+    await other_process.hear()
+    assert not await other_browser.is_signed_in()
+
+
+async def test_the_sessions_of_somebody_who_is_erased(scene: Scene, other_process: Service) -> None:
+    here, other_browser = Browser(scene.service), Browser(other_process)
+    await here.sign_in("ann@example.com")
+    other_browser.http.cookies.update(here.http.cookies)
+    assert await other_browser.is_signed_in()
+
+    await erase(scene.service)
+
+    await other_process.hear()
+    assert not await other_browser.is_signed_in()
+
+
+async def test_the_page_of_an_event_that_is_cancelled(scene: Scene, other_process: Service) -> None:
+    event = await scene.ada.create_event()
+    addresses = [event["public_url"], f"/events/{event['id']}/embed"]
+    for url in addresses:
+        assert 'name="email"' in (await page(other_process, url)).text
+
+    await scene.ada.delete(f"/api/events/{event['id']}")
+
+    for url in addresses:
+        assert 'name="email"' not in (await page(other_process, url)).text
+
+
+async def test_the_place_of_somebody_who_is_erased(scene: Scene, other_process: Service) -> None:
+    event = await scene.ada.create_event(capacity=1)
+    await scene.ada.register(event["id"], email="ann@example.com")
+    await scene.service.settle()
+    assert 'name="email"' not in (await page(other_process, event["public_url"])).text
+
+    await erase(scene.service)
+
+    assert 'name="email"' in (await page(other_process, event["public_url"])).text

@@ -1,0 +1,92 @@
+"""Variants that were linked by their ids alone have the names that the platform gives them, and are found by them."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.doubles.shopify import payloads
+from holdfast.doubles.shopify.orders import SaleLine
+from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.inventory.sync.scene import Scene
+from tests.inventory.webhooks.deliveries import deliver, handle
+
+PACK = {"title": "Honey jars · 6-pack", "sku": "HONEY-6"}
+
+
+@pytest.fixture
+async def linked(scene: Scene) -> Scene:
+    """The shop, whose 6-packs draw on a pool; nothing was said of them. Its 12-packs do not."""
+    pool = await scene.shop.pool(60, name="Jars", members=[{"variant_gid": gid(scene), "units_per_sale": 6}])
+    scene.pool_id = pool["id"]
+    return scene
+
+
+def gid(scene: Scene) -> str:
+    return scene.variants["6-pack"].gid
+
+
+def names(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: data[name] for name in PACK}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"sku": "HONEY-6"},
+        {"sku": "honey-6"},
+        {"text": "6-pa"},
+        {"text": "honey"},
+        {"text": "Y-6"},
+        {"text": PACK["title"]},
+    ],
+    ids=str,
+)
+async def test_a_variant_is_found_by_the_names_of_the_platform(linked: Scene, known: dict[str, str]) -> None:
+    [data] = (await linked.shop.call("find_variant", **known))["variants"]
+
+    assert (data["gid"], names(data)) == (gid(linked), PACK)
+    assert (data["effective"], [pool["name"] for pool in data["pools"]]) == (10, ["Jars"])
+
+
+async def test_a_variant_that_was_never_linked_is_not_found(linked: Scene) -> None:
+    for known in ({"sku": "HONEY-12"}, {"text": "12-pack"}):
+        assert (await linked.shop.call("find_variant", **known))["variants"] == []
+
+
+async def test_what_was_said_when_it_was_linked_goes_before_and_it_is_found_by_either(linked: Scene) -> None:
+    members = [{"variant_gid": gid(linked), "units_per_sale": 6, "title": "Half a dozen"}]
+    await linked.shop.call("link_variants", pool_id=linked.pool_id, members=members)
+
+    for known in ({"text": "dozen"}, {"text": "6-pack"}, {"sku": "HONEY-6"}, {"gid": gid(linked)}):
+        [data] = (await linked.shop.call("find_variant", **known))["variants"]
+        assert names(data) == {"title": "Half a dozen", "sku": "HONEY-6"}
+
+
+async def test_a_pool_names_its_variants(linked: Scene) -> None:
+    [member] = (await linked.shop.call("get_pool", pool_id=linked.pool_id))["members"]
+
+    assert names(member) == PACK
+
+
+async def test_an_export_names_variants_and_to_import_it_again_says_nothing_new(linked: Scene) -> None:
+    exported = (await linked.shop.call("export_csv", kind="members"))["csv"]
+    assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack"
+
+    again = await linked.shop.call("import_csv", kind="members", text=exported, dry_run=False)
+    assert (again["unchanged"], again["updated"]) == (1, 0)
+    changed = exported.replace(",6,", ",3,")
+    assert (await linked.shop.call("import_csv", kind="members", text=changed, dry_run=False))["updated"] == 1
+
+    assert await linked.inventory.sql("select sku, title from variants") == [(None, None)]
+
+
+async def test_what_an_order_did_is_said_in_names_with_the_id_as_data(linked: Scene) -> None:
+    sold = linked.platform.sell(DOMAIN, SaleLine(linked.variants["6-pack"].id, 2))
+    await deliver(linked.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
+    await handle(linked.inventory)
+
+    [entry, *_] = await linked.shop.entries()
+    assert entry["reason"] == f"Order {sold.name}: 2 of Honey jars · 6-pack sold."
+    assert (entry["by_variant"], entry["source_ref"]) == ({gid(linked): 12}, sold.gid)
+    exported = (await linked.shop.call("export_csv", kind="history"))["csv"]
+    assert f'"{{""{gid(linked)}"":12}}"' in exported

@@ -1,0 +1,179 @@
+"""What processes keep in memory of a shop is forgotten when the shop uninstalls the app, and when it is deleted."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from holdfast.accounts import sessions
+from holdfast.inventory.installs import uninstalling
+from holdfast.inventory.installs.model import ShopTask
+from holdfast.inventory.merchants import sql as merchants
+from tests.inventory.availability.reader import reading
+from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.inventory.installs.test_install import key_of
+from tests.inventory.installs.test_uninstall import two_days_pass, uninstall
+from tests.inventory.support import SINGLE, Shop, running
+from tests.inventory.webhooks.deliveries import deliver, handle
+from tests.support import eventually
+
+
+@pytest.fixture
+async def shop(scene: Scene) -> Shop:
+    """A shop that has the app, with a pool of 50, whose numbers were just shown."""
+    shop = await scene.shop(key_of((await scene.install()).text))
+    await shop.golden()
+    assert await numbers(shop) == 50
+    return shop
+
+
+@pytest.fixture
+async def other_process(scene: Scene, shop: Shop) -> AsyncIterator[Shop]:
+    """The shop at another process, which has shown its numbers too."""
+    async with running(scene.inventory.settings) as second:
+        other_shop = shop.through(second)
+        assert await numbers(other_shop) == 50
+        yield other_shop
+
+
+async def numbers(shop: Shop) -> int | None:
+    return (await shop.storefront()).json()["variants"].get(SINGLE)
+
+
+async def redact(scene: Scene, shop: Shop) -> None:
+    await two_days_pass(scene)
+    await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
+    await handle(scene.inventory)
+
+
+def is_unknown(answer: httpx2.Response) -> bool:
+    return answer.status_code == 404 and answer.json()["error"] == "not_found"
+
+
+async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at_once(scene: Scene, shop: Shop) -> None:
+    await uninstall(scene, shop)
+
+    assert is_unknown(await shop.storefront())
+
+
+async def test_it_is_unknown_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+    await uninstall(scene, shop)
+
+    async def unknown() -> bool:
+        return is_unknown(await other_process.storefront())
+
+    await eventually(unknown, 1)
+
+
+async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_opened_again(
+    scene: Scene, shop: Shop
+) -> None:
+    url = (await shop.storefront()).json()["stream_url"]
+    async with reading(scene.inventory.app, url) as reader:
+        await reader.next()
+
+        await uninstall(scene, shop)
+
+        await reader.closed()
+    assert is_unknown(await shop.http.get(url))
+
+
+async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(scene: Scene, shop: Shop) -> None:
+    url = (await shop.storefront()).json()["stream_url"]
+    async with reading(scene.inventory.app, url) as reader:
+        await reader.next()
+
+        await scene.inventory.sql("update installs set uninstalled_at = now()")
+
+        await reader.closed()
+    assert is_unknown(await shop.storefront())
+
+
+async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows_are_gone(
+    scene: Scene, shop: Shop
+) -> None:
+    await uninstall(scene, shop)
+    await redact(scene, shop)
+    assert is_unknown(await shop.storefront())
+
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
+
+    assert is_unknown(await shop.storefront())
+
+
+async def test_a_shop_whose_rows_are_gone_is_unknown_though_nobody_told_this_process(scene: Scene, shop: Shop) -> None:
+    await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
+
+    async def unknown() -> bool:
+        return is_unknown(await shop.storefront())
+
+    await eventually(unknown, 3)
+
+
+async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_numbers(
+    scene: Scene, shop: Shop, other_process: Shop
+) -> None:
+    before = (await shop.storefront()).json()["shared_inventory_id"]
+    await uninstall(scene, shop)
+    await redact(scene, shop)
+    await uninstalling.delete(scene.steps, ShopTask(shop.id))
+
+    again = await scene.shop(key_of((await scene.install()).text))
+    await again.pool(7, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
+
+    for reached in (again, other_process):
+        data = (await reached.storefront()).json()
+        assert data["variants"] == {SINGLE: 7}
+        assert data["shared_inventory_id"] != before
+
+
+async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numbers_again(
+    scene: Scene, shop: Shop
+) -> None:
+    await uninstall(scene, shop)
+    assert is_unknown(await shop.storefront())
+    again = await scene.shop(key_of((await scene.install()).text))
+
+    await again.call("adjust_pool_quantity", pool_id=1, delta=-1)
+
+    assert await numbers(again) == 49
+    async with reading(scene.inventory.app, (await again.storefront()).json()["stream_url"]) as reader:
+        assert (await reader.next())["data"]["variants"][SINGLE] == 49
+
+
+async def test_its_key_is_refused_in_every_process_and_the_streams_of_its_agents_end(
+    scene: Scene, shop: Shop, other_process: Shop
+) -> None:
+    assert await other_process.on_hand(1) == 50
+    headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
+    async with reading(scene.inventory.app, "/mcp", mcp_protocol_version="2025-11-25", **headers) as agent:
+        assert agent.status == 200
+
+        await uninstall(scene, shop)
+
+        await agent.closed()
+
+    async def refused() -> bool:
+        return (await other_process.ask("list_pools", {})).status_code == 401
+
+    await eventually(refused, 1)
+
+
+async def test_its_merchants_are_signed_out_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+    id = await scene.inventory.database.transact(lambda tx: merchants.add_owner(tx, shop.id, "ada@example.com"))
+    assert id is not None
+    secret = await scene.inventory.database.transact(lambda tx: sessions.begin(tx, id, "link", "Firefox"))
+    cookie = {"cookie": f"__Host-session={secret}"}
+
+    async def console_status(reached: Shop) -> int:
+        return (await reached.http.get("/console", headers=cookie)).status_code
+
+    assert [await console_status(shop), await console_status(other_process)] == [200, 200]
+
+    await uninstall(scene, shop)
+
+    async def signed_out() -> bool:
+        return [await console_status(shop), await console_status(other_process)] == [303, 303]
+
+    await eventually(signed_out, 1)

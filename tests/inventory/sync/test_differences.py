@@ -1,0 +1,268 @@
+"""Levels that are changed by differences: right whatever they are, and once, whatever becomes of the call."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from holdfast.doubles.shopify.faults import Fault
+from holdfast.doubles.shopify.shops import count
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.sync import levels, pushing, sync_work
+from holdfast.inventory.sync.model import OrderLevelChange
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.sync.test_levels_out import calls, sold
+from tests.inventory.sync.test_locations import add, singles, spread
+from tests.support import eventually
+
+
+@contextlib.asynccontextmanager
+async def followed(settings: Settings, policy: str = "adopt") -> AsyncGenerator[Scene]:
+    """A pool of 38 whose levels have been set before: (38, 6, 3)."""
+    async with pooled(settings, policy=policy) as scene:
+        await scene.adjust(-12)
+        await scene.attend()
+        await scene.rested()
+        yield scene
+
+
+@pytest.fixture
+async def scene(settings: Settings) -> AsyncGenerator[Scene]:
+    async with followed(settings) as scene:
+        yield scene
+
+
+async def again(scene: Scene) -> None:
+    """Let the pause after a failure be over, and attend."""
+    await scene.inventory.sql("update syncs set leased_until = null")
+    await scene.attend()
+
+
+async def test_a_level_that_moved_meanwhile_is_changed_at_once_and_what_moved_it_is_kept(scene: Scene) -> None:
+    before = calls(scene)
+    scene.count("Single", 36)  # two are sold, and nothing is told of it yet
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert scene.levels() == (30, 5, 2)
+    assert calls(scene) == before + 1
+    assert await scene.row("Single", "available, expected, target, read_again") == (30, 32, 32, False)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -2)]))
+    await scene.adjust(-2)
+    await scene.rested()
+    await scene.attend()
+    assert scene.levels()[0] == 30
+    assert await scene.row("Single", "available, expected, target, suspect_at") == (30, 30, 30, None)
+
+
+async def test_what_is_wrongly_known_of_a_level_makes_no_difference(scene: Scene) -> None:
+    await scene.hears("Single", available=20)
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert scene.levels() == (32, 5, 2)
+
+
+async def test_a_level_of_which_something_newer_was_heard_stays_as_it_was_heard(scene: Scene) -> None:
+    scene.platform.plan(Fault("after", "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    scene.count("Single", 29)
+    await scene.hears("Single")
+    await again(scene)
+
+    assert await scene.row("Single", "available, expected, push_id") == (29, 32, None)
+
+
+KINDS: list[Any] = ["before", "after", "down", "throttle", "half", "busy", "away", "failing"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_whose_outcome_is_not_known_counts_once_though_the_levels_move_between(
+    scene: Scene, kind: Any
+) -> None:
+    before = calls(scene)
+    scene.platform.plan(Fault(kind, "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    [single, *_] = scene.levels()
+    scene.count("Single", single - 2)
+    await again(scene)
+
+    assert scene.levels() == (30, 5, 2)
+    assert calls(scene) == before + 1
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_else(scene: Scene, kind: Any) -> None:
+    scene.platform.plan(Fault(kind, "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    [single, *_] = scene.levels()
+    scene.count("Single", single + 10)
+    await scene.hears("Single")
+    await again(scene)
+    await scene.hears("Single")
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 42
+    await scene.rested()
+    await scene.attend()
+    assert scene.levels() == (42, 7, 3)
+
+
+async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: Scene) -> None:
+    before = calls(scene)
+    scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
+    runs = asyncio.create_task(sync_work.run(scene.inventory.database))
+    await scene.adjust(-6)
+    await eventually(lambda: asyncio.sleep(0, scene.levels() == (32, 5, 2)))
+    runs.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await runs
+    scene.count("Single", 31)
+    await scene.attend()
+
+    assert scene.levels() == (31, 5, 2)
+    assert await scene.row("Single", "push_id, expected") == (None, 32)
+    assert calls(scene) == before + 1
+
+
+@pytest.mark.parametrize("operation", ["SetLevels", "AdjustLevels"])
+@pytest.mark.parametrize("kind", ["before", "after"])
+async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_edit(
+    settings: Settings, operation: str, kind: Any
+) -> None:
+    async with pooled(settings) if operation == "SetLevels" else followed(settings) as scene:
+        left = await scene.shop.on_hand(scene.pool_id) - 6
+        scene.platform.plan(Fault(kind, operation))
+        await scene.adjust(-6)
+        await scene.attend()
+        await scene.inventory.sql("update pushes set inserted_at = now() - interval '21 hours'")
+        await again(scene)
+        await scene.rested()
+        await scene.attend()
+
+        assert scene.levels() == (left, left // 6, left // 12)
+        await scene.over()
+        assert await scene.shop.on_hand(scene.pool_id) == left
+        assert scene.levels() == (left, left // 6, left // 12)
+
+
+async def test_a_sale_that_is_told_after_such_a_call_was_given_up_counts_once(scene: Scene) -> None:
+    scene.platform.plan(Fault("after", "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    moment = datetime.now(UTC).replace(microsecond=0)  # the platform tells whole seconds
+    sale = OrderLevelChange(scene.variants["Single"].gid, -2, moment)
+    scene.count("Single", 30)
+    await scene.inventory.sql("update pushes set inserted_at = now() - interval '21 hours'")
+    await again(scene)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale]))
+    await scene.adjust(-2)
+    await scene.rested()
+    await scene.attend()
+    await scene.over()
+
+    assert await scene.shop.on_hand(scene.pool_id) == 30
+    assert scene.levels() == (30, 5, 2)
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+async def test_a_level_that_is_gone_when_the_call_is_made_again_changes_no_other_twice(scene: Scene, kind: Any) -> None:
+    scene.platform.plan(Fault(kind, "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    [gone] = scene.seen("12-pack")
+    await scene.transact(lambda tx: levels.forget(tx, scene.shop.id, [(gone.item_gid, gone.location_gid)]))
+    await again(scene)
+    await scene.rested()
+    await scene.attend()
+
+    assert scene.levels()[:2] == (32, 5)
+    await scene.over()
+    assert await scene.shop.on_hand(scene.pool_id) == 32
+    assert scene.levels()[:2] == (32, 5)
+
+
+async def test_what_a_call_has_left_is_stored_once_though_two_processes_have_read_it(scene: Scene) -> None:
+    scene.platform.plan(Fault("after", "AdjustLevels"))
+    await scene.adjust(-6)
+    await scene.attend()
+    push = await scene.transact(lambda tx: pushing.next_push(tx, scene.shop.id, pushing.MAX_LEVELS_PER_PUSH))
+    assert push is not None
+    early = scene.seen()
+    await again(scene)
+    scene.count("Single", 31)
+    await scene.hears("Single")
+    await scene.transact(lambda tx: pushing.begin_again(tx, scene.shop.id, push, early))
+
+    assert await scene.row("Single", "available, expected") == (31, 32)
+
+
+async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_twice(scene: Scene) -> None:
+    second = await add(scene, "Market stall")
+    await spread(scene)  # all of it to each
+    await singles(scene)
+    await scene.adjust(-1)
+    assert await singles(scene) == (37, 37)
+
+    count(scene.platform.world, DOMAIN, scene.variants["Single"].item, second.id, 36)
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -1)]))
+    await scene.adjust(-1)
+    assert await singles(scene) == (37, 36)
+
+    await scene.hears("Single")
+    assert [await singles(scene) for _ in range(2)][-1] == (36, 36)
+
+
+async def test_nothing_is_left_of_a_level_that_would_fall_below_nothing(scene: Scene) -> None:
+    scene.count("Single", 1)
+    await scene.hears("Single")
+    await scene.adjust(-38)
+    await scene.attend()
+
+    assert scene.levels() == (0, 0, 0)
+
+
+async def test_a_level_that_fell_below_nothing_is_set_to_nothing_when_that_is_heard(scene: Scene) -> None:
+    scene.count("Single", 1)
+    await scene.adjust(-38)
+    await scene.attend()
+    assert scene.levels() == (-37, 0, 0)
+    await scene.rested()
+    await scene.attend()
+
+    assert scene.levels() == (0, 0, 0)
+
+
+async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_others_are_changed(scene: Scene) -> None:
+    single = scene.variants["Single"]
+    [place] = scene.platform.locations(DOMAIN)
+    scene.platform.world.levels.remove(DOMAIN, single.item, place.id)
+    await scene.adjust(-6)
+    await scene.attend()
+
+    assert scene.levels()[1:] == (5, 2)
+    [(parked,)] = [await scene.row("Single", "parked")]
+    assert "not stocked at the location" in parked
+
+
+async def test_a_quantity_is_enforced_and_a_level_is_synchronized_by_comparison(settings: Settings) -> None:
+    async with followed(settings, policy="enforce") as scene:
+        scene.platform.plan(Fault("down", "AdjustLevels", times=9))
+        scene.count("6-pack", 10)
+        await scene.hears("6-pack")
+        await scene.over()
+        assert scene.levels() == (38, 6, 3)
+
+        scene.count("Single", 40)
+        await scene.shop.call("resync", pool_id=scene.pool_id)
+        await scene.rested()
+        await scene.attend()
+        await scene.over()
+        assert scene.levels() == (38, 6, 3)

@@ -1,0 +1,98 @@
+"""A lease is renewed while the work goes on; work whose lease is lost is cancelled before it takes another step."""
+
+import asyncio
+import time
+
+import pytest
+
+from holdfast.kit.background import leases
+from holdfast.kit.background.leases import LeaseLost, keep_lease
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
+
+
+async def test_a_lease_is_renewed_for_as_long_as_the_work_takes() -> None:
+    renewals = 0
+    enough = asyncio.Event()
+
+    async def renew() -> bool:
+        nonlocal renewals
+        renewals += 1
+        if renewals == 20:
+            enough.set()
+        return True
+
+    async with keep_lease(renew, leases.lease_clock()):
+        await enough.wait()
+
+    assert renewals >= 20
+
+
+async def test_work_is_cancelled_when_another_process_has_taken_it() -> None:
+    async def renew() -> bool:
+        return False
+
+    with pytest.raises(LeaseLost):
+        async with keep_lease(renew, leases.lease_clock()):
+            await asyncio.Event().wait()
+
+
+async def test_work_is_cancelled_when_its_lease_could_not_be_renewed_in_time() -> None:
+    async def renew() -> bool:
+        raise SERVICE_UNAVAILABLE("The database is away.")
+
+    with pytest.raises(LeaseLost):
+        async with keep_lease(renew, leases.lease_clock()):
+            await asyncio.Event().wait()
+
+
+async def test_a_process_that_stalled_makes_no_further_call_when_it_wakes() -> None:
+    calls: list[str] = []
+    answered = asyncio.Event()
+
+    async def renew() -> bool:
+        return True
+
+    async def work() -> None:
+        async with keep_lease(renew, leases.lease_clock()):
+            calls.append("first")
+            # The process stalls, and the answer is there when it wakes: the work could go on at once.
+            asyncio.get_running_loop().call_later(0.01, time.sleep, 1.0)
+            asyncio.get_running_loop().call_later(0.02, answered.set)
+            await answered.wait()
+            calls.append("second")
+
+    with pytest.raises(LeaseLost):
+        await work()
+
+    assert calls == ["first"]
+
+
+async def test_what_was_taken_too_long_ago_is_not_begun() -> None:
+    async def renew() -> bool:
+        return True
+
+    begun: list[bool] = []
+
+    async def work() -> None:
+        async with keep_lease(renew, leases.lease_clock() - 1):
+            await asyncio.sleep(0)
+            begun.append(True)
+
+    with pytest.raises(LeaseLost):
+        await work()
+    assert begun == []
+
+
+async def test_a_timeout_of_the_work_is_told_as_it_is() -> None:
+    async def renew() -> bool:
+        return True
+
+    with pytest.raises(TimeoutError):
+        async with keep_lease(renew, leases.lease_clock()):
+            raise TimeoutError

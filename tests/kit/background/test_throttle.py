@@ -1,0 +1,15 @@
+"""Work that nobody waits for gives way to requests."""
+
+import asyncio
+import time
+
+from holdfast.kit.background.throttle import IDLE_TURN_SECONDS, PAUSE_SECONDS, yield_to_requests
+
+
+async def test_it_rests_in_a_process_that_is_busy() -> None:
+    asyncio.get_running_loop().call_soon(time.sleep, 5 * IDLE_TURN_SECONDS)
+
+    started = time.monotonic()
+    await yield_to_requests()
+
+    assert time.monotonic() - started >= PAUSE_SECONDS

@@ -1,0 +1,64 @@
+"""What reaches into a library says for which version it was written, and the library is that version."""
+
+import inspect
+import re
+from importlib.metadata import requires, version
+
+import pytest
+from aiosmtplib.protocol import SMTPProtocol
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from holdfast.kit.compat import psycopg_pipeline, smtp_content, uvicorn_protocol
+
+LIBRARIES = [
+    ("psycopg", psycopg_pipeline.VERSION),
+    ("aiosmtplib", smtp_content.VERSION),
+    ("uvicorn", uvicorn_protocol.VERSION),
+]
+
+
+@pytest.mark.parametrize(("library", "written_for"), LIBRARIES)
+def test_the_installed_version_is_the_one_that_the_module_was_written_for(library: str, written_for: str) -> None:
+    assert version(library).startswith(f"{written_for}.")
+
+
+@pytest.mark.parametrize(("library", "written_for"), LIBRARIES)
+def test_no_later_version_can_be_installed(library: str, written_for: str) -> None:
+    major, minor = map(int, written_for.split("."))
+    [requirement] = [line for line in requires("holdfast-server") or () if re.match(rf"{library}\b", line)]
+
+    assert f"<{major}.{minor + 1}" in requirement
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (AsyncCursor._maybe_prepare_gen, ["self", "pgq", "prepare", "binary"]),  # pyright: ignore[reportPrivateUsage]
+        (AsyncPipeline._fetch_gen, ["self", "flush"]),  # pyright: ignore[reportPrivateUsage]
+        (AsyncConnection.wait, ["self", "gen", "interval", "timeout"]),
+        (SMTPProtocol.write, ["self", "data"]),
+        (SMTPProtocol.read_response, ["self", "timeout"]),
+        (HttpToolsProtocol.connection_made, ["self", "transport"]),
+        (HttpToolsProtocol.data_received, ["self", "data"]),
+        (HttpToolsProtocol.on_headers_complete, ["self"]),
+        (HttpToolsProtocol.on_message_complete, ["self"]),
+        (HttpToolsProtocol.on_response_complete, ["self"]),
+        (HttpToolsProtocol.timeout_keep_alive_handler, ["self"]),
+        (HttpToolsProtocol.pause_writing, ["self"]),
+        (HttpToolsProtocol.resume_writing, ["self"]),
+    ],
+    ids=lambda value: getattr(value, "__qualname__", None),
+)
+def test_the_functions_that_are_called_or_overridden_have_these_parameters(
+    function: object, parameters: list[str]
+) -> None:
+    assert callable(function)
+    assert list(inspect.signature(function).parameters) == parameters
+
+
+def test_the_state_of_a_request_has_the_members_that_are_set() -> None:
+    source = inspect.getsource(RequestResponseCycle)
+
+    for member in ("response_started", "response_complete", "waiting_for_100_continue", "message_event", "on_response"):
+        assert re.search(rf"self\.{member}\b", source)

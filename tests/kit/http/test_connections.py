@@ -1,0 +1,277 @@
+"""What one connection, one address, and all connections together may cost a server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from holdfast.kit.http import connection_limits as counts
+from holdfast.kit.http.connection import MAX_HEADER_BYTES
+from holdfast.kit.http.connection_limits import ConnectionLimits
+from tests.kit.sockets import REQUEST, Site, serving
+
+HUGE = 16 * 1024 * 1024
+"""Bytes of an answer that no buffer of the system can hold."""
+
+SOON = 0.3
+"""Seconds that the clients of these tests are given, instead of 10 and 30."""
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 200; `/huge` with many bytes, `/unread` without reading the body, others after the body."""
+    request = Request(scope, receive)
+    if request.url.path != "/unread":
+        await request.body()
+    await Response(b"x" * HUGE if request.url.path == "/huge" else b"here")(scope, receive, send)
+
+
+def padded(size: int) -> bytes:
+    """A request whose head has so many bytes."""
+    start, end = b"GET / HTTP/1.1\r\nHost: here\r\nPadding: ", b"\r\n\r\n"
+    return start + b"x" * (size - len(start) - len(end)) + end
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    """A server with the usual bounds."""
+    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+        yield site
+
+
+@pytest.fixture
+async def hasty() -> AsyncIterator[Site]:
+    """A server that does not wait long."""
+    async with serving(answer, ConnectionLimits(1000, 500, header_seconds=SOON, write_seconds=SOON)) as site:
+        yield site
+
+
+# Headers
+
+
+async def test_headers_of_64_kib_are_read(site: Site) -> None:
+    client = await site.client()
+    await client.send(padded(MAX_HEADER_BYTES))
+
+    assert (await client.answer())[0] == 200
+
+
+@pytest.mark.parametrize("size", [MAX_HEADER_BYTES + 1, 2 * MAX_HEADER_BYTES, 20 * MAX_HEADER_BYTES])
+async def test_more_headers_are_refused_in_the_envelope(site: Site, size: int) -> None:
+    client = await site.client()
+    await client.send(padded(size))
+
+    status, body = await client.answer()
+
+    assert (status, body["code"]) == (431, "headers_too_large")
+    assert await client.closed() == b""
+
+
+async def test_a_header_without_end_is_cut_off(site: Site) -> None:
+    client = await site.client()
+    await client.send(b"GET / HTTP/1.1\r\nEndless: ")
+
+    flooding = asyncio.create_task(client.flood(b"x" * 1_000_000, 10**9))
+
+    assert (await client.answer())[0] == 431
+    assert await (await site.client()).is_served()
+    await flooding
+
+
+async def test_an_address_without_end_is_cut_off(site: Site) -> None:
+    client = await site.client()
+    await client.send(b"GET /" + b"x" * 2 * MAX_HEADER_BYTES)
+
+    assert (await client.answer())[0] == 431
+
+
+async def test_headers_are_counted_anew_for_each_request(site: Site) -> None:
+    client = await site.client()
+    for _ in range(3):
+        await client.send(padded(MAX_HEADER_BYTES))
+        assert (await client.answer())[0] == 200
+
+
+async def test_a_body_is_not_counted_as_headers(site: Site) -> None:
+    client = await site.client()
+    length = 10 * MAX_HEADER_BYTES
+    await client.send(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % length + b"x" * length)
+
+    assert (await client.answer())[0] == 200
+    assert await client.is_served()
+
+
+async def test_two_requests_sent_at_once_are_both_answered(site: Site) -> None:
+    client = await site.client()
+    await client.send(REQUEST + REQUEST)
+
+    assert [(await client.answer())[0] for _ in range(2)] == [200, 200]
+
+
+# Time
+
+
+@pytest.mark.parametrize("begun", [b"G", b"GET / HTTP/1.1\r\nHost: he", b"GET / HTTP/1.1\r\n"])
+async def test_headers_that_do_not_arrive_in_time_are_refused(hasty: Site, begun: bytes) -> None:
+    client = await hasty.client()
+    await client.send(begun)
+
+    status, body = await client.answer()
+
+    assert (status, body["code"]) == (408, "request_timeout")
+    await client.closed()
+
+
+async def test_headers_that_arrive_drop_by_drop_are_refused(hasty: Site) -> None:
+    client = await hasty.client()
+
+    async def drip() -> None:
+        await client.send(b"GET / HTTP/1.1\r\n")
+        while True:
+            await client.send(b"a: b\r\n")
+            await asyncio.sleep(SOON / 10)
+
+    dripping = asyncio.create_task(drip())
+    assert (await client.answer())[0] == 408
+    dripping.cancel()
+
+
+async def test_headers_of_a_later_request_have_to_arrive_in_time_too(hasty: Site) -> None:
+    client = await hasty.client()
+    assert await client.is_served()
+
+    await client.send(REQUEST[:-1])
+
+    assert (await client.answer())[0] == 408
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n"])
+async def test_a_connection_without_a_request_is_closed(hasty: Site, sent: bytes) -> None:
+    client = await hasty.client()
+    await client.send(sent)
+
+    await client.closed(5)
+
+
+async def test_a_body_that_nobody_reads_is_not_taken_for_ever(hasty: Site) -> None:
+    client = await hasty.client()
+    await client.send(b"POST /unread HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n")
+    assert (await client.answer())[0] == 200
+
+    flooding = asyncio.create_task(client.flood(b"x" * 1000, 10**9))
+
+    await client.closed(5)
+    await flooding
+
+
+# Answers that are not read
+
+
+@pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"])
+async def test_an_answer_that_is_not_read_is_dropped(hasty: Site, header: bytes) -> None:
+    client = await hasty.client(receive_buffer=4096)
+    await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n%s\r\n" % header)
+    await client.read(100)
+
+    await until_left(hasty, 0)
+    assert len(await client.closed()) < HUGE / 2
+
+
+async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: Site) -> None:
+    client = await hasty.client()
+    await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+    for _ in range(12):
+        await client.read(HUGE // 16)
+        await asyncio.sleep(SOON / 3)
+
+    assert len(await client.closed()) > HUGE // 4
+
+
+async def until_left(site: Site, connections: int) -> None:
+    """Wait until the server has cut off all connections but so many."""
+    async with asyncio.timeout(10):
+        while site.connections > connections:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
+    async with serving(answer, ConnectionLimits(1000, 500)) as site:
+        clients = [await site.client(receive_buffer=4096) for _ in range(3)]
+        for client in clients:
+            await client.send(b"GET /huge HTTP/1.1\r\nHost: here\r\n\r\n")
+            await client.read(100)
+
+        await until_left(site, 2)
+        assert len(await clients[0].closed()) < HUGE / 2
+
+
+# How many there may be
+
+
+async def test_connections_from_one_address_are_limited_and_others_served() -> None:
+    async with serving(answer, ConnectionLimits(100, 3)) as site:
+        first = [await site.client() for _ in range(3)]
+        for client in first:
+            assert await client.is_served()
+
+        refused = await site.client()
+        await refused.send(REQUEST)
+
+        status, body = await refused.answer()
+        assert (status, body["code"], body["retry_after"]) == (429, "rate_limited", 1)
+        assert "3 connections" in body["error"]
+        assert await (await site.client("127.0.0.2")).is_served()
+        first[0].close()
+        await eventually_served(site)
+
+
+async def test_connections_of_a_trusted_proxy_are_not_limited_by_its_address() -> None:
+    async with serving(answer, ConnectionLimits(100, 3, "127.0.0.1, 10.0.0.0/8")) as site:
+        for _ in range(10):
+            assert await (await site.client()).is_served()
+
+
+async def test_above_the_limit_of_all_connections_the_answer_is_503() -> None:
+    async with serving(answer, ConnectionLimits(3, 3)) as site:
+        clients = [await site.client() for _ in range(3)]
+        for client in clients:
+            assert await client.is_served()
+
+        refused = await site.client("127.0.0.2")
+        await refused.send(REQUEST)
+
+        status, body = await refused.answer()
+        assert (status, body["code"], body["retry_after"]) == (503, "service_unavailable", 1)
+        clients[0].close()
+        await eventually_served(site)
+
+
+async def test_connections_that_are_refused_do_not_take_the_places_of_others() -> None:
+    async with serving(answer, ConnectionLimits(400, 10)) as site:
+        for _ in range(600):
+            await site.client()
+
+        assert await (await site.client("127.0.0.2")).is_served()
+
+
+async def test_a_service_refuses_in_its_own_envelope() -> None:
+    def brief(problem: Any) -> dict[str, str]:
+        return {"error": problem.code, "message": problem.message}
+
+    async with serving(answer, ConnectionLimits(1, 1, error_body=brief)) as site:
+        assert await (await site.client()).is_served()
+        refused = await site.client()
+        await refused.send(REQUEST)
+
+        assert (await refused.answer())[1].keys() == {"error", "message"}
+
+
+async def eventually_served(site: Site) -> None:
+    """Connect until a request is served."""
+    async with asyncio.timeout(10):
+        while not await (await site.client()).is_served():
+            pass

@@ -1,0 +1,82 @@
+"""Files that are sent while they are written."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.types import Message
+
+from holdfast.kit.http.downloads import Download
+from holdfast.kit.http.handler import Request
+
+
+class Client:
+    """A client that reads a download, and goes away after some messages."""
+
+    def __init__(self, method: str = "GET", stays: int = 100) -> None:
+        self.got: list[Message] = []
+        self._stays = stays
+        self._gone = asyncio.Event()
+        self.request = Request({"type": "http", "method": method}, self._receive, self._send, {})
+
+    async def _receive(self) -> Message:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.got.append(message)
+        if len(self.got) == self._stays:
+            self._gone.set()
+        await asyncio.sleep(0)
+
+
+async def counting(numbers: list[int], fails_at: int = 1_000) -> AsyncIterator[bytes]:
+    for number in range(5):
+        if number == fails_at:
+            raise RuntimeError("the disk is full")
+        numbers.append(number)
+        # The server that sends the parts tells in between that a client is gone.
+        await asyncio.sleep(0)
+        yield b"%d" % number
+
+
+def download(parts: AsyncIterator[bytes]) -> Download:
+    return Download(200, media_type=b"text/csv", filename="a.csv", parts=parts)
+
+
+async def test_a_file_is_sent_in_parts_and_ends() -> None:
+    client = Client()
+
+    await download(counting([])).send(client.request)
+
+    start, *parts = client.got
+    assert (b"content-disposition", b'attachment; filename="a.csv"') in start["headers"]
+    assert b"".join(part["body"] for part in parts) == b"01234"
+    assert [part.get("more_body", False) for part in parts] == [True] * 5 + [False]
+
+
+async def test_a_file_that_cannot_be_finished_has_no_end() -> None:
+    client = Client()
+
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        await download(counting([], fails_at=2)).send(client.request)
+
+    assert all(message["more_body"] for message in client.got[1:])
+
+
+async def test_nothing_more_is_written_for_a_client_that_has_gone() -> None:
+    client, numbers = Client(stays=2), list[int]()
+
+    await download(counting(numbers)).send(client.request)
+
+    assert len(numbers) < 5
+    assert all(message["more_body"] for message in client.got[1:])
+
+
+async def test_only_the_headers_of_a_file_can_be_asked_for() -> None:
+    client, numbers = Client("HEAD"), list[int]()
+
+    await download(counting(numbers)).send(client.request)
+
+    assert numbers == []
+    assert client.got[1:] == [{"type": "http.response.body", "body": b""}]

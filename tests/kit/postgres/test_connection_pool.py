@@ -1,0 +1,31 @@
+"""The pool of connections to PostgreSQL, where it differs from the library's."""
+
+import asyncio
+
+import pytest
+
+from holdfast.kit.postgres.connection_pool import Pool
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_who_is_cancelled_while_it_gets_a_connection_ends(template_url: str, turns: int) -> None:
+    pool = Pool.sized(template_url, 2, "tests")
+    async with pool:
+        await pool.wait()
+        connections = [await pool.getconn() for _ in range(2)]
+        waiting = asyncio.create_task(pool.getconn())
+        while not pool.get_stats().get("requests_waiting"):  # noqa: ASYNC110 - turns of the loop are counted
+            await asyncio.sleep(0)
+
+        await pool.putconn(connections[0])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        is_told = waiting.cancel()
+        [got] = await asyncio.gather(waiting, return_exceptions=True)
+
+        if is_told:
+            assert isinstance(got, asyncio.CancelledError)
+            got = await pool.getconn()
+        assert got is connections[0]
+        for connection in connections:
+            await pool.putconn(connection)

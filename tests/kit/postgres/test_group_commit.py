@@ -1,0 +1,238 @@
+"""Many callers, one statement."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg import DataError, IntegrityError
+
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.postgres.group_commit import Batcher
+
+Run = Callable[[Sequence[int]], Awaitable[Sequence[int | Problem]]]
+
+
+class Gate:
+    """Doubles its calls, one batch at a time, each when it is let through."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.arrived = asyncio.Semaphore(0)
+        self.passes = asyncio.Semaphore(0)
+
+    async def run(self, calls: Sequence[int]) -> Sequence[int]:
+        self.batches.append(list(calls))
+        self.arrived.release()
+        await self.passes.acquire()
+        return [2 * call for call in calls]
+
+    async def has_batch(self) -> None:
+        """Wait until one more batch is in flight."""
+        async with asyncio.timeout(5):
+            await self.arrived.acquire()
+
+    def open(self) -> None:
+        """Let every batch through from now on."""
+        for _ in range(1000):
+            self.passes.release()
+
+
+def submit(batcher: Batcher[int, int], *calls: int) -> list[asyncio.Task[int]]:
+    return [asyncio.create_task(batcher.submit(call)) for call in calls]
+
+
+async def outcomes(tasks: Sequence[asyncio.Task[int]]) -> list[int | BaseException]:
+    async with asyncio.timeout(5):
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def turn() -> None:
+    """Let every task that is ready take its turn."""
+    await asyncio.sleep(0)
+
+
+def doubling(but: Callable[[int], int | Problem] = lambda call: 2 * call) -> Run:
+    async def run(calls: Sequence[int]) -> Sequence[int | Problem]:
+        return [but(call) for call in calls]
+
+    return run
+
+
+async def test_calls_that_arrive_while_a_batch_is_in_flight_share_the_next_one() -> None:
+    gate = Gate()
+    batcher = Batcher[int, int]("test", gate.run)
+    first = submit(batcher, 1)
+    await gate.has_batch()
+    second = submit(batcher, 2, 3)
+    await turn()
+    third = submit(batcher, 4)
+    await turn()
+    gate.open()
+
+    assert await outcomes([*first, *second, *third]) == [2, 4, 6, 8]
+    assert gate.batches == [[1], [2, 3, 4]]
+
+
+async def test_calls_that_are_ready_at_once_share_the_first_batch() -> None:
+    gate = Gate()
+    gate.open()
+    batcher = Batcher[int, int]("test", gate.run)
+
+    assert await outcomes(submit(batcher, *range(50))) == list(range(0, 100, 2))
+    assert gate.batches == [list(range(50))]
+
+
+async def test_a_batch_holds_no_more_than_its_size_and_keeps_the_order_of_arrival() -> None:
+    gate = Gate()
+    gate.open()
+    batcher = Batcher[int, int]("test", gate.run, size=3)
+
+    assert await outcomes(submit(batcher, *range(8))) == list(range(0, 16, 2))
+    assert gate.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_one_batch_is_in_flight_at_a_time() -> None:
+    gate = Gate()
+    tasks = submit(Batcher[int, int]("test", gate.run, size=1), 1, 2, 3)
+    await gate.has_batch()
+    for _ in range(10):
+        await turn()
+    assert len(gate.batches) == 1
+    gate.open()
+    assert await outcomes(tasks) == [2, 4, 6]
+
+
+async def test_a_problem_among_the_answers_is_raised_for_its_own_caller_alone() -> None:
+    refusal = NOT_FOUND("There is no 2.")
+    batcher = Batcher[int, int]("test", doubling(lambda call: refusal if call == 2 else 2 * call))
+
+    assert await outcomes(submit(batcher, 1, 2, 3)) == [2, refusal, 6]
+
+
+@pytest.mark.parametrize("kind", [DataError, IntegrityError])
+async def test_a_call_whose_data_breaks_the_statement_fails_alone(kind: type[Exception]) -> None:
+    batches: list[list[int]] = []
+
+    async def run(calls: Sequence[int]) -> Sequence[int]:
+        batches.append(list(calls))
+        if 5 in calls:
+            raise kind("5 is not acceptable")
+        return [2 * call for call in calls]
+
+    answers = await outcomes(submit(Batcher[int, int]("test", run), *range(8)))
+
+    assert [answer for call, answer in enumerate(answers) if call != 5] == [0, 2, 4, 6, 8, 12, 14]
+    assert isinstance(answers[5], kind)
+    assert batches == [[*range(8)], [0, 1, 2, 3], [4, 5, 6, 7], [4, 5], [4], [5], [6, 7]]
+
+
+async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> None:
+    gate = Gate()
+
+    async def run(calls: Sequence[int]) -> Sequence[int]:
+        answers = await gate.run(calls)
+        if 1 in calls:
+            raise RuntimeError("the connection is gone")
+        return answers
+
+    batcher = Batcher[int, int]("test", run)
+    failing = submit(batcher, 1, 2)
+    await gate.has_batch()
+    later = submit(batcher, 3)
+    await turn()
+    gate.open()
+
+    assert [str(answer) for answer in await outcomes(failing)] == ["the connection is gone"] * 2
+    assert await outcomes(later) == [6]
+
+
+async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_still_run() -> None:
+    gate = Gate()
+    batcher = Batcher[int, int]("test", gate.run)
+    in_flight = submit(batcher, 1, 2)
+    await gate.has_batch()
+    waiting = submit(batcher, 3, 4)
+    await turn()
+    for gone in (in_flight[0], waiting[0]):
+        gone.cancel()
+    await turn()
+    gate.open()
+
+    assert await outcomes([in_flight[1], waiting[1]]) == [4, 8]
+    assert gate.batches == [[1, 2], [3, 4]]
+    assert [task.cancelled() for task in (*in_flight, *waiting)] == [True, False, True, False]
+
+
+async def test_a_failure_nobody_waits_for_any_more_is_not_reported_as_unread() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    gate = Gate()
+
+    async def run(calls: Sequence[int]) -> Sequence[int]:
+        await gate.run(calls)
+        raise RuntimeError("the connection is gone")
+
+    tasks = submit(Batcher[int, int]("test", run), 1, 2)
+    await gate.has_batch()
+    for task in tasks:
+        task.cancel()
+    gate.open()
+
+    assert [type(answer) for answer in await outcomes(tasks)] == [asyncio.CancelledError] * 2
+    await turn()
+    assert reported == []
+
+
+async def test_one_call_too_many_is_refused_and_those_that_wait_are_served() -> None:
+    gate = Gate()
+    batcher = Batcher[int, int]("test", gate.run, max_waiting=2)
+    in_flight = submit(batcher, 1)
+    await gate.has_batch()
+    waiting = submit(batcher, 2, 3)
+    await turn()
+
+    with pytest.raises(Problem) as refusal:
+        await batcher.submit(4)
+    gate.open()
+
+    assert (refusal.value.code, refusal.value.status, refusal.value.retry_after) == ("service_unavailable", 503, 1)
+    assert await outcomes([*in_flight, *waiting]) == [2, 4, 6]
+    assert await outcomes(submit(batcher, 5)) == [10]
+
+
+async def test_a_run_that_answers_too_few_calls_leaves_no_caller_waiting() -> None:
+    async def forgetful(calls: Sequence[int]) -> Sequence[int]:
+        return [2 * call for call in calls][:-1]
+
+    answers = await outcomes(submit(Batcher[int, int]("test", forgetful), 1, 2, 3))
+
+    assert isinstance(answers[2], Exception)
+
+
+@given(calls=st.lists(st.integers(), max_size=60), size=st.integers(1, 12))
+def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: int) -> None:
+    async def answers() -> list[int | BaseException]:
+        batcher = Batcher[int, int]("test", doubling(), size=size)
+        return await outcomes(submit(batcher, *calls))
+
+    assert asyncio.run(answers()) == [2 * call for call in calls]
+
+
+@given(calls=st.lists(st.integers(0, 20), max_size=40), bad=st.sets(st.integers(0, 20)), size=st.integers(1, 12))
+def test_whichever_calls_are_bad_only_they_fail(calls: list[int], bad: set[int], size: int) -> None:
+    async def run(batch: Sequence[int]) -> Sequence[int]:
+        if not bad.isdisjoint(batch):
+            raise DataError("not acceptable")
+        return [2 * call for call in batch]
+
+    async def answers() -> list[int | BaseException]:
+        return await outcomes(submit(Batcher[int, int]("test", run, size=size), *calls))
+
+    answered = asyncio.run(answers())
+    assert [isinstance(answer, DataError) for answer in answered] == [call in bad for call in calls]
+    assert [answer for answer in answered if not isinstance(answer, DataError)] == [
+        2 * call for call in calls if call not in bad
+    ]

@@ -1,0 +1,72 @@
+"""What a loop cannot do at once is done by waiters, beside it."""
+
+import asyncio
+
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
+from holdfast.kit.postgres.lock_waiters import MAX_WAITERS, LockWaiters
+
+
+class Row:
+    """A row that is locked until it is let go."""
+
+    def __init__(self) -> None:
+        self.is_free = asyncio.Event()
+        self.done = 0
+
+    async def work(self) -> None:
+        await self.is_free.wait()
+        self.done += 1
+
+
+async def test_each_row_has_one_waiter_and_the_loop_is_told_when_it_has_ended() -> None:
+    row, ended = Row(), asyncio.Event()
+
+    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+        for _ in range(2):
+            waiters.leave(7, row.work)
+        assert waiters.rows == [7]
+        row.is_free.set()
+        await ended.wait()
+        assert waiters.rows == []
+
+    assert row.done == 1
+
+
+async def test_a_row_for_which_no_waiter_is_free_is_left_to_the_loop() -> None:
+    rows = [Row() for _ in range(MAX_WAITERS + 1)]
+    ended = asyncio.Event()
+
+    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+        for id, row in enumerate(rows):
+            waiters.leave(id, row.work)
+        assert waiters.rows == [*range(MAX_WAITERS)]
+        assert waiters.are_busy
+        rows[0].is_free.set()
+        await ended.wait()
+        waiters.leave(MAX_WAITERS, rows[-1].work)
+        assert sorted(waiters.rows) == [*range(1, MAX_WAITERS + 1)]
+
+
+async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
+    ended = asyncio.Event()
+
+    async def give_up() -> None:
+        raise SERVICE_UNAVAILABLE()
+
+    async with LockWaiters(ended.set) as waiters, asyncio.timeout(5):
+        waiters.leave(7, give_up)
+        await ended.wait()
+        assert waiters.rows == []
+
+
+async def test_waiters_end_with_their_loop() -> None:
+    row = Row()
+
+    async with LockWaiters(lambda: None) as waiters:
+        waiters.leave(7, row.work)
+        await asyncio.sleep(0)
+
+    assert waiters.rows == []
+    row.is_free.set()
+    await asyncio.sleep(0)
+    assert row.done == 0

@@ -1,0 +1,111 @@
+"""What was looked up is kept for a while, and never longer than until its change is announced."""
+
+import asyncio
+
+import pytest
+
+from holdfast.kit.postgres import lookup_cache
+from holdfast.kit.postgres.lookup_cache import LookupCache
+from tests.support import Service
+
+HOUR = 3600.0
+CHANNEL = "shelves"
+
+
+class Shelf:
+    """Finds the number of a shelf, and notes every look-up. Numbers from 100 on depend on others."""
+
+    def __init__(self, service: Service) -> None:
+        self.lookups: list[int] = []
+        self.cache = LookupCache(service.database, CHANNEL, int, self._look_up, by_itself=lambda value: value < 100)
+        self.looking = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def _look_up(self, number: int) -> int:
+        self.lookups.append(number)
+        self.looking.set()
+        await self.go_on.wait()
+        if number < 0:
+            raise LookupError
+        return number
+
+
+async def announce(service: Service, payload: str) -> None:
+    await service.database.transact(lambda tx: tx.notify(CHANNEL, payload))
+
+
+@pytest.fixture
+async def shelf(service: Service, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+    await service.hear()
+    return Shelf(service)
+
+
+async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None:
+    assert [await shelf.cache.get(key) for key in (1, 1, 2, 1)] == [1, 1, 2, 1]
+    assert shelf.lookups == [1, 2]
+
+
+async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
+
+    for _ in range(3):
+        await shelf.cache.get(1)
+
+    assert shelf.lookups == [1, 1, 1]
+
+
+async def test_only_so_many_results_are_kept(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_cache, "MAX_RESULTS", 3)
+    shelf = Shelf(service)
+
+    for number in (1, 2, 3, 4, 4, 1):
+        await shelf.cache.get(number)
+
+    assert shelf.lookups == [1, 2, 3, 4, 1]
+
+
+async def test_an_announcement_ends_what_it_names_and_what_depends_on_others(service: Service, shelf: Shelf) -> None:
+    with shelf.cache.forgetting():
+        for number in (1, 2, 100):
+            await shelf.cache.get(number)
+        await announce(service, "1")
+
+        for number in (1, 2, 100):
+            await shelf.cache.get(number)
+
+    assert shelf.lookups == [1, 2, 100, 1, 100]
+
+
+async def test_an_announcement_without_a_name_ends_everything(service: Service, shelf: Shelf) -> None:
+    with shelf.cache.forgetting():
+        for number in (1, 2):
+            await shelf.cache.get(number)
+        await announce(service, "")
+
+        for number in (1, 2):
+            await shelf.cache.get(number)
+
+    assert shelf.lookups == [1, 2, 1, 2]
+
+
+async def test_a_result_is_not_kept_when_a_change_was_announced_meanwhile(service: Service, shelf: Shelf) -> None:
+    shelf.go_on.clear()
+    with shelf.cache.forgetting():
+        during = asyncio.create_task(shelf.cache.get(1))
+        await shelf.looking.wait()
+        await announce(service, "1")
+        shelf.go_on.set()
+
+        assert (await during, await shelf.cache.get(1)) == (1, 1)
+
+    assert shelf.lookups == [1, 1]
+
+
+async def test_a_failure_is_not_kept(shelf: Shelf) -> None:
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            await shelf.cache.get(-1)
+
+    assert shelf.lookups == [-1, -1]

@@ -1,0 +1,148 @@
+"""Functions and triggers of files are applied again when their text changes, and only then."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from holdfast.kit.postgres.schema_functions import read_functions
+from holdfast.kit.postgres.schema_migrations import Migration, SchemaInUse, migrate, pending_migrations
+from tests.kit.data_directories import until
+from tests.kit.postgres.schemas import rows
+
+SHELF = Migration("0001_shelf.sql", "create table shelf (book text, note text)")
+
+NOTE = """-- What is noted about a book.
+create or replace function note() returns trigger language plpgsql as $$
+begin
+    new.note = shout('new');
+    return new;
+end $$;
+
+create or replace trigger note_added before insert on shelf
+    for each row execute function note();
+create or replace trigger note_renamed before update of book on shelf
+    for each row execute function note();
+"""
+
+SHOUT = """create or replace function shout(word text) returns text language sql as $$ select upper(word) $$;
+comment on function shout is 'In capitals.';
+"""
+
+TRIGGERS = "select tgname from pg_trigger where not tgisinternal order by 1"
+
+
+def program(directory: Path, **files: str) -> list[Migration]:
+    """The migrations of a program whose functions are in these files."""
+    directory.mkdir()
+    for name, text in files.items():
+        (directory / f"{name}.sql").write_text(text, encoding="utf-8")
+    return [SHELF, read_functions([directory])]
+
+
+def note_of_a_new_book(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        [note] = connection.execute("insert into shelf values ('Emma') returning note").fetchone() or [""]
+        return note
+
+
+def test_functions_are_applied_after_the_migrations_whichever_calls_which(empty_url: str, tmp_path: Path) -> None:
+    migrations = program(tmp_path / "one", note=NOTE, shout=SHOUT)
+
+    assert migrate(empty_url, migrations) == [migration.name for migration in migrations]
+    assert migrate(empty_url, migrations) == []
+
+    assert note_of_a_new_book(empty_url) == "NEW"
+    assert rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
+    assert rows(empty_url, "select obj_description('shout'::regproc)") == [("In capitals.",)]
+
+
+def test_a_function_is_applied_again_when_its_text_has_changed(empty_url: str, tmp_path: Path) -> None:
+    migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
+    changed = program(tmp_path / "two", note=NOTE, shout=SHOUT.replace("upper(word)", "word || '!'"))
+
+    assert pending_migrations(empty_url, changed) == [changed[-1].name]
+    assert migrate(empty_url, changed) == [changed[-1].name]
+
+    assert note_of_a_new_book(empty_url) == "new!"
+
+
+def test_another_body_of_a_function_keeps_nobody_waiting_who_writes_to_its_table(
+    empty_url: str, tmp_path: Path
+) -> None:
+    migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
+    changed = program(tmp_path / "two", note=NOTE.replace("'new'", "'fresh'"), shout=SHOUT)
+
+    with psycopg.connect(empty_url) as writer:
+        writer.execute("insert into shelf values ('Emma')")
+        assert migrate(empty_url, changed, patience=0.1) == [changed[-1].name]
+
+    assert note_of_a_new_book(empty_url) == "FRESH"
+
+
+def test_another_trigger_makes_way_for_those_who_write_to_its_table_and_is_applied_after_them(
+    empty_url: str, tmp_path: Path
+) -> None:
+    migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
+    another = NOTE.replace("before insert on", "before insert or update on")
+    changed = program(tmp_path / "two", note=another, shout=SHOUT)
+
+    with psycopg.connect(empty_url) as writer, ThreadPoolExecutor() as threads:
+        writer.execute("insert into shelf values ('Emma')")
+        with pytest.raises(SchemaInUse, match=f"^{changed[-1].name} cannot be applied"):
+            migrate(empty_url, changed, patience=0.1)
+        applied = threads.submit(migrate, empty_url, changed)
+        with psycopg.connect(empty_url, autocommit=True) as reader:
+            until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
+        writer.rollback()
+        assert applied.result() == [changed[-1].name]
+
+
+def test_what_no_file_has_any_more_is_dropped(empty_url: str, tmp_path: Path) -> None:
+    migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
+    without_a_trigger = NOTE[: NOTE.index("create or replace trigger note_renamed")].replace("shout('new')", "'quiet'")
+
+    migrate(empty_url, program(tmp_path / "two", note=without_a_trigger))
+    assert note_of_a_new_book(empty_url) == "quiet"
+    assert rows(empty_url, TRIGGERS) == [("note_added",)]
+    assert rows(empty_url, "select proname from pg_proc where pronamespace = 'public'::regnamespace") == [("note",)]
+
+    migrate(empty_url, program(tmp_path / "three"))
+    assert rows(empty_url, "select name from functions union all select tgname from pg_trigger") == []
+
+
+def test_a_program_with_functions_of_before_leaves_the_newer_ones(empty_url: str, tmp_path: Path) -> None:
+    before = program(tmp_path / "one", note=NOTE, shout=SHOUT)
+    migrate(empty_url, before)
+    migrate(empty_url, program(tmp_path / "two", note=NOTE.replace("shout('new')", "'newer'")))
+
+    assert pending_migrations(empty_url, before) == []
+    assert migrate(empty_url, before) == []
+    assert note_of_a_new_book(empty_url) == "newer"
+
+
+def test_functions_that_cannot_be_applied_leave_all_as_it_was(empty_url: str, tmp_path: Path) -> None:
+    migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
+    no_table = NOTE.replace("on shelf", "on no_shelf")
+    broken = program(tmp_path / "two", note=no_table, shout=SHOUT.replace("upper", "lower"))
+
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        migrate(empty_url, broken)
+
+    assert pending_migrations(empty_url, broken) == [broken[-1].name]
+    assert note_of_a_new_book(empty_url) == "NEW"
+
+
+def test_triggers_from_before_there_were_files_are_replaced_or_dropped(empty_url: str, tmp_path: Path) -> None:
+    made_by_migrations = [
+        SHELF,
+        Migration("0002_shout.sql", SHOUT),
+        Migration("0003_note.sql", NOTE.replace("'new'", "'old'") + NOTE.replace("trigger note_", "trigger gone_")),
+    ]
+    migrate(empty_url, made_by_migrations)
+
+    migrate(empty_url, [*made_by_migrations, *program(tmp_path / "one", note=NOTE, shout=SHOUT)[1:]])
+
+    assert rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
+    assert note_of_a_new_book(empty_url) == "NEW"

@@ -1,0 +1,59 @@
+"""A process may stall at any moment of a transaction: the server ends it, and what it has locked is free."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg import waiting
+
+from holdfast.events.product import EVENTS
+from holdfast.events.resources import Tx
+from tests.kit.data_directories import ask, until
+from tests.support import unlimited
+
+LOCKED = "select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711"
+LOOKS = 10
+"""How often one looks whether the server has done what it was just sent: all of it well within the idle timeout."""
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["an answer was read", "no answer was read"])
+def test_a_process_that_stalls_as_soon_as_it_has_sent_a_statement_loses_its_locks_and_runs_it_again(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    monkeypatch.setattr(waiting, "MAX_BUSY_TIME", 0)  # a turn ends whenever something was sent
+    database = EVENTS.database(unlimited(database_url, tmp_path))
+    notified = asyncio.Event()
+    tries = 0
+
+    async def lock(tx: Tx) -> None:
+        nonlocal tries
+        tries += 1
+        await tx.run("set local idle_in_transaction_session_timeout = '2s'")
+        await (tx.value if is_read else tx.run)("select pg_advisory_xact_lock(4711)")
+        await notified.wait()
+        await tx.value("select 1")
+
+    with asyncio.Runner() as runner:
+        runner.run(database.pool.open())
+        locking = runner.get_loop().create_task(database.transact(lock))
+        while not any(ask(database_url, LOCKED) for _ in range(LOOKS)):
+            assert not locking.done()
+            _a_turn(runner.get_loop())
+        # Nothing of the process goes on from here.
+        until(lambda: not ask(database_url, LOCKED))
+
+        notified.set()
+        runner.run(_ended(locking))
+        runner.run(database.pool.close())
+    assert tries == 2
+
+
+def _a_turn(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the process do what it can do without waiting, once."""
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    await task

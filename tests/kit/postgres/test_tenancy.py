@@ -1,0 +1,82 @@
+"""Where row-level security keeps tenants apart, every transaction of an operation is of one tenant."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from holdfast.kit.contract.caller import Caller, api_key
+from holdfast.kit.contract.command import Command
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import Batch, batched, read, single, steps
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.running.steps import Conclusion, Steps
+from tests.support import Service
+
+
+class Count(Command):
+    """Nothing to say."""
+
+
+async def test_each_tenant_shares_its_batches_with_nobody_else(service: Service) -> None:
+    service.database.tenancy = "select %(tenant)s"
+
+    async def count(tx: Tx[Any], batch: Batch[Count]) -> Sequence[int]:
+        return [len(batch.calls) for _ in batch.calls]
+
+    operation = Operation("count_calls", "POST /calls", batched(count))
+    run = Runner((operation,), service.database)[operation]
+
+    async def come(tenant: int, times: int) -> list[int]:
+        return [await run(api_key(1, tenant), Count()) for _ in range(times)]
+
+    sizes = await asyncio.gather(*(come(tenant, 10) for tenant in (1, 1, 1, 2, 2)))
+
+    assert [set(size) for size in sizes] == [{3}, {3}, {3}, {2}, {2}]
+
+
+async def test_an_operation_in_steps_enters_the_tenant_in_each_step(service: Service) -> None:
+    service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
+
+    async def tenants(opened: Steps[Any], caller: Caller, command: Count) -> Conclusion[list[str]]:
+        async def entered(reader: Reader[Any]) -> str:
+            return await reader.value("select current_setting('test.tenant')")
+
+        before = [await opened.read(entered), await opened.transact(entered)]
+
+        async def last(tx: Tx[Any]) -> list[str]:
+            return [*before, await entered(tx)]
+
+        return await opened.conclude(last)
+
+    operation = Operation("list_tenants", "POST /tenants", steps(tenants))
+
+    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Count()) == ["7", "7", "7"]
+
+
+async def test_an_operation_without_a_tenant_is_refused_at_start(service: Service) -> None:
+    service.database.tenancy = "select %(tenant)s"
+
+    async def count(tx: Tx[Any], caller: Caller, command: Count) -> int:
+        return 1
+
+    public = Operation("count_calls", "POST /calls", single(count), public=True)
+
+    with pytest.raises(AssertionError, match="count_calls: row-level security needs a caller with a tenant"):
+        Runner((public,), service.database)
+
+
+async def test_work_that_is_no_tenants_runs_on_the_same_connections_and_enters_none(service: Service) -> None:
+    service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
+    across = service.database.across_tenants()
+
+    async def entered(reader: Reader[Any], caller: Caller, command: Count) -> str | None:
+        return await reader.value("select nullif(current_setting('test.tenant', true), '')")
+
+    operation = Operation("say_tenant", None, read(entered))
+
+    assert await Runner((operation,), service.database)[operation](api_key(1, 7), Count()) == "7"
+    assert await Runner((operation,), across)[operation](api_key(1, 7), Count()) is None
+    assert across.pool is service.database.pool

@@ -1,0 +1,51 @@
+"""Figures are told to those who watch the service, and to nobody else."""
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from tests.support import Service, running
+
+TOKEN = "figures-" * 4
+
+
+def _from(service: Service, address: str) -> httpx2.AsyncClient:
+    """A client at an address, of the application that a client of the service has."""
+    transport = service.http._transport  # pyright: ignore[reportPrivateUsage] - the application has no other name
+    assert isinstance(transport, httpx2.ASGITransport)
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(transport.app, client=(address, 1)), base_url="http://events.test"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "status"), [("127.0.0.1", 200), ("127.9.9.9", 200), ("::1", 200), ("192.0.2.1", 403), ("::2", 403)]
+)
+async def test_without_a_token_only_the_same_machine_is_told(service: Service, address: str, status: int) -> None:
+    async with _from(service, address) as client:
+        answer = await client.get("/metrics")
+
+    assert answer.status_code == status
+    assert ("holdfast_requests" in answer.text) == (status == 200)
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP"])
+async def test_what_a_proxy_on_the_same_machine_passes_on_is_refused(service: Service, header: str) -> None:
+    answer = await service.http.get("/metrics", headers={header: "127.0.0.1"})
+
+    assert answer.status_code == 403
+    assert "METRICS_TOKEN" in answer.text
+
+
+async def test_with_a_token_whoever_has_it_is_told_and_nobody_else(settings: Settings) -> None:
+    guarded = settings.model_copy(update={"metrics_token": TOKEN})
+    async with running(guarded) as service, _from(service, "192.0.2.1") as client:
+        figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        refused = [
+            await http.get("/metrics", headers=headers)
+            for http in (client, service.http)
+            for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN})
+        ]
+
+    assert "holdfast_requests" in figures.text
+    assert {(response.status_code, response.headers["www-authenticate"]) for response in refused} == {(401, "Bearer")}

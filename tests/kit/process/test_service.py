@@ -1,0 +1,158 @@
+"""A service tells how it is, and keeps its background work going for as long as it runs."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.accounts.oauth import trusted_auth
+from holdfast.events.keys.operations import find_callers
+from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
+from holdfast.events.resources import Database, Steps
+from holdfast.kit.background.jobs import PeriodicJob
+from holdfast.kit.process import service as kit
+from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.api_keys import KeyRing
+from tests.support import Service, eventually
+
+
+def with_loops(database: Database, *loops: kit.Loop) -> kit.Service:
+    return kit.Service(
+        database=database,
+        runner=Runner((), database),
+        operations=(),
+        routes=(),
+        authenticate=KeyRing(database, find_callers).caller,
+        limits=Limits("memory://", {}),
+        loops=loops,
+    )
+
+
+async def test_the_first_keys_are_made_as_a_service_starts(service: Service) -> None:
+    starting = replace(with_loops(service.database), signing_keys=(QUEUE_KEYS, trusted_auth.KEYS))
+
+    async def are_made() -> bool:
+        counted = "select (select count(*) from queue_signing_keys), (select count(*) from trusted_auth_keys)"
+        return await service.run_sql(counted) == [(1, 1)]
+
+    async with starting.background():
+        await eventually(are_made)
+
+
+async def test_a_service_that_reaches_its_database_is_alive_and_ready(service: Service) -> None:
+    alive, ready = await service.http.get("/healthz"), await service.http.get("/readyz")
+
+    assert (alive.status_code, alive.text) == (200, "alive\n")
+    assert (ready.status_code, ready.text) == (200, "ready\n")
+
+
+async def test_a_service_without_its_database_is_alive_but_not_ready(service: Service) -> None:
+    await service.database.close()
+    alive, ready = await service.http.get("/healthz"), await service.http.get("/readyz")
+
+    assert alive.status_code == 200
+    assert (ready.status_code, ready.json()["code"], ready.headers["retry-after"]) == (503, "service_unavailable", "1")
+
+
+async def test_requests_that_need_the_database_are_unavailable_without_it(service: Service) -> None:
+    ada = await service.organizer()
+    await service.database.close()
+
+    for response in (await ada.get("/api/events"), await ada.post("/api/keys", {"api_key": {"name": "One more"}})):
+        assert (response.status_code, response.json()["code"]) == (503, "service_unavailable")
+        assert response.headers["retry-after"] == str(response.json()["retry_after"])
+
+
+async def test_requests_are_counted_by_operation_and_status(service: Service) -> None:
+    ada = await service.organizer()
+    await ada.get("/api/events?offset=x")
+    page = await service.http.get("/metrics")
+
+    assert page.headers["content-type"].startswith("text/plain")
+    for operation, status in (("register_organizer", 201), ("list_events", 422)):
+        assert f'holdfast_requests_total{{operation="{operation}",status="{status}"}}' in page.text
+
+
+async def test_a_service_whose_jobs_share_a_name_is_not_made(service: Service) -> None:
+    async def clean_up(_: Steps) -> int:
+        return 0
+
+    twice = (PeriodicJob("1 * * * *", clean_up), PeriodicJob("2 * * * *", clean_up))
+    with pytest.raises(ValueError, match="Several jobs have the name clean_up"):
+        replace(with_loops(service.database), periodic=twice)
+
+
+async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -> None:
+    runs = 0
+    again = asyncio.Event()
+
+    async def fail_once(_: Database) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            raise RuntimeError("not the first time")
+        again.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        async with with_loops(service.database, fail_once).background(), asyncio.timeout(5):
+            await again.wait()
+
+    assert runs == 2
+    assert [str(entry["exc_info"]) for entry in logs if entry["log_level"] == "error"] == ["not the first time"]
+
+
+async def test_background_work_ends_with_the_service(service: Service) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(_: Database) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with with_loops(service.database, work, work).background(), asyncio.timeout(5):
+        await started.wait()
+        assert not ended.is_set()
+
+    assert ended.is_set()
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert not {name for name in names if name.endswith(".work")}
+
+
+async def test_a_service_that_fails_ends_its_background_work_too(service: Service) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(_: Database) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def serve() -> None:
+        async with with_loops(service.database, work).background(), asyncio.timeout(5):
+            await started.wait()
+            raise RuntimeError("the port is taken")
+
+    with pytest.raises(ExceptionGroup) as failure:
+        await serve()
+
+    assert failure.group_contains(RuntimeError, match="the port is taken")
+    assert ended.is_set()
+
+
+async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Service) -> None:
+    closed: list[str] = []
+
+    async def close() -> None:
+        closed.append("closed")
+
+    app = replace(with_loops(service.database), closing=(close,)).app(background=False).otherwise
+    async with app.router.lifespan_context(app):
+        assert closed == []
+
+    assert closed == ["closed"]

@@ -1,0 +1,287 @@
+"""Rate limits: counted per asker, from the first request on, in memory or in a Redis that processes share."""
+
+import asyncio
+import gc
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
+from structlog.testing import capture_logs
+
+from holdfast.events.settings import Settings
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.running.rate_limits import Limits
+from tests.support import Client, running
+
+NOWHERE = "redis://127.0.0.1:1"
+LIMITS: dict[str, RateLimitItem] = {
+    "three": RateLimitItemPerMinute(3),
+    "ten": RateLimitItemPerMinute(10),
+    "hourly": RateLimitItemPerHour(10),
+    "five minutes": RateLimitItemPerMinute(2, 5),
+}
+
+
+class Clock:
+    """The monotonic clock, which goes on only when told to."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    return clock
+
+
+async def refused(limits: Limits, name: str, who: str) -> Problem | None:
+    """The refusal of one request, or None when it is let through."""
+    try:
+        await limits.hit(name, who)
+    except Problem as problem:
+        return problem
+    return None
+
+
+async def let_through(limits: Limits, name: str, who: str, tries: int = 50) -> int:
+    """How many of so many requests are let through."""
+    return [await refused(limits, name, who) for _ in range(tries)].count(None)
+
+
+@pytest.mark.usefixtures("clock")
+async def test_one_request_too_many_is_refused_with_the_time_to_wait() -> None:
+    limits = Limits("memory://", LIMITS)
+
+    assert await let_through(limits, "three", "ada", tries=3) == 3
+    problem = await refused(limits, "three", "ada")
+
+    assert problem
+    assert (problem.code, problem.status) == ("rate_limited", 429)
+    assert problem.retry_after == 60
+    assert "3 requests per minute" in problem.message
+
+
+@pytest.mark.usefixtures("clock")
+async def test_everybody_has_a_limit_of_their_own_for_each_thing_they_do() -> None:
+    limits = Limits("memory://", LIMITS)
+
+    assert await let_through(limits, "three", "ada") == 3
+    assert await let_through(limits, "three", "ben") == 3
+    assert await let_through(limits, "ten", "ada") == 10
+
+
+@pytest.mark.usefixtures("clock")
+async def test_the_refusal_names_the_window() -> None:
+    limits = Limits("memory://", LIMITS)
+    await let_through(limits, "hourly", "ada")
+    await let_through(limits, "five minutes", "ada")
+
+    for name, words in (("hourly", "10 requests per hour"), ("five minutes", "2 requests per 5 minutes")):
+        problem = await refused(limits, name, "ada")
+        assert problem
+        assert words in problem.message
+
+
+@pytest.mark.usefixtures("clock")
+async def test_requests_that_come_at_once_are_counted_one_by_one() -> None:
+    limits = Limits("memory://", LIMITS)
+
+    outcomes = await asyncio.gather(*(refused(limits, "ten", "ada") for _ in range(100)))
+
+    assert outcomes.count(None) == 10
+
+
+async def test_a_window_starts_with_the_first_request_and_then_everything_is_allowed_again(clock: Clock) -> None:
+    limits = Limits("memory://", LIMITS)
+    clock.now += 40
+    assert await let_through(limits, "ten", "ada", tries=4) == 4
+
+    clock.now += 30  # a minute of the clock has ended, but not this window
+    assert await let_through(limits, "ten", "ada") == 6
+    clock.now += 29.9
+    assert await let_through(limits, "ten", "ada") == 0
+    clock.now += 0.2
+    assert await let_through(limits, "ten", "ada") == 10
+
+
+@pytest.mark.parametrize("name", ["three", "ten", "hourly", "five minutes"])
+@pytest.mark.parametrize("moment", [0.0, 0.4, 12.3, 29.5, 59.9])
+async def test_whoever_waits_as_told_is_let_through(clock: Clock, name: str, moment: float) -> None:
+    limits = Limits("memory://", LIMITS)
+    clock.now += moment
+    for _ in range(25):
+        problem = await refused(limits, name, "ada")
+        if problem:
+            assert problem.retry_after
+            assert 1 <= problem.retry_after <= LIMITS[name].get_expiry()
+            clock.now += problem.retry_after + 0.001
+            assert await refused(limits, name, "ada") is None
+
+
+async def test_while_a_storage_cannot_be_reached_the_process_counts_by_itself_and_says_so_once() -> None:
+    limits = Limits(NOWHERE, LIMITS)
+
+    with capture_logs() as logs:
+        async with asyncio.timeout(10):
+            assert await let_through(limits, "three", "ada", tries=5) == 3
+
+    assert [entry["event"] for entry in logs] == ["rate limits unavailable"]
+
+
+@pytest.fixture
+async def silent_url() -> AsyncIterator[str]:
+    """The address of a Redis that takes connections and never answers."""
+    finished = asyncio.Event()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await finished.wait()
+        writer.close()
+
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as server:
+        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finished.set()
+    gc.collect()  # so that a connection left open shows here and not in some other test
+
+
+async def test_a_storage_that_does_not_answer_holds_nobody_up(settings: Settings, silent_url: str) -> None:
+    async with running(settings.model_copy(update={"rate_limit_storage_url": silent_url})) as service:
+        async with asyncio.timeout(5):
+            assert (await service.organizer()).key
+
+
+async def test_the_service_serves_while_the_storage_of_its_limits_is_away(settings: Settings) -> None:
+    alone = settings.model_copy(update={"rate_limit_storage_url": NOWHERE, "organizers_per_hour": 2})
+    async with running(alone) as service:
+        ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
+
+    assert ada.id != ben.id
+
+
+async def test_a_refused_request_tells_when_to_come_back(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"registrations_per_minute": 2})) as service:
+        ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
+        event = await ada.create_event()
+        people = [{"event_id": event["id"], "email": f"person{number}@example.com"} for number in range(3)]
+        answers = [await ada.post("/api/registrations", {"registration": person}) for person in people]
+        other_key = await ben.post("/api/registrations", {"registration": people[0]})
+
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
+    assert answers[2].json()["code"] == "rate_limited"
+    assert answers[2].headers["Retry-After"] == str(answers[2].json()["retry_after"])
+    assert other_key.status_code == 403
+
+
+async def test_organizers_are_limited_by_the_address_they_come_from(settings: Settings) -> None:
+    one_an_hour = settings.model_copy(update={"organizers_per_hour": 1})
+
+    def body(name: str) -> dict[str, dict[str, str]]:
+        return {"organizer": {"name": f"{name} Events", "email": f"{name}@example.com", "slug": f"{name}-events"}}
+
+    async with running(one_an_hour) as service:
+        first = await service.anonymous.post("/api/organizers/register", body("ada"))
+        second = await service.anonymous.post(
+            "/api/organizers/register", body("ben"), headers={"X-Forwarded-For": "203.0.113.7"}
+        )
+
+    assert (first.status_code, second.status_code) == (201, 429)
+
+
+@pytest.fixture
+def redis_port(tmp_path: Path) -> Iterator[int]:
+    """A Redis of this test's own."""
+    server = shutil.which("redis-server")
+    if not server:
+        reason = "redis-server is not installed"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        # It says so when it listens; a server that cannot start ends its output instead.
+        assert any("Ready to accept connections" in line for line in process.stdout)
+        yield port
+        process.terminate()
+    gc.collect()  # so that a connection left open shows here and not in some other test
+
+
+@pytest.fixture
+def shared(settings: Settings, redis_port: int) -> Settings:
+    """Settings under which processes share a limit of ten registrations a minute and key."""
+    url = f"redis://127.0.0.1:{redis_port}"
+    return settings.model_copy(update={"rate_limit_storage_url": url, "registrations_per_minute": 10})
+
+
+async def redis(port: int, command: str) -> str:
+    """What a Redis answers to a command."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{command}\r\nQUIT\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer.decode()
+
+
+async def register(client: Client, event_id: int, tries: int) -> list[int]:
+    """The statuses of so many requests that count against the limit of a key."""
+    body = {"registration": {"event_id": event_id, "email": "ann@example.com"}}
+    answers = await asyncio.gather(*(client.post("/api/registrations", body) for _ in range(tries)))
+    return sorted(answer.status_code for answer in answers)
+
+
+async def test_processes_that_share_a_redis_share_their_limits(shared: Settings) -> None:
+    async with running(shared) as one, running(shared) as other:
+        ada, ben = await one.organizer("Ada Events"), await one.organizer("Ben Events")
+        event, bens = await ada.create_event(), await ben.create_event()
+        other_client = Client(other.http, ada.key)
+
+        assert await register(ada, event["id"], 6) == [202] * 6
+        assert (await register(other_client, event["id"], 10)).count(202) == 4
+        refusal = await ada.post("/api/registrations", {"registration": {"event_id": event["id"]}})
+        assert refusal.status_code == 429
+        assert 1 <= int(refusal.headers["Retry-After"]) <= 60
+        assert await register(Client(other.http, ben.key), bens["id"], 3) == [202] * 3
+
+
+async def test_requests_that_come_at_once_to_several_processes_are_counted_one_by_one(shared: Settings) -> None:
+    async with running(shared) as one, running(shared) as other:
+        ada = await one.organizer()
+        event = await ada.create_event()
+        statuses = await asyncio.gather(
+            register(ada, event["id"], 25), register(Client(other.http, ada.key), event["id"], 25)
+        )
+
+    assert [*statuses[0], *statuses[1]].count(202) == 10
+
+
+async def test_limits_hold_again_after_the_connection_to_redis_was_lost(shared: Settings, redis_port: int) -> None:
+    async with running(shared) as service:
+        ada = await service.organizer()
+        event = await ada.create_event()
+        assert await register(ada, event["id"], 1) == [202]
+        await redis(redis_port, "CLIENT KILL TYPE normal SKIPME yes")
+        for _ in range(20):
+            await register(ada, event["id"], 1)
+
+        assert await register(ada, event["id"], 1) == [429]
+
+
+async def test_a_service_that_has_stopped_leaves_no_connection_to_redis_open(shared: Settings, redis_port: int) -> None:
+    async with running(shared) as service:
+        await service.organizer()
+        assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") > 1
+
+    # Only the connection that asks.
+    assert (await redis(redis_port, "CLIENT LIST TYPE normal")).count(" addr=") == 1

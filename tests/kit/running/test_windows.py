@@ -1,0 +1,36 @@
+"""Windows in memory are measured by a clock that nobody sets, and are forgotten when they have ended."""
+
+import time
+
+import pytest
+
+from holdfast.kit.running.rate_limits import MIN_WINDOWS, Limits, WindowsInMemory
+from tests.kit.running.test_rate_limits import LIMITS, Clock, let_through, refused
+
+
+async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits("memory://", LIMITS)
+    assert await let_through(limits, "hourly", "ada") == 10
+    before = await refused(limits, "hourly", "ada")
+    an_hour_back = time.time() - 3600
+
+    monkeypatch.setattr(time, "time", lambda: an_hour_back)
+
+    after = await refused(limits, "hourly", "ada")
+    assert before
+    assert after
+    assert before.retry_after == 3600
+    assert after.retry_after in {3599, 3600}
+
+
+async def test_windows_that_have_ended_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    windows = WindowsInMemory()
+    for number in range(MIN_WINDOWS):
+        await windows.count(LIMITS["three"], "three", f"caller {number}", 1)
+    clock.now += 60
+
+    await windows.count(LIMITS["three"], "three", "one more", 1)
+
+    assert len(windows) == 1

@@ -1,0 +1,124 @@
+"""Secrets at rest: one secret, a key for each purpose, and nothing readable without it."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.kit.security.secrets import Secret, SecretTooShort, UnsealError, secret
+
+ONE = Secret(b"one secret of thirty-two characters")
+OTHER = Secret(b"the other, as long as the first one")
+
+
+@given(st.text())
+def test_what_is_sealed_comes_back_and_cannot_be_read_meanwhile(text: str) -> None:
+    sealed = ONE.seal(text)
+
+    assert ONE.unseal(sealed) == text
+    assert len(text) < 4 or text.encode() not in sealed
+
+
+def test_the_same_text_is_sealed_differently_each_time() -> None:
+    assert ONE.seal("hf_1") != ONE.seal("hf_1")
+
+
+def test_only_the_secret_it_was_sealed_under_opens_it() -> None:
+    with pytest.raises(UnsealError):
+        OTHER.unseal(ONE.seal("hf_1"))
+
+
+@given(st.integers(min_value=0, max_value=60))
+def test_what_was_changed_cannot_be_opened(place: int) -> None:
+    sealed = bytearray(ONE.seal("hf_1"))
+    sealed[place] ^= 1
+
+    with pytest.raises(UnsealError):
+        ONE.unseal(bytes(sealed))
+
+
+def test_each_purpose_has_a_key_of_its_own() -> None:
+    keys = {
+        secret_of_service.derive(purpose)
+        for secret_of_service in (ONE, OTHER)
+        for purpose in ("seal", "streams", "cookies")
+    }
+
+    assert len(keys) == 6
+    assert {len(key) for key in keys} == {32}
+    assert ONE.derive("streams") == Secret(ONE.value).derive("streams")
+
+
+def test_a_secret_does_not_show_itself_in_logs() -> None:
+    assert "thirty-two" not in repr(ONE)
+
+
+def test_a_setting_is_the_secret_and_no_file_is_made(tmp_path: Path) -> None:
+    assert secret("x" * 32, tmp_path / "secret") == Secret(b"x" * 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_setting_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "secret"
+    made = secret("", path)
+
+    assert secret("", path) == made
+    assert len(made.value) == 43
+    assert list(path.parent.iterdir()) == [path]
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_processes_that_start_at_once_agree_on_one_secret(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "secret"
+    with ThreadPoolExecutor(16) as pool:
+        made = [future.result() for future in [pool.submit(secret, "", path) for _ in range(64)]]
+
+    assert len({made_secret.value for made_secret in made}) == 1
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_secret_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("\n")
+
+    with pytest.raises(SecretTooShort, match="has 0 characters"):
+        secret("", path)
+    with pytest.raises(SecretTooShort, match="needs 32"):
+        secret("password", path)
+
+
+def test_what_the_old_secret_sealed_and_signed_is_accepted_and_can_be_sealed_again() -> None:
+    new = Secret(b"n" * 32)
+    rotating = Secret(new.value, ONE.value)
+    sealed, signature = ONE.seal("a key"), ONE.signer("streams").sign("a text")
+
+    assert rotating.unseal(sealed) == new.unseal(rotating.reseal(sealed)) == "a key"
+    assert rotating.signer("streams").accepts("a text", signature)
+    assert new.unseal(rotating.seal("another")) == "another"
+    assert new.signer("streams").accepts("a text", rotating.signer("streams").sign("a text"))
+
+
+def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
+    new = Secret(b"n" * 32)
+
+    for refused in (new.unseal, new.reseal):
+        with pytest.raises(UnsealError):
+            refused(ONE.seal("a key"))
+    assert not new.signer("streams").accepts("a text", ONE.signer("streams").sign("a text"))
+    assert not new.signer("streams").accepts("a text", "\u00e9")
+
+
+def test_a_signature_has_as_many_digits_as_its_signer_says_and_no_part_of_it_is_accepted() -> None:
+    for length in (32, 64):
+        signer = ONE.signer("links", length)
+        signature = signer.sign("7")
+
+        assert len(signature) == length
+        assert signer.accepts("7", signature)
+        for other in (signature[:-1], signature + "0", signature[:31], ""):
+            assert not signer.accepts("7", other)

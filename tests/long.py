@@ -1,0 +1,55 @@
+"""Tests that take long, each for a reason: `make test` leaves them out, `make test-long` runs them, `.ci/run` both."""
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+LONG = {
+    "browser": "Chromium loads every page, and looks at it in several ways",
+    "docs": "follows the documents: starts the servers they name, and restores backups",
+    "faults": "starts processes and kills them in the middle of their work",
+    "models": "tries thousands of random steps, and looks for bugs that are planted",
+    "plans": "fills databases until a plan that reads too much can be told",
+    "cli/test_help.py": "starts every command",
+    "cli/test_up.py": "starts both services as the first command does",
+    "events/agents/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",
+    "events/agents/test_official_client.py": "serves, and connects with the official client",
+    "events/mails/test_stopped_mails.py": "sends the mails of a thousand registrations",
+    "events/pages/test_long_texts.py": "lays out texts that take as long as they may",
+    "events/photos/test_sandbox.py": "starts a process for each thing that it may not do",
+    "events/photos/test_unmade_sizes.py": "starts and kills processes that make sizes",
+    "events/queues/test_release_guarantees.py": "tries thousands of random steps",
+    "events/test_generated_input.py": "sends hundreds of generated requests to every operation",
+    "events/test_lost_notices.py": "waits for polls",
+    "inventory/availability/test_lost_notices.py": "waits for polls",
+    "inventory/sync/test_benchmark.py": "runs a benchmark",
+    "inventory/test_generated_arguments.py": "calls every tool with hundreds of generated arguments",
+    "inventory/test_ledger_under_kills.py": "starts processes and kills them in the middle of their work",
+    "inventory/test_lost_notices.py": "waits for polls",
+    "inventory/test_pushes.py": "starts processes that push",
+    "kit/background/test_enqueue.py": "waits for a poll",
+    "kit/http/test_draining.py": "starts processes that end while they answer",
+    "kit/postgres/test_bundled.py": "starts PostgreSQL again and again",
+    "kit/postgres/test_bundled_faults.py": "starts PostgreSQL again and again, and kills it",
+    "test_cli.py": "starts services with worker processes",
+    "test_distribution.py": "builds the distribution, and runs it in an empty environment",
+}
+"""Directories and files of tests that are marked `long`, and what takes so long."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import them when they are left out."""
+    is_left_out = config.option.markexpr == "not long" and any(collection_path == HERE / name for name in LONG)
+    return True if is_left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them, before those that the command line does not ask for are left out."""
+    for path, tests in groupby(items, key=lambda item: item.path):
+        if any(path.is_relative_to(HERE / name) for name in LONG):
+            for item in tests:
+                item.add_marker("long")

@@ -1,0 +1,175 @@
+"""What HTTP demands of every answer, asked of every path of both services: Allow with 405, Retry-After with 429."""
+
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from starlette.routing import Route
+from structlog.testing import capture_logs
+
+from holdfast.events.product import EVENTS
+from holdfast.inventory.problems import error_body, oauth_body
+from holdfast.inventory.product import INVENTORY
+from holdfast.kit.http.handler import Access, as_problem
+from holdfast.kit.process.service_process import ServiceProcess
+from tests import support as events
+from tests.accounts.browser import token
+from tests.inventory import support as inventory
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+
+CLIENTS: list[dict[str, str]] = [{"accept": "application/json"}, {"accept": "text/html"}]
+"""A program, and a browser."""
+
+LIMITS = re.compile(r"_per_(second|minute|hour|address)$")
+"""Settings that limit how often something is asked for."""
+
+
+class ServiceUnderTest(NamedTuple):
+    """A service, every path of it, and the key of somebody."""
+
+    http: httpx2.AsyncClient
+    paths: list[str]
+    key: str
+
+    async def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        return await self.http.request(method, path, follow_redirects=False, **options)
+
+
+@contextlib.asynccontextmanager
+async def service_under_test(
+    name: str, databases: dict[str, str], data_dir: Path, **limits: int
+) -> AsyncGenerator[ServiceUnderTest]:
+    """A service with all that it can offer, and its rate limits out of the way, or as they are given."""
+    url = databases[name]
+    if name == "events":
+        settings = events.unlimited(url, data_dir).model_copy(update={"oauth_builtin": True, **limits})
+        async with events.running(settings) as service:
+            # An organizer may be registered before the limits count, which a process keeps for itself.
+            async with events.running(events.unlimited(url, data_dir)) as before:
+                key = (await before.organizer()).key or ""
+            yield ServiceUnderTest(service.http, paths(EVENTS, service.database), key)
+    else:
+        more = {"client_id": "an-app", "client_secret": "a secret of 32 characters or more", **limits}
+        async with inventory.running(inventory.unlimited(url, data_dir, **more)) as service:
+            yield ServiceUnderTest(service.http, paths(INVENTORY, service.database), (await service.shop()).key)
+
+
+def paths(product: ServiceProcess[Any, Any], database: Any) -> list[str]:
+    """Every path of a service, with an id in the place of each field that nothing has."""
+    built = product.build(database)
+    known: Iterable[str] = (
+        *(operation.path for operation in built.operations if operation.route),
+        *(route.path for route in built.routes if isinstance(route, Route)),
+        *built.handlers,
+        *("/mcp", "/healthz", "/readyz", "/metrics", "/nothing"),
+    )
+    return sorted({re.sub(r"\{[^}]*\}", "4711", path) for path in known})
+
+
+def used_up(name: str) -> dict[str, int]:
+    """The settings of a service with which the second request of a kind is one too many."""
+    products: dict[str, ServiceProcess[Any, Any]] = {"events": EVENTS, "inventory": INVENTORY}
+    return {field: 1 for field in products[name].settings.model_fields if LIMITS.search(field)}
+
+
+@pytest.fixture
+def databases(database_url: str, inventory_url: str) -> dict[str, str]:
+    return {"events": database_url, "inventory": inventory_url}
+
+
+@pytest.mark.parametrize("name", ["events", "inventory"])
+async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
+    name: str, databases: dict[str, str], tmp_path: Path
+) -> None:
+    async with service_under_test(name, databases, tmp_path) as service:
+        wrong: list[str] = []
+        seen = 0
+        for path in service.paths:
+            for headers in CLIENTS:
+                answers = {method: await service.request(method, path, headers=headers) for method in METHODS}
+                refused = {method for method, answer in answers.items() if answer.status_code == 405}
+                seen += len(refused)
+                for method in refused:
+                    allowed = {allowed.strip() for allowed in answers[method].headers.get("allow", "").split(",")} - {
+                        ""
+                    }
+                    if not allowed or {*METHODS} - refused != allowed:
+                        wrong.append(f"{method} {path}: {sorted(allowed)}, and not {sorted({*METHODS} - refused)}")
+
+        assert wrong == []
+        assert seen > 500
+
+
+@pytest.mark.parametrize("name", ["events", "inventory"])
+async def test_a_refused_method_is_told_which_would_be_right(
+    name: str, databases: dict[str, str], tmp_path: Path
+) -> None:
+    async with service_under_test(name, databases, tmp_path) as service:
+        for path in service.paths:
+            answer = await service.request("TRACE", path)
+            if answer.status_code == 405:
+                text = " ".join(map(str, answer.json().values())) if "json" in answer.headers["content-type"] else ""
+                if text:
+                    assert f"{path} does not answer TRACE." in text
+                    assert all(name in text for name in answer.headers["allow"].split(", "))
+
+
+@pytest.mark.parametrize("name", ["events", "inventory"])
+async def test_whoever_asks_too_often_is_told_when_to_ask_again(
+    name: str, databases: dict[str, str], tmp_path: Path
+) -> None:
+    async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:
+        ways: list[dict[str, Any]] = [
+            {},
+            # It does not accept events: a stream would not end.
+            {"headers": {**CLIENTS[0], "authorization": f"Bearer {service.key}"}, "json": {}},
+            {"data": {"token": "none"}},
+        ]
+        limited: set[str] = set()
+        for path in service.paths:
+            for method in ("GET", "POST", "PATCH", "DELETE"):
+                for options in (request for request in ways for _ in range(3)):
+                    answer = await service.request(method, path, **options)
+                    if answer.status_code == 429:
+                        limited.add(f"{method} {path}")
+                        assert int(answer.headers.get("retry-after", 0)) > 0, f"{method} {path}"
+
+    assert (
+        limited
+        >= {
+            "events": {
+                "POST /mcp",
+                "POST /api/registrations",
+                "POST /api/keys",
+                "POST /oauth/register",
+                "GET /sign-in/4711",
+            },
+            "inventory": {"POST /mcp", "GET /auth", "GET /auth/install", "POST /auth/session", "POST /oauth/token"},
+        }[name]
+    ), limited
+
+
+@pytest.mark.parametrize("name", ["events", "inventory"])
+async def test_whoever_signs_in_too_often_is_told_when_to_try_again(
+    name: str, databases: dict[str, str], tmp_path: Path
+) -> None:
+    async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:
+        form = {"email": "ada@example.com", "token": token(await service.request("GET", "/sign-in"))}
+        answers = [await service.request("POST", "/sign-in", data=form) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [303, 429]
+    assert int(answers[1].headers["retry-after"]) > 0
+
+
+def test_a_fault_of_ours_is_told_with_its_number_in_the_words_of_both_services() -> None:
+    with capture_logs() as logs:
+        problem = as_problem(RuntimeError("the password is mellon"), Access("get_pool"))
+
+    for answer in (problem.body(), error_body(problem), oauth_body(problem)):
+        assert f"report the request_id {logs[0]['request_id']} to the operator" in str(answer)
+        assert "mellon" not in str(answer)

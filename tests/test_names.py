@@ -1,0 +1,181 @@
+"""Names say what a thing is: a noun of the field, a verb and its object, a limit and its unit."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "holdfast"
+SCRIPTS = (SOURCE, ROOT / "extensions", ROOT / "docs")
+"""Folders with JavaScript of our own."""
+
+BARE_WORDS = {
+    *("asked", "said", "told", "shown", "kept", "taken", "found", "given", "wanted"),
+    *("each", "some", "whole", "own", "beside", "there", "elsewhere"),
+}
+"""Participles and pronouns, which say nothing about what they name."""
+
+UNITLESS_CONSTANTS = {
+    *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
+    *("PATROL_SECONDS", "LEAST", "FEWEST"),
+}
+"""Constants that say neither what is limited nor the unit."""
+
+NOUNLESS_CLASSES = {
+    *("Refused", "Shown", "Asked", "Line", "Wanted", "Found", "Taken", "Kept", "Told", "Said", "Given", "Standing"),
+}
+"""Classes without a noun of the field."""
+
+COLUMNS = {
+    ("inventory/orders/model.py", "taken"),
+    ("inventory/stock/pool_page.py", "taken"),
+    ("events/payments/operations.py", "kept"),
+}
+"""Fields that are named as a column of a table. A column is renamed together with its table."""
+
+ON_PURPOSE = {"Resources", "Settings"}
+"""Classes that each service, and the kit, has one of."""
+
+
+DECLARATION = re.compile(r"\b(?:class|function|const|let|var)\s+\*?\s*(\w+)|\((\w+)\)\s*=>|\b(\w+)\s*=>")
+"""A class, function or variable of JavaScript, or the only parameter of an arrow function."""
+
+
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The names that a module defines (functions, classes, parameters, variables, attributes), each with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
+                yield node.lineno, name
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield node.lineno, name
+            case _:
+                pass
+
+
+def is_bad(name: str) -> bool:
+    return name.lstrip("_") in BARE_WORDS | UNITLESS_CONSTANTS | NOUNLESS_CLASSES
+
+
+def bad_names(path: str, tree: ast.Module) -> list[str]:
+    """What is wrong with the names of a module and of what it defines."""
+    module = path.rpartition("/")[2].removesuffix(".py")
+    candidates = [(1, module), *names(tree)]
+    return [f"{path}:{line} {name}" for line, name in candidates if is_bad(name) and (path, name) not in COLUMNS]
+
+
+def bad_declarations(path: str, script: str) -> list[str]:
+    """What is wrong with the names that a script declares."""
+    return [
+        f"{path}:{number} {name}"
+        for number, line in enumerate(script.splitlines(), start=1)
+        for names_of_line in DECLARATION.findall(line.partition("//")[0])
+        for name in names_of_line
+        if is_bad(name)
+    ]
+
+
+def area(path: str) -> str:
+    """The part of the tree in which class names are unique: a service, one double, or the kit."""
+    first, second, *_ = (*path.split("/"), "")
+    return f"{first}/{second}" if first == "doubles" else first
+
+
+def repeated_classes(modules: dict[str, ast.Module]) -> list[str]:
+    """The classes of one area that share a name."""
+    homes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for path, tree in modules.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name not in ON_PURPOSE:
+                homes[area(path), node.name].append(path)
+    return [f"{name}: {', '.join(paths)}" for (_, name), paths in homes.items() if len(paths) > 1]
+
+
+def trees(folder: Path, base: Path) -> dict[str, ast.Module]:
+    """The syntax trees of the modules in a folder, by their paths below another."""
+    return {
+        path.relative_to(base).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    """The syntax trees of all modules of the source, by path."""
+    return trees(SOURCE, SOURCE)
+
+
+def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit(modules: dict[str, ast.Module]) -> None:
+    assert [name for path, tree in modules.items() for name in bad_names(path, tree)] == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "benchmarks"])
+def test_neither_is_a_name_in_tests_and_benchmarks(folder: str) -> None:
+    bad = {path: bad_names(path, tree) for path, tree in trees(ROOT / folder, ROOT).items()}
+
+    assert [name for names_of_module in bad.values() for name in names_of_module] == []
+
+
+def test_neither_is_a_name_in_a_script() -> None:
+    paths = [path for folder in SCRIPTS for path in sorted(folder.rglob("*.*js")) if not path.is_symlink()]
+
+    assert len(paths) > 10
+    assert [
+        name
+        for path in paths
+        for name in bad_declarations(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_no_two_classes_of_a_service_or_of_the_kit_share_a_name(modules: dict[str, ast.Module]) -> None:
+    assert repeated_classes(modules) == []
+
+
+def test_every_exception_is_still_needed(modules: dict[str, ast.Module]) -> None:
+    defined = {(path, name) for path, tree in modules.items() for _, name in names(tree)}
+
+    assert COLUMNS - defined == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "told = 1",
+        "def found(): ...",
+        "def f(_asked): ...",
+        "for each in (): ...",
+        "MOST = 3",
+        "class C:\n    kept: int",
+        "self.shown = 1",
+        "from x import y as given",
+    ],
+)
+def test_a_bad_name_is_noticed(text: str) -> None:
+    assert len(bad_names("kit/module.py", ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["class Refused extends Error {}", "const told = 1;", "rows.map((each) => each.id)", "for (const each of [])"],
+)
+def test_a_bad_name_in_a_script_is_noticed(text: str) -> None:
+    assert len(bad_declarations("x.js", text)) == 1
+
+
+def test_a_bad_module_name_is_noticed() -> None:
+    assert bad_names("kit/elsewhere.py", ast.parse("")) == ["kit/elsewhere.py:1 elsewhere"]
+
+
+def test_a_repeated_class_name_is_noticed_within_one_service_only() -> None:
+    tree = ast.parse("class Order: ...")
+
+    assert repeated_classes({"events/a.py": tree, "events/b.py": tree}) == ["Order: events/a.py, events/b.py"]
+    assert repeated_classes({"events/a.py": tree, "inventory/a.py": tree, "doubles/shopify/a.py": tree}) == []
