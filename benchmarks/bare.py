@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from holdfast.kit.batch import Batcher
+from holdfast.kit.postgres.group_commit import Batcher
 
 pool = AsyncConnectionPool(os.environ["EVENTS_DATABASE_URL"], open=False, kwargs={"autocommit": True})
 
@@ -22,7 +22,7 @@ async def store(bodies: Sequence[dict[str, dict[str, str]]]) -> Sequence[bool]:
     async with pool.connection() as connection, connection.transaction():
         await connection.execute(
             "insert into bare_inbox (event_id, email) select * from unnest(%s::bigint[], %s::text[])",
-            [[each["registration"]["event_id"] for each in bodies], [each["registration"]["email"] for each in bodies]],
+            [[body["registration"]["event_id"] for body in bodies], [body["registration"]["email"] for body in bodies]],
         )
     return [True] * len(bodies)
 

@@ -49,7 +49,7 @@ def main(
     table = Table(
         title=f"A standby that applies commits late, and without which nothing is committed; best of {rounds}"
     )
-    for heading in ("what", "at once", *(f"{each} ms" for each in late[1:]), "goal"):
+    for heading in ("what", "at once", *(f"{delay} ms" for delay in late[1:]), "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     with servers() as standing:
         measure_changes(table, standing, late, many, processes, seconds, rounds)
@@ -120,9 +120,9 @@ def changes(ports: Sequence[int], stocked: Sequence[Shop], seconds: float) -> fl
         done = await asyncio.gather(*(one(port, shop) for port, shop in zip(ports, stocked, strict=True)))
         return sum(done) / seconds
 
-    found = uvloop.run(drive())
-    say(f"  {len(stocked)} shops: {found:,.0f}/s", style="dim")
-    return found
+    rate = uvloop.run(drive())
+    say(f"  {len(stocked)} shops: {rate:,.0f}/s", style="dim")
+    return rate
 
 
 def measure_registrations(
@@ -157,8 +157,8 @@ def measure_registrations(
                 figures.append(best.best)
             goal = "≥ 0.7" if connections == crowd else ""
             what = f"registrations from {connections} connections, a second"
-            table.add_row(what, *(f"{each:,.0f}" for each in figures), "")
-            table.add_row("share of those at once", *(f"{each / figures[0]:.2f}" for each in figures), goal)
+            table.add_row(what, *(f"{figure:,.0f}" for figure in figures), "")
+            table.add_row("share of those at once", *(f"{figure / figures[0]:.2f}" for figure in figures), goal)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from benchmarks.growing import FAR, Path
 from benchmarks.stock import call
 from holdfast.accounts.sessions import digest as session_digest
 from holdfast.accounts.sessions import new_secret
-from holdfast.kit import keys
-from holdfast.kit.cluster import SUPERUSER
+from holdfast.kit.postgres.bundled_server import SUPERUSER
+from holdfast.kit.security import api_keys
 
 
 class Sizes(NamedTuple):
@@ -86,7 +86,7 @@ FILL: LiteralString = """
                case when n %% 2 = 1 then 1
                     when n > 0.98 * %(registrations)s then %(events)s + 2
                     when n %% 100 = 0 then %(events)s + 2 + n / 100 %% (%(organizers)s - 1)
-                    else 2 + n / 2 %% (%(events)s - 1) end as event_id) as each
+                    else 2 + n / 2 %% (%(events)s - 1) end as event_id) as place
       join users as people on people.id = %(organizers)s + (n + 1) / 2;
     select setval('registration_arrivals', %(registrations)s);
 
@@ -130,7 +130,7 @@ FILL: LiteralString = """
 
 def fill(url: str, sizes: Sizes) -> Crowded:
     """Fill a migrated, empty database of the bundled server."""
-    admin_key, key, small_key, session = keys.mint(), keys.mint(), keys.mint(), new_secret()
+    admin_key, key, small_key, session = api_keys.mint(), api_keys.mint(), api_keys.mint(), new_secret()
     with psycopg.connect(make_conninfo(url, user=SUPERUSER), autocommit=True) as connection:
         # As a replica does: no trigger counts, mails, or looks up what is known to be right, which takes far longer.
         connection.execute("set session_replication_role = replica")
@@ -138,7 +138,7 @@ def fill(url: str, sizes: Sizes) -> Crowded:
         for who, secret in ((None, admin_key), (1, key), (2, small_key)):
             connection.execute(
                 "insert into api_keys (user_id, name, start, hash) values (%s, 'Benchmark', %s, %s)",
-                [who, secret[:8], keys.digest(secret)],
+                [who, secret[:8], api_keys.digest(secret)],
             )
         connection.execute(
             "insert into sessions (hash, account_id, way, browser) values (%s, 1, 'link', 'a benchmark')",
@@ -159,13 +159,13 @@ def lists(of: Crowded, deep: int) -> Mapping[str, bytes]:
     deep    the offset of pages far behind the first
     """
     keys = {"organizer": of.key, "small organizer": of.small_key, "admin": of.admin_key}
-    asked: dict[str, bytes] = {}
+    requests: dict[str, bytes] = {}
     for who, key in keys.items():
         for noun in ("organizers", "users", "events", "registrations", "queues"):
-            asked[f"{noun}, {who}"] = load.request("GET", f"/api/{noun}?limit=100", key)
+            requests[f"{noun}, {who}"] = load.request("GET", f"/api/{noun}?limit=100", key)
             if noun != "organizers" and who != "small organizer":
                 path = f"/api/{noun}?limit=100&offset={deep}"
-                asked[f"{noun}, {who}, {FAR}"] = load.request("GET", path, key)
+                requests[f"{noun}, {who}, {FAR}"] = load.request("GET", path, key)
         if who != "small organizer":
             for which, event, offset in (
                 ("a big event", of.event, 0),
@@ -173,11 +173,11 @@ def lists(of: Crowded, deep: int) -> Mapping[str, bytes]:
                 ("a small event", of.event + 1, 0),
             ):
                 path = f"/api/registrations?limit=100&event_id={event}&offset={offset}"
-                asked[f"registrations of {which}, {who}"] = load.request("GET", path, key)
-    asked["keys, organizer"] = load.request("GET", "/api/keys", of.key)
-    asked["price history"] = load.request("GET", f"/api/events/{of.event + 1}/price_history", of.key)
+                requests[f"registrations of {which}, {who}"] = load.request("GET", path, key)
+    requests["keys, organizer"] = load.request("GET", "/api/keys", of.key)
+    requests["price history"] = load.request("GET", f"/api/events/{of.event + 1}/price_history", of.key)
     for noun in ("organizers", "users", "events", "registrations", "queues"):
-        asked[f"tool list_{noun}"] = call(of.key, f"list_{noun}", {"limit": 100})
+        requests[f"tool list_{noun}"] = call(of.key, f"list_{noun}", {"limit": 100})
     event = f"/console/events/{of.event}"
     for name, path in {
         "events": "/console",
@@ -196,8 +196,8 @@ def lists(of: Crowded, deep: int) -> Mapping[str, bytes]:
         "queues": "/console/queues",
         "keys": "/console/keys",
     }.items():
-        asked[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
-    return asked
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
+    return requests
 
 
 def paths(of: Crowded, port: int) -> Mapping[str, Path]:

@@ -12,7 +12,7 @@ from benchmarks.growing import Path
 from benchmarks.stock import SHOP, added_shop, call
 from holdfast.accounts.sessions import digest as session_digest
 from holdfast.accounts.sessions import new_secret
-from holdfast.kit.cluster import SUPERUSER
+from holdfast.kit.postgres.bundled_server import SUPERUSER
 
 SHELF = 1_000_000
 """How much there is in every pool."""
@@ -67,18 +67,18 @@ FILL: LiteralString = """
            case when n > %(pools)s and n <= holds then n end,
            timestamptz '2026-01-01 00:00Z' + n * interval '1 second'
       from generate_series(1, %(entries)s) as n
-     cross join (select %(pools)s + %(pools)s / 5 as holds) as each;
+     cross join (select %(pools)s + %(pools)s / 5 as holds) as counts;
     insert into holds (shop_id, id, reference, expires_at, inserted_at)
     select 1, id, 'Order ' || id, timestamptz '2099-01-01 00:00Z' + id * interval '1 second', created_at
       from ledger where kind = 'hold';
     insert into hold_lines (shop_id, hold_id, pool_id, quantity)
     select 1, id, pool_id, 1 from ledger where kind = 'hold';
-    update pools set entries = found.entries, held = held_after, on_hand = balance_after, version = found.version
+    update pools set entries = totals.entries, held = held_after, on_hand = balance_after, version = totals.version
       from (select pool_id, count(*) as entries, max(version) as version,
                    (array_agg(held_after order by seq desc))[1] as held_after,
                    (array_agg(balance_after order by seq desc))[1] as balance_after
-              from ledger group by pool_id) as found
-     where pools.id = found.pool_id;
+              from ledger group by pool_id) as totals
+     where pools.id = totals.pool_id;
     update shared_inventories set version = %(entries)s, entries = %(entries)s;
     insert into merchants (shop_id, email, proved_at) values (1, 'merchant@example.com', now());
 
@@ -115,7 +115,7 @@ def lists(of: Crowded) -> Mapping[str, bytes]:
     """The requests for every list of the tools and of the console, by what they list."""
     pool = {"pool_id": 1}
     gid = "gid://shopify/ProductVariant/40000000001"
-    asked = {
+    requests = {
         f"tool {tool}{f', {which}' if which else ''}": call(of.key, tool, {"limit": 100, **arguments})
         for tool, which, arguments in (
             ("list_pools", "", {}),
@@ -131,10 +131,10 @@ def lists(of: Crowded) -> Mapping[str, bytes]:
             ("search_variants", "of a title", {"query": "Shirt 77"}),
         )
     }
-    asked["tool find_variant"] = call(of.key, "find_variant", {"sku": "SKU-77"})
-    asked["tool find_variant, by a text"] = call(of.key, "find_variant", {"text": "Shirt 77"})
-    asked["tool explain_availability"] = call(of.key, "explain_availability", {"variant_gid": gid})
-    asked["tool get_stock_at"] = call(of.key, "get_stock_at", {**pool, "at": "2026-01-01T01:00:00Z"})
+    requests["tool find_variant"] = call(of.key, "find_variant", {"sku": "SKU-77"})
+    requests["tool find_variant, by a text"] = call(of.key, "find_variant", {"text": "Shirt 77"})
+    requests["tool explain_availability"] = call(of.key, "explain_availability", {"variant_gid": gid})
+    requests["tool get_stock_at"] = call(of.key, "get_stock_at", {**pool, "at": "2026-01-01T01:00:00Z"})
     for name, path in {
         "pools": "/console",
         "pools of a name": "/console?query=Pool+77",
@@ -145,8 +145,8 @@ def lists(of: Crowded) -> Mapping[str, bytes]:
         "holds": "/console/holds",
         "variants to link": "/console/pools/1/variants",
     }.items():
-        asked[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
-    return asked
+        requests[f"console: {name}"] = load.request("GET", path, Cookie=f"session={of.session}")
+    return requests
 
 
 def paths(of: Crowded) -> Mapping[str, Path]:

@@ -34,7 +34,9 @@ def measure_lists(title: str, ports: Sequence[int], lists: Sequence[Mapping[str,
     for heading in ("what", "small", "large", "large/small", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for name in lists[0]:
-        few, many = (uvloop.run(_median(port, each[name], pages)) for port, each in zip(ports, lists, strict=True))
+        few, many = (
+            uvloop.run(_median(port, requests[name], pages)) for port, requests in zip(ports, lists, strict=True)
+        )
         cells = [f"{few * 1000:,.1f} ms", f"{many * 1000:,.1f} ms", f"{many / few:.1f}"]
         table.add_row(name, *cells, "" if FAR in name else "≤ 3")
         say(f"  {name}: {', '.join(cells)}", style="dim")

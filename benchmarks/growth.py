@@ -18,11 +18,11 @@ from benchmarks import crowded_events, crowded_shop
 from benchmarks.growing import compare, measure_lists, table_of_paths
 from benchmarks.registrations import settled
 from benchmarks.stage import holdfast, say, server
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 T = TypeVar("T")
 
-LEAST = 300
+MIN_ROWS = 300
 """So many of everything there are at least, so that every list has a whole page."""
 
 DEEP = 100_000
@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
     def sizes(self, *large: int) -> tuple[list[int], list[int]]:
         """The sizes of both databases, the small one first."""
-        return [max(LEAST, number // self.share) for number in large], [*large]
+        return [max(MIN_ROWS, number // self.share) for number in large], [*large]
 
 
 def main(
@@ -65,7 +65,7 @@ def main(
 ) -> None:
     """Measure hot paths and lists."""
     run = Run(share, requests, rounds, pages)
-    directory = embedded.scratch_directory()
+    directory = bundled.scratch_directory()
     if service is not Which.inventory:
         measure_events(directory, run, run.sizes(registrations, events, queues, organizers, prices))
     if service is not Which.events:
@@ -76,7 +76,7 @@ def measure_events(directory: Path, run: Run, sizes: tuple[list[int], list[int]]
     environments = [
         {
             **os.environ,
-            "EVENTS_DATABASE_URL": embedded.database_url(directory, f"events_{name}"),
+            "EVENTS_DATABASE_URL": bundled.database_url(directory, f"events_{name}"),
             "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
             "API_REGISTRATION_RATE_LIMIT": "1000000000",
             "API_QUEUE_JOIN_RATE_LIMIT": "1000000000",
@@ -91,17 +91,19 @@ def measure_events(directory: Path, run: Run, sizes: tuple[list[int], list[int]]
     def fill(environment: dict[str, str], numbers: list[int]) -> crowded_events.Crowded:
         return crowded_events.fill(environment["EVENTS_DATABASE_URL"], crowded_events.Sizes(*numbers))
 
-    both = [filled("events", *each, fill) for each in zip(environments, sizes, strict=True)]
+    both = [filled("events", *arguments, fill) for arguments in zip(environments, sizes, strict=True)]
     command = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
     with server(command, environments[0]) as small, server(command, environments[1]) as large:
         ports = (small, large)
-        lists = [crowded_events.lists(each, deep) for each, deep in zip(both, (DEEP // run.share, DEEP), strict=True)]
+        lists = [
+            crowded_events.lists(database, deep) for database, deep in zip(both, (DEEP // run.share, DEEP), strict=True)
+        ]
         measure_lists("Lists of the events service", ports, lists, run.pages)
         table = table_of_paths("Hot paths of the events service", run.requests, run.rounds)
-        paths = [crowded_events.paths(each, port) for each, port in zip(both, ports, strict=True)]
+        paths = [crowded_events.paths(database, port) for database, port in zip(both, ports, strict=True)]
         for name in paths[0]:
             compare(table, name, ports, paths, run.requests, run.rounds)
-        few, many = (asyncio.run(settled(each["EVENTS_DATABASE_URL"])) for each in environments)
+        few, many = (asyncio.run(settled(environment["EVENTS_DATABASE_URL"])) for environment in environments)
         rates = [count / seconds for seconds, count in (many, few)]
         table.add_row("settled", *(f"{rate:,.0f}" for rate in rates), f"{rates[0] / rates[1]:.2f}", "≥ 0.9")
         say(table)
@@ -111,7 +113,7 @@ def measure_inventory(directory: Path, run: Run, sizes: tuple[list[int], list[in
     environments = [
         {
             **os.environ,
-            "INVENTORY_DATABASE_URL": embedded.database_url(directory, f"inventory_{name}"),
+            "INVENTORY_DATABASE_URL": bundled.database_url(directory, f"inventory_{name}"),
             "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
             "MCP_RATE_LIMIT": "1000000000",
         }
@@ -121,13 +123,15 @@ def measure_inventory(directory: Path, run: Run, sizes: tuple[list[int], list[in
     def fill(environment: dict[str, str], numbers: list[int]) -> crowded_shop.Crowded:
         return crowded_shop.fill(environment, crowded_shop.Sizes(*numbers))
 
-    both = [filled("inventory", *each, fill) for each in zip(environments, sizes, strict=True)]
+    both = [filled("inventory", *arguments, fill) for arguments in zip(environments, sizes, strict=True)]
     command = [holdfast(), "inventory", "serve", "--port", "0", "--no-background"]
     with server(command, environments[0]) as small, server(command, environments[1]) as large:
         ports = (small, large)
-        measure_lists("Lists of the inventory service", ports, [crowded_shop.lists(each) for each in both], run.pages)
+        measure_lists(
+            "Lists of the inventory service", ports, [crowded_shop.lists(database) for database in both], run.pages
+        )
         table = table_of_paths("Hot paths of the inventory service", run.requests, run.rounds)
-        paths = [crowded_shop.paths(each) for each in both]
+        paths = [crowded_shop.paths(database) for database in both]
         for name in paths[0]:
             compare(table, name, ports, paths, run.requests, run.rounds)
         say(table)
@@ -139,9 +143,9 @@ def filled(
     """A migrated database with so much in it."""
     subprocess.run([holdfast(), service, "migrate"], env=environment, check=True, capture_output=True)
     started = time.perf_counter()
-    found = fill(environment, numbers)
+    database = fill(environment, numbers)
     say(f"{service}: filled with {numbers[0]:,} and more in {time.perf_counter() - started:.0f} s")
-    return found
+    return database
 
 
 if __name__ == "__main__":

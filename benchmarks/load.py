@@ -85,15 +85,15 @@ def run(port: int, requests: Iterator[bytes], connections: int = 64) -> Result:
         latencies: list[float] = []
 
         async def one(connection: Connection) -> None:
-            for each in requests:
+            for request in requests:
                 sent = time.perf_counter()
-                status, _ = await connection.send(each)
+                status, _ = await connection.send(request)
                 latencies.append(time.perf_counter() - sent)
                 statuses[status] += 1
 
         open_connections = [await connect(port) for _ in range(connections)]
         started = time.perf_counter()
-        await asyncio.gather(*(one(each) for each in open_connections))
+        await asyncio.gather(*(one(connection) for connection in open_connections))
         return Result(time.perf_counter() - started, statuses, sorted(latencies))
 
     return uvloop.run(drive())
@@ -112,9 +112,9 @@ def paced(port: int, pairs: Iterator[bytes], per_second: int, follow: Callable[[
         for _ in range(256):
             idle.put_nowait(await connect(port))
 
-        async def one(each: bytes) -> None:
+        async def one(request: bytes) -> None:
             connection = await idle.get()
-            status, body = await connection.send(each)
+            status, body = await connection.send(request)
             statuses[status] += 1
             accepted = time.perf_counter()
             poll = follow(body)
@@ -126,11 +126,11 @@ def paced(port: int, pairs: Iterator[bytes], per_second: int, follow: Callable[[
 
         started = time.perf_counter()
         async with asyncio.TaskGroup() as group:
-            for number, each in enumerate(pairs):
+            for number, request in enumerate(pairs):
                 due = started + number / per_second
                 if (ahead := due - time.perf_counter()) > 0:
                     await asyncio.sleep(ahead)
-                group.create_task(one(each))
+                group.create_task(one(request))
         return Result(time.perf_counter() - started, statuses, sorted(latencies))
 
     return uvloop.run(drive())

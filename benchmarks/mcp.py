@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
 from benchmarks.stock import SHOP, added_shop, call, make_pools
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 ERAS = {"2025-11-25": "handshake, 2025-11-25", "2026-07-28": "stateless, 2026-07-28"}
 
@@ -28,7 +28,7 @@ def main(
     environment = {
         **os.environ,
         "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
-        "INVENTORY_DATABASE_URL": embedded.database_url(embedded.scratch_directory(), "inventory"),
+        "INVENTORY_DATABASE_URL": bundled.database_url(bundled.scratch_directory(), "inventory"),
         "MCP_RATE_LIMIT": "1000000000",
     }
     subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)

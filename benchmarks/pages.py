@@ -23,13 +23,13 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 SENTENCE = (
     "An evening of **drawing** from life, for beginners and for those who draw every day. More at https://a.test/x. "
 )
 
-PATIENCE = 10
+TIMEOUT_SECONDS = 10
 """Seconds after which a form without an answer is counted with the status 0."""
 
 
@@ -48,7 +48,7 @@ def main(
     pace: Annotated[int, typer.Option(help="Forms a second that the crowd sends.")] = 200,
 ) -> None:
     """Measure the page of an event, the form in a frame, and polls while a crowd sends forms."""
-    url = embedded.database_url(embedded.scratch_directory(), "events")
+    url = bundled.database_url(bundled.scratch_directory(), "events")
     environment = {
         **os.environ,
         "EVENTS_DATABASE_URL": url,
@@ -70,21 +70,21 @@ def main(
         for what, path in paths.items():
             size = len(httpx2.get(f"http://127.0.0.1:{ours}{path}").content)
             with server([sys.executable, "-m", "benchmarks.constant", str(size)], environment) as constant:
-                shown, floor = Best(), Best()
+                rates, floor = Best(), Best()
                 for _ in range(rounds):
                     floor.take(load.run(constant, itertools.repeat(load.request("GET", path), requests)), 200)
-                    shown.take(load.run(ours, itertools.repeat(load.request("GET", path), requests)), 200)
-            row(table, f"{what}, {size / 1000:.1f} kB, a second", shown, floor, "≥ 0.5 of the floor")
+                    rates.take(load.run(ours, itertools.repeat(load.request("GET", path), requests)), 200)
+            row(table, f"{what}, {size / 1000:.1f} kB, a second", rates, floor, "≥ 0.5 of the floor")
     measured: list[tuple[load.Result, load.Result]] = []
     for _ in range(rounds):
         with server([holdfast(), "events", "serve", "--port", "0"], environment) as ours:
             measured.append(uvloop.run(_alone_and_in_a_crowd(ours, pace)))
     for share in (0.5, 0.99):
-        alone, beside = ([each.percentile(share) for each in runs] for runs in zip(*measured, strict=True))
-        slower = [one / other for one, other in zip(beside, alone, strict=True)]
+        alone, crowded = ([latencies.percentile(share) for latencies in runs] for runs in zip(*measured, strict=True))
+        slower = [one / other for one, other in zip(crowded, alone, strict=True)]
         table.add_row(
             f"polls while {pace} forms a second come, p{share * 100:.0f}",
-            f"{median(beside) * 1000:.1f} ms",
+            f"{median(crowded) * 1000:.1f} ms",
             f"{median(alone) * 1000:.1f} ms",
             f"{median(slower):.2f}",
             "≤ 2 times as long",
@@ -101,10 +101,10 @@ async def _alone_and_in_a_crowd(port: int, pace: int) -> tuple[load.Result, load
     crowd = asyncio.create_task(_crowd(port, theirs, pace, over))
     await asyncio.sleep(1)
     polls = itertools.repeat(load.request("GET", mine.poll, mine.key), 5_000)
-    beside = await _one_after_another(port, polls)
+    crowded = await _one_after_another(port, polls)
     over.set()
     say(f"  forms: {await crowd}", style="dim")
-    return alone, beside
+    return alone, crowded
 
 
 async def _one_after_another(port: int, requests: Iterator[bytes]) -> load.Result:
@@ -113,15 +113,15 @@ async def _one_after_another(port: int, requests: Iterator[bytes]) -> load.Resul
     statuses: Counter[int] = Counter()
 
     async def one(connection: load.Connection) -> None:
-        for each in requests:
+        for request in requests:
             sent = time.perf_counter()
-            status, _ = await connection.send(each)
+            status, _ = await connection.send(request)
             latencies.append(time.perf_counter() - sent)
             statuses[status] += 1
 
     started = time.perf_counter()
     connections = [await load.connect(port) for _ in range(4)]
-    await asyncio.gather(*(one(each) for each in connections))
+    await asyncio.gather(*(one(connection) for connection in connections))
     return load.Result(time.perf_counter() - started, statuses, sorted(latencies))
 
 
@@ -140,7 +140,7 @@ async def _crowd(port: int, scene: Scene, pace: int, over: asyncio.Event) -> Cou
         connection = await idle.get()
         fields = {"email": f"crowd{number}@example.com", "name": "Ann", "website": "", "token": token}
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 status, _ = await connection.send(_form(path, fields))
         except (TimeoutError, ConnectionError):
             status, connection = 0, await load.connect(port)

@@ -18,17 +18,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks import load
-from holdfast.inventory.shopify.double import CLIENT_ID, CLIENT_SECRET, testing
-from holdfast.inventory.shopify.double.model import Bulk, Subscription
-from holdfast.inventory.shopify.double.orders import Sold as Line
-from holdfast.inventory.shopify.double.whole import Double
-from holdfast.inventory.shopify.double.world import App, Message
-from holdfast.kit.doubles.serving import served
-from holdfast.kit.serving import serve
-from holdfast.kit.sockets import listen_all
+from holdfast.doubles.shared.serving import guarded_server
+from holdfast.doubles.shopify import CLIENT_ID, testing
+from holdfast.doubles.shopify.application import ShopifyDouble
+from holdfast.doubles.shopify.model import Bulk, Subscription
+from holdfast.doubles.shopify.orders import SaleLine
+from holdfast.doubles.shopify.platform_state import App, WebhookMessage
+from holdfast.kit.http.sockets import listen_all
+from holdfast.kit.process.serving import serve
+
+CLIENT_SECRET = "shpss_of_the_benchmarks"
 
 
-class Told(Struct):
+class AnsweredWebhook(Struct):
     """A webhook that was answered. `order`: the id of the order that is new; 0 for any other topic."""
 
     shop: str
@@ -50,7 +52,7 @@ class Accepted(Struct):
 class Record(Struct):
     """What happened since the last sale began."""
 
-    told: list[Told] = []
+    webhooks: list[AnsweredWebhook] = []
     accepted: list[Accepted] = []
 
 
@@ -83,20 +85,22 @@ class Telling(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         body, sent = await request.aread(), time.time()
-        head = b"".join(b"%s: %s\r\n" % each for each in request.headers.raw)
-        self._idle = [each for each in self._idle if each.is_open]
+        head = b"".join(b"%s: %s\r\n" % header for header in request.headers.raw)
+        self._idle = [connection for connection in self._idle if connection.is_open]
         connection = self._idle.pop() if self._idle else await load.connect(request.url.port or 80)
         status, _ = await connection.send(b"POST %s HTTP/1.1\r\n%s\r\n%s" % (request.url.raw_path, head, body))
         self._idle.append(connection)
         order = json.loads(body)["id"] if request.headers["x-shopify-topic"] == "orders/create" else 0
-        self._record.told.append(Told(request.headers["x-shopify-shop-domain"], order, sent, time.time(), status))
+        self._record.webhooks.append(
+            AnsweredWebhook(request.headers["x-shopify-shop-domain"], order, sent, time.time(), status)
+        )
         return httpx2.Response(status)
 
 
 class Stage:
     """The double with what benchmarks ask of it."""
 
-    def __init__(self, double: Double) -> None:
+    def __init__(self, double: ShopifyDouble) -> None:
         self._double = double
         self._record = Record()
         self._watched: frozenset[int] = frozenset()
@@ -109,7 +113,7 @@ class Stage:
             Route("/_bench/shops", self.shops),
         ]
 
-    def _notice(self, message: Message) -> None:
+    def _notice(self, message: WebhookMessage) -> None:
         if message.topic == "inventory_levels/update" and message.payload["inventory_item_id"] in self._watched:
             item, available = message.payload["inventory_item_id"], message.payload["available"]
             self._record.accepted.append(Accepted(message.shop, item, message.at, available))
@@ -117,7 +121,7 @@ class Stage:
     async def sell(self, request: Request) -> Response:
         """Sell as asked, and answer when the last order is made: each order with its variant."""
         sale = msgspec.json.decode(await request.body(), type=Sale)
-        self._record.told.clear()
+        self._record.webhooks.clear()
         self._record.accepted.clear()
         self._watched = frozenset(sale.watched)
         chance, shops = random.Random(7), [*sale.variants]
@@ -130,7 +134,7 @@ class Stage:
                 await asyncio.sleep(0)
             shop = shops[number % len(shops)]
             variant = chance.choice(sale.variants[shop])
-            sold.append((self._double.sell(shop, Line(variant, 1)).id, variant))
+            sold.append((self._double.sell(shop, SaleLine(variant, 1)).id, variant))
         return _json(Sold(sold, time.perf_counter() - started))
 
     async def record(self, _: Request) -> Response:
@@ -139,14 +143,14 @@ class Stage:
     async def shops(self, _: Request) -> Response:
         """How many subscriptions each shop has, and when its last import was ready here."""
         store = self._double.world.store
-        found: dict[str, Any] = {}
+        shops: dict[str, Any] = {}
         for shop in self._double.world.shops():
-            ready = [each.completed for each in store.some(Bulk, shop.domain)]
-            found[shop.domain] = {
+            ready = [bulk.completed for bulk in store.select(Bulk, shop.domain)]
+            shops[shop.domain] = {
                 "subscriptions": store.count(Subscription, shop.domain),
                 "ready": ready[-1] if ready else None,
             }
-        return _json(found)
+        return _json(shops)
 
 
 def _json(value: Any) -> Response:
@@ -156,11 +160,11 @@ def _json(value: Any) -> Response:
 def main() -> None:
     port, app = int(sys.argv[1]), sys.argv[2]
     (listener,) = listen_all("127.0.0.1", port)
-    double = Double(f"http://127.0.0.1:{port}", App(CLIENT_ID, CLIENT_SECRET, app))
+    double = ShopifyDouble(f"http://127.0.0.1:{port}", App(CLIENT_ID, CLIENT_SECRET, app))
     Stage(double)
     print(double.address, flush=True)
     try:
-        serve([served(double.app, listener)])
+        serve([guarded_server(double.app, listener)])
     finally:
         double.close()
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 
 def main(
@@ -27,7 +27,7 @@ def main(
     crowd: Annotated[int, typer.Option(help="Visitors in the long line.")] = 1_000_000,
 ) -> None:
     """Measure joins and status polls."""
-    url = embedded.database_url(embedded.scratch_directory(), "events")
+    url = bundled.database_url(bundled.scratch_directory(), "events")
     environment = {
         **os.environ,
         "EVENTS_DATABASE_URL": url,
@@ -45,11 +45,11 @@ def main(
 
         def bodies(run: int) -> list[bytes]:
             body = {"registration": {"event_id": queue, "email": ""}}
-            found: list[bytes] = []
+            joins: list[bytes] = []
             for number in range(requests):
                 body["registration"]["email"] = f"r{run}n{number}@example.com"
-                found.append(load.request("POST", "/bare", "", msgspec.json.encode(body)))
-            return found
+                joins.append(load.request("POST", "/bare", "", msgspec.json.encode(body)))
+            return joins
 
         def joins(run: int) -> Iterator[bytes]:
             for number in range(requests):

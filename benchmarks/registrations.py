@@ -21,8 +21,8 @@ from benchmarks.stage import Best, holdfast, row, say, server
 from holdfast.events.product import EVENTS
 from holdfast.events.registrations import settlement
 from holdfast.events.settings import Settings
-from holdfast.kit import embedded
-from holdfast.kit.database import Database
+from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.database import Database
 
 
 def main(
@@ -31,7 +31,7 @@ def main(
     pace: Annotated[int, typer.Option(help="Registrations a second for the latency of settlement.")] = 2_000,
 ) -> None:
     """Measure intake, settlement, 202 to visible, and polls."""
-    url = embedded.database_url(embedded.scratch_directory(), "events")
+    url = bundled.database_url(bundled.scratch_directory(), "events")
     environment = {
         **os.environ,
         "EVENTS_DATABASE_URL": url,

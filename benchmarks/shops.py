@@ -11,12 +11,12 @@ import httpx2
 import msgspec
 import psutil
 
-from benchmarks.platform import Record, Sale, Sold
+from benchmarks.platform import CLIENT_SECRET, Record, Sale, Sold
 from benchmarks.stage import holdfast, server
-from benchmarks.stock import told
+from benchmarks.stock import tool_answer
 from benchmarks.streams import is_listening
-from holdfast.inventory.installs.subscriptions import WITHOUT
-from holdfast.inventory.shopify.double import CLIENT_ID, CLIENT_SECRET
+from holdfast.doubles.shopify import CLIENT_ID
+from holdfast.inventory.installs.subscriptions import APP_WIDE_TOPICS
 from holdfast.inventory.topics import HANDLERS
 
 STOCK = 1_000_000
@@ -57,9 +57,9 @@ class Platform:
     def __init__(self, port: int) -> None:
         self._http = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=600)
 
-    def ask(self, name: str, **asked: Any) -> Any:
+    def ask(self, name: str, **arguments: Any) -> Any:
         """Have something done that only tests can ask for."""
-        answer = self._http.post(f"/_test/{name}", json=asked)
+        answer = self._http.post(f"/_test/{name}", json=arguments)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -83,10 +83,10 @@ class Service:
     def __init__(self, port: int, database_url: str) -> None:
         self.port = port
         self.database_url = database_url
-        self.process = next(each for each in psutil.process_iter(["cmdline"]) if is_listening(each, port))
+        self.process = next(process for process in psutil.process_iter(["cmdline"]) if is_listening(process, port))
 
     def call(self, key: str, tool: str, **arguments: Any) -> Any:
-        return told(self.port, key, tool, arguments)
+        return tool_answer(self.port, key, tool, arguments)
 
     def session(self, token: str) -> Any:
         headers = {"Authorization": f"Bearer {token}"}
@@ -108,9 +108,9 @@ class Service:
 def free_ports() -> Ports:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in Ports._fields]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return Ports(*(socket.getsockname()[1] for socket in sockets))
 
 
 def settings(ports: Ports) -> dict[str, str]:
@@ -159,8 +159,8 @@ def opened(platform: Platform, service: Service, domain: str, pools: int, points
     for start in range(0, len(made), len(PACKS)):
         of_pool = dict(zip(PACKS.items(), made[start : start + len(PACKS)], strict=True))
         members = [
-            {"variant_gid": f"gid://shopify/ProductVariant/{each['id']}", "units_per_sale": units}
-            for (_, units), each in of_pool.items()
+            {"variant_gid": f"gid://shopify/ProductVariant/{variant['id']}", "units_per_sale": units}
+            for (_, units), variant in of_pool.items()
         ]
         pool = service.call(key, "create_pool", name=f"Honey {start}", quantity=STOCK, members=members)["pool"]
         watched, *sold = of_pool.items()
@@ -168,8 +168,8 @@ def opened(platform: Platform, service: Service, domain: str, pools: int, points
             Pool(
                 pool["id"],
                 watched[1]["item"],
-                {each["id"]: units for (_, units), each in sold},
-                {each["id"]: units for (_, units), each in of_pool.items()},
+                {variant["id"]: units for (_, units), variant in sold},
+                {variant["id"]: units for (_, units), variant in of_pool.items()},
             )
         )
     until(lambda: is_settled(service, shop))
@@ -197,4 +197,4 @@ def until(is_so: Callable[[], bool], why: Callable[[], str] = str, seconds: floa
 
 def is_subscribed(platform: Platform, domain: str) -> bool:
     """Whether the service has subscribed to all that it wants to be told of."""
-    return platform.shops()[domain]["subscriptions"] == len(HANDLERS.keys() - WITHOUT)
+    return platform.shops()[domain]["subscriptions"] == len(HANDLERS.keys() - APP_WIDE_TOPICS)

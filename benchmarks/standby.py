@@ -14,8 +14,8 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 
-from holdfast.kit import embedded
-from holdfast.kit.cluster import PORT, PROGRAMS, SUPERUSER, Cluster
+from holdfast.kit.postgres import bundled
+from holdfast.kit.postgres.bundled_server import PORT, PROGRAMS, SUPERUSER, Cluster
 
 
 class Servers:
@@ -23,7 +23,7 @@ class Servers:
 
     def __init__(self, directory: Path) -> None:
         one, two = directory / "one", directory / "two"
-        self._primary, self._standby = (Cluster(each, each.with_suffix(".log")) for each in (one, two))
+        self._primary, self._standby = (Cluster(data_dir, data_dir.with_suffix(".log")) for data_dir in (one, two))
         self._primary.make()
         self._primary.start()
         command = [
@@ -42,12 +42,12 @@ class Servers:
         ]
         subprocess.run(command, check=True, capture_output=True)
         owner = one.stat()
-        for each in (two, *two.rglob("*")):
-            os.chown(each, owner.st_uid, owner.st_gid)
+        for path in (two, *two.rglob("*")):
+            os.chown(path, owner.st_uid, owner.st_gid)
         self._standby.start()
         self._tell(self._primary, "synchronous_commit", "remote_apply")
         self._tell(self._primary, "synchronous_standby_names", "*")
-        while self._asked("select sync_state from pg_stat_replication") != "sync":
+        while self._query_value("select sync_state from pg_stat_replication") != "sync":
             time.sleep(0.05)
 
     def url(self, database: str) -> str:
@@ -74,7 +74,7 @@ class Servers:
             connection.execute(sql.SQL("alter system set {} = {}").format(sql.Identifier(name), value))
             connection.execute("select pg_reload_conf()")
 
-    def _asked(self, question: LiteralString) -> object:
+    def _query_value(self, question: LiteralString) -> object:
         with psycopg.connect(self.url("postgres")) as connection:
             row = connection.execute(question).fetchone()
             return row and row[0]
@@ -82,7 +82,7 @@ class Servers:
 
 @contextlib.contextmanager
 def servers() -> Generator[Servers]:
-    made = Servers(embedded.scratch_directory())
+    made = Servers(bundled.scratch_directory())
     try:
         yield made
     finally:

@@ -24,7 +24,7 @@ from rich.table import Table
 from benchmarks import load
 from benchmarks.stage import Best, holdfast, row, say, server
 from benchmarks.streams import fan_out, is_listening
-from holdfast.kit import embedded
+from holdfast.kit.postgres import bundled
 
 SHOP = "bench.myshopify.com"
 LARGE_SHOP = "large.myshopify.com"
@@ -39,13 +39,13 @@ def main(
     subscribers: Annotated[int, typer.Option(help="Streams held open.")] = 10_000,
 ) -> None:
     """Measure stock changes, availability and streams."""
-    directory = embedded.scratch_directory()
-    url = embedded.database_url(directory, "inventory")
+    directory = bundled.scratch_directory()
+    url = bundled.database_url(directory, "inventory")
     environment = {
         **os.environ,
         "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
         "INVENTORY_DATABASE_URL": url,
-        "EVENTS_DATABASE_URL": embedded.database_url(directory, "bare"),
+        "EVENTS_DATABASE_URL": bundled.database_url(directory, "bare"),
         "MCP_RATE_LIMIT": "1000000000",
         "MAX_CONNECTIONS_PER_ADDRESS": "20000",
         "MAX_STREAMS_PER_ADDRESS": "20000",
@@ -110,11 +110,14 @@ def stock_shelves(ours: int, key: str, variants: int) -> int:
     shelf = 0
     for start in range(0, variants, 250):
         members = [
-            {"variant_gid": f"gid://shopify/ProductVariant/{40000000000 + start + each}", "units_per_sale": each + 1}
-            for each in range(min(250, variants - start))
+            {
+                "variant_gid": f"gid://shopify/ProductVariant/{40000000000 + start + number}",
+                "units_per_sale": number + 1,
+            }
+            for number in range(min(250, variants - start))
         ]
         arguments = {"name": f"Shelf {start}", "quantity": 1_000_000, "members": members}
-        shelf = told(ours, key, "create_pool", arguments)["pool"]["id"]
+        shelf = tool_answer(ours, key, "create_pool", arguments)["pool"]["id"]
     return shelf
 
 
@@ -133,9 +136,9 @@ def measure_availability(
         best, floor = Best(), Best()
         with server([sys.executable, "-m", "benchmarks.constant", str(size)], environment) as constant:
             for _ in range(rounds):
-                asked = load.request("GET", signed_path(environment), Accept_Encoding=encoding)
-                floor.take(load.run(constant, iter([asked] * count)), 200)
-                best.take(load.run(ours, iter([asked] * count)), 200)
+                request = load.request("GET", signed_path(environment), Accept_Encoding=encoding)
+                floor.take(load.run(constant, iter([request] * count)), 200)
+                best.take(load.run(ours, iter([request] * count)), 200)
         row(table, f"availability of {variants:,} variants, {name}, {size / 1000:.0f} kB", best, floor, "≥ 0.7 of it")
 
 
@@ -145,7 +148,7 @@ def measure_streams(
     """One change of a shelf, and the time until each of so many streams has told it."""
     stream = httpx2.get(f"http://127.0.0.1:{ours}{signed_path(environment)}").json()["stream_url"]
     path = "/" + stream.split("/", 3)[3]
-    process = next(each for each in psutil.process_iter(["cmdline"]) if is_listening(each, ours))
+    process = next(process for process in psutil.process_iter(["cmdline"]) if is_listening(process, ours))
     before = process.memory_info().rss
     changes = (
         call(key, "adjust_pool_quantity", {"pool_id": 1, "delta": 1}),
@@ -207,7 +210,7 @@ def make_pools(port: int, key: str, count: int) -> list[int]:
     ids: list[int] = []
     cursor = ""
     while cursor is not None:
-        page = told(port, key, "list_pools", {"limit": 200, "cursor": cursor})
+        page = tool_answer(port, key, "list_pools", {"limit": 200, "cursor": cursor})
         ids += [pool["id"] for pool in page["pools"]]
         cursor = page["next_cursor"]
     return ids
@@ -226,11 +229,11 @@ def imported(port: int, key: str, kind: str, columns: str, rows: Sequence[str]) 
     """Import a spreadsheet, in parts that the service takes."""
     for start in range(0, len(rows), 2_000):
         text = "\n".join([columns, *rows[start : start + 2_000]]) + "\n"
-        answer = told(port, key, "import_csv", {"kind": kind, "text": text, "dry_run": False})
+        answer = tool_answer(port, key, "import_csv", {"kind": kind, "text": text, "dry_run": False})
         assert answer["applied"], answer
 
 
-def told(port: int, key: str, tool: str, arguments: dict[str, Any]) -> Any:
+def tool_answer(port: int, key: str, tool: str, arguments: dict[str, Any]) -> Any:
     """What a tool answers."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     headers = {"Authorization": f"Bearer {key}"}

@@ -12,7 +12,8 @@ from benchmarks import load
 def is_listening(process: psutil.Process, port: int) -> bool:
     with contextlib.suppress(psutil.Error):
         return any(
-            each.laddr and each.laddr.port == port and each.status == "LISTEN" for each in process.net_connections()
+            connection.laddr and connection.laddr.port == port and connection.status == "LISTEN"
+            for connection in process.net_connections()
         )
     return False
 
@@ -20,15 +21,15 @@ def is_listening(process: psutil.Process, port: int) -> bool:
 class Subscriber(asyncio.Protocol):
     """A stream held open; it notes when a change is told."""
 
-    def __init__(self, told: asyncio.Queue[float]) -> None:
-        self.told = told
+    def __init__(self, arrivals: asyncio.Queue[float]) -> None:
+        self.arrivals = arrivals
         self.opened = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
         if b"event: snapshot" in data and not self.opened.done():
             self.opened.set_result(None)
         if b"event: change" in data:
-            self.told.put_nowait(time.perf_counter())
+            self.arrivals.put_nowait(time.perf_counter())
 
 
 async def fan_out(
@@ -38,13 +39,13 @@ async def fan_out(
 
     changes    the requests of a change that no stream tells, and of the one that is waited for
     """
-    loop, told = asyncio.get_running_loop(), asyncio.Queue[float]()
-    asked = load.request("GET", path)
+    loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[float]()
+    request = load.request("GET", path)
     for start in range(0, subscribers, 100):
         streams: list[Subscriber] = []
         for _ in range(min(100, subscribers - start)):
-            transport, stream = await loop.create_connection(lambda: Subscriber(told), "127.0.0.1", port)
-            transport.write(asked)
+            transport, stream = await loop.create_connection(lambda: Subscriber(arrivals), "127.0.0.1", port)
+            transport.write(request)
             streams.append(stream)
         await asyncio.gather(*(stream.opened for stream in streams))
     memory = process.memory_info().rss
@@ -54,5 +55,5 @@ async def fan_out(
     await connection.send(changes[1])
     last = started
     for _ in range(subscribers):
-        last = max(last, await asyncio.wait_for(told.get(), 60))
+        last = max(last, await asyncio.wait_for(arrivals.get(), 60))
     return last - started, memory

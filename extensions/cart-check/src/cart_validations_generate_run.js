@@ -10,7 +10,7 @@
 import {leftOf, leftOfEach, named} from './texts.js';
 
 /** The most messages at once. */
-const MOST_MESSAGES = 5;
+const MAX_MESSAGES = 5;
 
 /**
  * @typedef {[id: number, units: number, sellable: number]} Draw
@@ -26,7 +26,7 @@ export function cartValidationsGenerateRun(input) {
     return {operations: []};
   }
   const messages = shortages(input.cart.lines, input.shop.localTime.date, input.localization.language.isoCode);
-  const errors = messages.slice(0, MOST_MESSAGES).map((message) => ({message, target: '$.cart'}));
+  const errors = messages.slice(0, MAX_MESSAGES).map((message) => ({message, target: '$.cart'}));
   return {operations: errors.length ? [{validationAdd: {errors}}] : []};
 }
 
@@ -42,18 +42,18 @@ function shortages(lines, today, language) {
   const variants = gathered(lines, today);
   const pools = drawn(variants);
   const messages = [];
-  const told = new Set();
+  const reported = new Set();
   for (const variant of variants) {
     const most = mostOf(variant, pools);
     if (variant.quantity > most) {
       messages.push(leftOf(language, variant, most));
-      variant.numbers.pools.forEach(([id]) => told.add(id));
+      variant.numbers.pools.forEach(([id]) => reported.add(id));
     }
   }
   for (const [id, pool] of pools) {
-    if (pool.drawn > pool.sellable && !told.has(id)) {
-      const each = pool.variants.map((variant) => ({name: variant.name, most: mostOf(variant, pools)}));
-      messages.push(leftOfEach(language, each));
+    if (pool.drawn > pool.sellable && !reported.has(id)) {
+      const limits = pool.variants.map((variant) => ({name: variant.name, most: mostOf(variant, pools)}));
+      messages.push(leftOfEach(language, limits));
     }
   }
   return messages;
@@ -68,20 +68,20 @@ function shortages(lines, today, language) {
  */
 function gathered(lines, today) {
   /** @type {Map<string, Variant>} */
-  const found = new Map();
+  const variants = new Map();
   for (const {quantity, merchandise} of lines) {
     const numbers = merchandise.__typename === 'ProductVariant' ? read(merchandise.numbers?.jsonValue, today) : null;
     if (numbers === null) {
       continue;
     }
-    const variant = found.get(merchandise.id);
+    const variant = variants.get(merchandise.id);
     if (variant) {
       variant.quantity += quantity;
     } else {
-      found.set(merchandise.id, {name: named(merchandise), quantity, numbers});
+      variants.set(merchandise.id, {name: named(merchandise), quantity, numbers});
     }
   }
-  return [...found.values()];
+  return [...variants.values()];
 }
 
 /**
@@ -131,7 +131,7 @@ function mostOf(variant, pools) {
  * @returns {Numbers | null}
  */
 function read(value, today) {
-  const whole =
+  const isValid =
     value !== null &&
     typeof value === 'object' &&
     Number.isSafeInteger(value.v) &&
@@ -139,7 +139,7 @@ function read(value, today) {
     value.until >= today &&
     Array.isArray(value.pools) &&
     value.pools.every(isDraw);
-  return whole ? value : null;
+  return isValid ? value : null;
 }
 
 /** @param {any} draw */

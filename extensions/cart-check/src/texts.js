@@ -1,19 +1,19 @@
 // @ts-check
 // What buyers are told. Titles are texts of the merchant: they are cut, and kept apart from the words around them.
 
-const LONGEST = 60;
+const MAX_TITLE_LENGTH = 60;
 
 /** The most variants that one message names. */
-const MOST_NAMES = 3;
+const MAX_NAMES = 3;
 
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g;
 
 const ENGLISH = {
   /** @param {string} name */
   none: (name) => `${name} is sold out.`,
-  /** @param {string} name @param {number} most @param {number} wanted */
-  few: (name, most, wanted) =>
-    `Only ${most} of ${name} ${most === 1 ? 'is' : 'are'} left. Your cart has ${wanted}.`,
+  /** @param {string} name @param {number} most @param {number} quantity */
+  few: (name, most, quantity) =>
+    `Only ${most} of ${name} ${most === 1 ? 'is' : 'are'} left. Your cart has ${quantity}.`,
   /** @param {string[]} names */
   joined: (names) => listed(names, 'and'),
   /** @param {number} count */
@@ -26,8 +26,8 @@ const ENGLISH = {
 /** @type {typeof ENGLISH} */
 const GERMAN = {
   none: (name) => `${name} ist ausverkauft.`,
-  few: (name, most, wanted) =>
-    `Von ${name} ${most === 1 ? 'ist' : 'sind'} nur noch ${most} da. In Ihrem Warenkorb: ${wanted}.`,
+  few: (name, most, quantity) =>
+    `Von ${name} ${most === 1 ? 'ist' : 'sind'} nur noch ${most} da. In Ihrem Warenkorb: ${quantity}.`,
   joined: (names) => listed(names, 'und'),
   others: (count) => (count === 1 ? 'ein weiteres' : `${count} weitere`),
   together: (names, amounts) =>
@@ -59,12 +59,12 @@ export function leftOf(language, variant, most) {
  */
 export function leftOfEach(language, variants) {
   const {together, joined, others} = texts(language);
-  const shown = variants.slice(0, MOST_NAMES);
-  const names = shown.map(({name}) => name);
-  if (variants.length > shown.length) {
-    names.push(others(variants.length - shown.length));
+  const listedVariants = variants.slice(0, MAX_NAMES);
+  const names = listedVariants.map(({name}) => name);
+  if (variants.length > listedVariants.length) {
+    names.push(others(variants.length - listedVariants.length));
   }
-  const amounts = shown.map(({name, most}) => `${most} × ${name}`);
+  const amounts = listedVariants.map(({name, most}) => `${most} × ${name}`);
   return together(joined(names), amounts);
 }
 
@@ -75,13 +75,14 @@ export function leftOfEach(language, variants) {
  */
 export function named({title, product}) {
   const alone = !title || title === 'Default Title';
-  return alone ? shown(product.title) : `${shown(product.title)} (${shown(title)})`;
+  return alone ? titleText(product.title) : `${titleText(product.title)} (${titleText(title)})`;
 }
 
 /** @param {string} title */
-function shown(title) {
+function titleText(title) {
   const letters = [...title.replace(INVISIBLE, ' ').trim()];
-  const text = letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join('')}…` : letters.join('');
+  const text =
+    letters.length > MAX_TITLE_LENGTH ? `${letters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…` : letters.join('');
   return `\u2068${text}\u2069`;
 }
 

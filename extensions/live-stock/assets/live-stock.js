@@ -1,16 +1,16 @@
 /* The live number of variants. All blocks of a page share a source: it asks the app proxy, follows the stream that the
- * answer names, and asks again, later each time, if that ends or never begins. A hidden page asks nothing. */
+ * answer names, and asks again if that fails. A hidden page asks nothing. */
 (() => {
 "use strict";
 if (customElements.get("live-stock")) return;
 
-const PATIENCE = 10e3; // for an answer, and for the first event of a stream
-const STEADY = 30e3; // a stream that lasted so long was a good one
-const LONGEST = 60e3; // between two questions while there is no stream
-const LOOK = 300e3; // between two looks whether a silent stream still tells all
-const TRIES = 8; // streams that tell nothing, before no further one is tried
-const KEPT = 600e3; // how long an old number may be shown
-const PAUSE = 10e3; // between two announcements about a variant
+const TIMEOUT_MS = 10e3; // for an answer or a first event
+const STEADY_MS = 30e3; // a stream that lasted so long was good
+const MAX_WAIT_MS = 60e3; // between two requests without a stream
+const RECHECK_MS = 300e3; // between two checks of a stream
+const MAX_TRIES = 8; // streams without an event, until none is tried
+const MAX_AGE_MS = 600e3; // of numbers that are shown
+const PAUSE_MS = 10e3; // between two announcements about a variant
 const GID = "gid://shopify/ProductVariant/";
 
 const numbersOf = (map) => Object.entries(map).filter(([, number]) => Number.isInteger(number));
@@ -18,7 +18,7 @@ let language = [];
 try {
   language = Intl.getCanonicalLocales(document.documentElement.lang);
 } catch {
-  // The page does not say it: numbers are written as the browser does.
+  // unknown: as the browser writes them
 }
 const sources = new Map();
 const all = (act) => () => sources.forEach(act);
@@ -28,50 +28,50 @@ class Source {
     this.url = url;
     this.blocks = new Set();
     this.numbers = new Map();
-    this.wasOut = new Set(); // variants that were sold out while this page was there
-    this.at = 0; // when the numbers were right
-    this.old = ""; // that time, if nobody answers now
-    this.rest();
+    this.wasOut = new Set(); // sold out since this page was opened
+    this.updatedAt = 0;
+    this.staleSince = ""; // that time as text, while requests fail
+    this.stop();
   }
 
-  wake() {
+  start() {
     if (this.awake || document.hidden || !this.blocks.size) return;
     this.awake = true;
     this.ask();
   }
 
-  rest() {
+  stop() {
     this.awake = false;
-    this.trouble = this.silent = 0;
-    this.hangUp();
+    this.failures = this.silentStreams = 0;
+    this.closeStream();
     this.asking?.abort();
     this.asking = null;
     clearTimeout(this.timer);
-    this.blocks.forEach((block) => block.hush());
+    this.blocks.forEach((block) => block.clearStatus());
   }
 
-  hangUp() {
-    clearTimeout(this.late);
+  closeStream() {
+    clearTimeout(this.firstEventTimer);
     this.stream?.close();
     this.stream = null;
-    this.since = 0; // when the stream began to tell; 0: it does not
+    this.streamSince = 0; // 0: no stream sends numbers
   }
 
-  again(milliseconds) {
+  askIn(milliseconds) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), milliseconds * (0.5 + Math.random() / 2));
   }
 
-  later() {
-    this.trouble += 1;
-    this.again(Math.min(LONGEST, 1e3 * 2 ** this.trouble));
+  retry() {
+    this.failures += 1;
+    this.askIn(Math.min(MAX_WAIT_MS, 1e3 * 2 ** this.failures));
   }
 
   async ask() {
     this.asking?.abort();
     clearTimeout(this.timer);
     const control = (this.asking = new AbortController());
-    const limit = setTimeout(() => control.abort(), PATIENCE);
+    const limit = setTimeout(() => control.abort(), TIMEOUT_MS);
     let numbers, address;
     try {
       const response = await fetch(this.url, { signal: control.signal });
@@ -81,18 +81,18 @@ class Source {
         address = answer.stream_url;
       }
     } catch {
-      // Nobody answered as it should be.
+      // no usable answer
     }
     clearTimeout(limit);
-    if (this.asking !== control) return; // the page is hidden, or asked anew
-    if (this.since && (!numbers || this.agrees(numbers))) return this.again(LOOK);
-    this.hangUp();
+    if (this.asking !== control) return; // hidden, or asked anew
+    if (this.streamSince && (!numbers || this.agrees(numbers))) return this.askIn(RECHECK_MS);
+    this.closeStream();
     if (numbers) {
       this.take(numbers);
       this.listen(address);
     } else {
-      this.old ||= new Date(this.at).toLocaleTimeString(language, { hour: "numeric", minute: "2-digit" });
-      this.later();
+      this.staleSince ||= new Date(this.updatedAt).toLocaleTimeString(language, { hour: "numeric", minute: "2-digit" });
+      this.retry();
       this.draw();
     }
   }
@@ -103,8 +103,8 @@ class Source {
   }
 
   listen(address) {
-    if (this.silent >= TRIES) return this.later();
-    this.late = setTimeout(() => this.broken(), PATIENCE);
+    if (this.silentStreams >= MAX_TRIES) return this.retry();
+    this.firstEventTimer = setTimeout(() => this.broken(), TIMEOUT_MS);
     try {
       const stream = (this.stream = new EventSource(address));
       const hear = (name, take) =>
@@ -117,10 +117,10 @@ class Source {
         });
       hear("snapshot", ({ variants }) => {
         this.take(new Map(numbersOf(variants)));
-        clearTimeout(this.late);
-        this.silent = 0;
-        this.since = Date.now();
-        this.again(LOOK);
+        clearTimeout(this.firstEventTimer);
+        this.silentStreams = 0;
+        this.streamSince = Date.now();
+        this.askIn(RECHECK_MS);
       });
       hear("change", ({ variants, removed }) => {
         const numbers = new Map([...this.numbers, ...numbersOf(variants)]);
@@ -133,19 +133,19 @@ class Source {
     }
   }
 
-  /* The stream ended, or told nothing. Its numbers count until the next question fails. */
+  /* The stream ended, or sent nothing. Its numbers count until the next request fails. */
   broken() {
-    if (!this.since) this.silent += 1;
-    else if (Date.now() - this.since > STEADY) this.trouble = 0;
-    this.hangUp();
-    this.later();
+    if (!this.streamSince) this.silentStreams += 1;
+    else if (Date.now() - this.streamSince > STEADY_MS) this.failures = 0;
+    this.closeStream();
+    this.retry();
   }
 
   take(numbers) {
     numbers.forEach((number, gid) => number <= 0 && this.wasOut.add(gid));
     this.numbers = numbers;
-    this.at = Date.now();
-    this.old = "";
+    this.updatedAt = Date.now();
+    this.staleSince = "";
     this.draw();
   }
 
@@ -162,9 +162,9 @@ class LiveStock extends HTMLElement {
       if (!sources.has(url.href)) sources.set(url.href, new Source(url.href));
       this.source = sources.get(url.href);
       this.source.blocks.add(this);
-      this.follow();
+      this.watchTheme();
       this.draw();
-      this.source.wake();
+      this.source.start();
     } catch {
       this.end();
     }
@@ -175,17 +175,17 @@ class LiveStock extends HTMLElement {
   }
 
   end() {
-    this.ends?.abort();
+    this.listeners?.abort();
     this.watcher?.disconnect();
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    this.hush();
+    this.clearStatus();
     this.source?.blocks.delete(this);
-    if (!this.source?.blocks.size) this.source?.rest();
+    if (!this.source?.blocks.size) this.source?.stop();
   }
 
-  /* Draw whenever the theme may have chosen another variant. */
-  follow() {
+  /* Draws when the theme may have chosen another variant. */
+  watchTheme() {
     const section = this.closest(".shopify-section");
     this.place = section?.querySelector('[name="id"]') ? section : document.body;
     const soon = () => {
@@ -196,27 +196,26 @@ class LiveStock extends HTMLElement {
     };
     this.watcher = new MutationObserver(soon);
     this.watcher.observe(this.place, { subtree: true, childList: true, attributeFilter: ["value"] });
-    this.ends = new AbortController();
-    const { signal } = this.ends;
+    this.listeners = new AbortController();
+    const { signal } = this.listeners;
     document.addEventListener("change", soon, { signal });
     document.addEventListener("shopify:product:select", (event) => this.selected(event).then(soon, soon), { signal });
   }
 
-  /* The platform's own event. */
   async selected({ product, promise }) {
     if (product.id !== `gid://shopify/Product/${this.dataset.product}`) return;
     const { variant } = await promise;
-    this.told = variant ? variant.id : "";
+    this.variant = variant ? variant.id : "";
   }
 
-  /* The variant that the product's form would put into the cart; else the one that the theme named last. */
+  /* The variant that the form would put into the cart, or else the one that the theme named last. */
   chosen() {
     for (const { form, type, checked, value } of this.place.querySelectorAll('[name="id"]')) {
       const product = form?.querySelector('[name="product-id"]')?.value;
       const isOurs = product ? product === this.dataset.product : this.place !== document.body;
       if (form && isOurs && (type !== "radio" || checked)) return value && GID + value;
     }
-    return this.told ?? this.dataset.first;
+    return this.variant ?? this.dataset.first;
   }
 
   lines() {
@@ -238,55 +237,57 @@ class LiveStock extends HTMLElement {
   }
 
   show(line) {
-    const [state, text] = this.said(line.dataset.variant);
+    const [state, text] = this.stateOf(line.dataset.variant);
     if (line.dataset.state !== state) line.dataset.state = state;
     if (line.textContent !== text) line.textContent = text;
   }
 
-  /* The state of a variant, and its text: nothing for one that is in no pool. */
-  said(gid) {
-    const { source, dataset } = this;
-    const number = source.numbers.get(gid);
+  /* The state and the text of a variant: empty if it is in no pool. */
+  stateOf(gid) {
+    const { dataset } = this;
+    const { numbers, staleSince, updatedAt, wasOut } = this.source;
+    const number = numbers.get(gid);
     const most = Number(dataset.most) || Infinity;
+    const isTooOld = staleSince && ("hides" in dataset || Date.now() - updatedAt > MAX_AGE_MS);
     let state = "in";
-    if (number === undefined || (source.old && ("hides" in dataset || Date.now() - source.at > KEPT))) state = "";
+    if (number === undefined || isTooOld) state = "";
     else if (number <= 0) state = "out";
-    else if (source.wasOut.has(gid)) state = "back";
+    else if (wasOut.has(gid)) state = "back";
     else if (number <= Number(dataset.lowAt)) state = "low";
     else if (!("always" in dataset)) state = "";
     else if (number > most) state = "plenty";
-    if (state && source.old) state = "old";
+    if (state && staleSince) state = "old";
     const text = dataset[state]?.replaceAll("[n]", Math.min(number, most).toLocaleString(language));
-    return [state, text?.replace("[time]", source.old) || ""];
+    return [state, text?.replace("[time]", staleSince) || ""];
   }
 
-  /* Tell those who listen a new state, not each number. */
+  /* Announces a new state, not each number. */
   announce(gid) {
-    const [state, text] = this.said(gid);
-    const [before, stateBefore] = this.news || [];
-    if (this.source.old || (gid === before && (state === stateBefore || this.pause))) return;
-    this.news = [gid, state];
+    const [state, text] = this.stateOf(gid);
+    const [before, stateBefore] = this.announced || [];
+    if (this.source.staleSince || (gid === before && (state === stateBefore || this.pause))) return;
+    this.announced = [gid, state];
     if (!before || (gid === before && !stateBefore)) return; // it is read with the page
-    this.hush();
+    this.clearStatus();
     this.querySelector("[role=status]").textContent = text;
     this.pause = setTimeout(() => {
-      this.hush();
+      this.clearStatus();
       this.draw();
-    }, PAUSE);
+    }, PAUSE_MS);
   }
 
-  hush() {
+  clearStatus() {
     clearTimeout(this.pause);
     this.pause = 0;
-    const said = this.querySelector("[role=status]");
-    if (said) said.textContent = "";
+    const status = this.querySelector("[role=status]");
+    if (status) status.textContent = "";
   }
 }
 
-const seen = all((source) => (document.hidden ? source.rest() : source.wake()));
+const seen = all((source) => (document.hidden ? source.stop() : source.start()));
 document.addEventListener("visibilitychange", seen);
 addEventListener("pageshow", seen);
-addEventListener("pagehide", all((source) => source.rest()));
-addEventListener("online", all((source) => source.awake && !source.since && source.ask()));
+addEventListener("pagehide", all((source) => source.stop()));
+addEventListener("online", all((source) => source.awake && !source.streamSince && source.ask()));
 customElements.define("live-stock", LiveStock);
 })();
