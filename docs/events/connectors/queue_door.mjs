@@ -47,7 +47,7 @@ export class QueueDoor {
 
   /** Whether this process sees a token for the first time; remembered until the token has expired. */
   #isFirst(id, expiresAt, now) {
-    for (const [each, end] of this.#used) if (end + LEEWAY <= now) this.#used.delete(each);
+    for (const [known, end] of this.#used) if (end + LEEWAY <= now) this.#used.delete(known);
     return !this.#used.has(id) && this.#used.set(id, expiresAt) !== null;
   }
 
