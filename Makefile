@@ -3,15 +3,19 @@ PYTHON ?= python3
 UV := .venv/bin/uv
 PYTEST := .venv/bin/pytest
 
-.PHONY: help run test soak conformance lint format lock bench wheel clean
+.PHONY: help run test test-long soak conformance lint format lock bench wheel clean
 help: ## Say what each target does
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 run: .venv/.run ## Start everything on the embedded database and print addresses and keys
 	@.venv/bin/holdfast up
 
-test: .venv/.dev ## Run every test, on all cores; with ARGS="..." what they name
-	@$(PYTEST) $(or $(ARGS),--numprocesses auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0)
+test: .venv/.dev ## Run all tests but the long ones, on all cores; with ARGS="..." what they name
+	@$(PYTEST) $(or $(ARGS),-m "not long" $(ON_ALL_CORES))
+
+test-long: .venv/.dev ## Run the long tests, which tests/long.py lists
+	@$(PYTEST) -m long $(ON_ALL_CORES) $(ARGS)
+ON_ALL_CORES := --numprocesses auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
 	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py $(ARGS)
@@ -32,8 +36,8 @@ bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
 
 lock: $(UV) ## Renew the lock files from pyproject.toml
 	@$(UV) pip compile $(LOCK) --group build -o requirements-build.lock
-	@$(UV) pip compile $(LOCK) --extra redis --extra s3 -o requirements.lock pyproject.toml
-	@$(UV) pip compile $(LOCK) --extra redis --extra s3 --group dev -o requirements-dev.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 -o requirements.lock pyproject.toml
+	@$(UV) pip compile $(LOCK) --extra demo --extra redis --extra s3 --group dev -o requirements-dev.lock pyproject.toml
 LOCK := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## Remove the environment and the embedded database
