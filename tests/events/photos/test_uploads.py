@@ -133,6 +133,19 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
     assert files(service, "uploads") == set()
 
 
+async def test_an_upload_that_is_cancelled_as_it_begins_leaves_nothing(service: Service) -> None:
+    store = service.database.resources.photos
+    for _ in range(20):
+        upload = asyncio.create_task(store.write("uploads/7/abcdefghijklmnopqrstuv.jpg", CONTENT, "image/jpeg"))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        upload.cancel()
+        await asyncio.gather(upload, return_exceptions=True)
+
+        assert upload.cancelled()
+        assert files(service, "uploads") == set()
+
+
 async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,13 +69,15 @@ class DiskStore:
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         """Store a file that arrives in chunks. It becomes visible only when it is complete."""
         path = self._root / name
-        part = await _in_thread(_begin, path)
+        # A thread goes on when its caller is cancelled. The file that it makes is then removed too.
+        beginning = asyncio.ensure_future(_in_thread(_begin, path))
         try:
+            part = await asyncio.shield(beginning)
             async for chunk in chunks:
                 await _in_thread(part.write, chunk)
             await _in_thread(_finish, part, path, self._root)
         except BaseException:
-            _drop(part)
+            _drop(await beginning)
             raise
 
     async def delete(self, names: Sequence[str]) -> None:
