@@ -29,7 +29,6 @@ def listen(host: str, port: int) -> socket.socket:
         reason = error.strerror if isinstance(error, OSError) else "this is no host name"
         raise CannotStart(f"Cannot listen on {host} port {port}: {reason}. Choose another address or port.") from error
     listener.listen(2048)
-    listener.set_inheritable(True)
     return listener
 
 
