@@ -1,11 +1,12 @@
 """A cache of rendered pages. Its keys contain everything that a page depends on."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from cachetools import TTLCache
+from cachetools import LRUCache
 from msgspec import Struct
 from starlette.routing import BaseRoute, Route
 
@@ -19,7 +20,9 @@ MAX_CACHE_BYTES = 32_000_000
 """The maximum size of the cached pages of a process, in bytes."""
 
 CACHE_TTL_SECONDS = 3600
-"""Seconds that a page is cached. An outdated page is no longer found by its key, and is dropped after this time."""
+"""Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
+
+NO_PAGE: tuple[None, float] = (None, 0.0)
 
 
 class CachedPage(Struct, frozen=True):
@@ -51,13 +54,15 @@ class PageCache:
     """
 
     def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
-        self._pages: TTLCache[Hashable, CachedPage] = TTLCache(most, CACHE_TTL_SECONDS, getsizeof=_size)
+        # Pages with the times at which they end. A `TTLCache` would look for ended ones at each request.
+        self._pages: LRUCache[Hashable, tuple[CachedPage, float]] = LRUCache(most, lambda entry: _size(entry[0]))
         self._rendering: dict[Hashable, asyncio.Task[CachedPage]] = {}
 
     async def get(self, key: Hashable, render: Callable[[], Awaitable[CachedPage]]) -> CachedPage:
         """The page with a key. The key contains everything that the page depends on."""
-        if (cached := self._pages.get(key)) is not None:
-            return cached
+        page, ends_at = self._pages.get(key, NO_PAGE)
+        if page and time.monotonic() < ends_at:
+            return page
         task = self._rendering.get(key)
         if task is None:
             task = self._rendering[key] = asyncio.create_task(self._render(key, render), name="render a page")
@@ -69,7 +74,7 @@ class PageCache:
         try:
             page = await render()
             if _size(page) <= self._pages.maxsize:
-                self._pages[key] = page
+                self._pages[key] = page, time.monotonic() + CACHE_TTL_SECONDS
             return page
         finally:
             del self._rendering[key]
