@@ -89,25 +89,25 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
                 timeout=20_000
             )
             await expect(frame.get_by_text("Time left: 14:")).to_be_visible(timeout=20_000)
-            await frame.get_by_role("link", name="Pay €12").click()
+            await frame.get_by_role("link", name="Pay €12.00").click()
             await expect(page.get_by_label("Card number")).to_be_visible()
             assert page.url.startswith(processor.address)
             await pay(page)
 
             await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
             assert page.url.startswith(stage.base_url)
-            await expect(page.get_by_text("You have paid €12.")).to_be_visible()
+            await expect(page.get_by_text("You have paid €12.00.")).to_be_visible()
             text = await mail(server, "ann@example.com", "You have a seat")
-            assert "Price: €12" in text
+            assert "Price: €12.00" in text
 
             await page.goto(link(text))
-            await expect(page.get_by_text("If you cancel now, you get €12 back.")).to_be_visible()
+            await expect(page.get_by_text("If you cancel now, you get €12.00 back.")).to_be_visible()
             await page.get_by_role("button", name="Cancel my registration").click()
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your registration is cancelled.")
-            assert "Amount: €12" in await mail(server, "ann@example.com", "You get money back")
+            assert "Amount: €12.00" in await mail(server, "ann@example.com", "You get money back")
             assert watch.failures == []
             await page.goto(processor.address)
-            await expect(page.get_by_text("€0").first).to_be_visible()
+            await expect(page.get_by_text("€0.00").first).to_be_visible()
 
 
 async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
@@ -118,7 +118,7 @@ async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
         async with open_for_payment(mailed, capacity=1, waitinglist_capacity=5) as (stage, _):
             ann, ben = [await (await chromium.new_context()).new_page() for _ in range(2)]
             frame = await fill_in(ann, stage, "ann@example.com")
-            await expect(frame.get_by_role("link", name="Pay €12")).to_be_visible(timeout=20_000)
+            await expect(frame.get_by_role("link", name="Pay €12.00")).to_be_visible(timeout=20_000)
             waiting = await fill_in(ben, stage, "ben@example.com")
             await expect(waiting.get_by_role("heading", name="You are on the waiting list")).to_be_visible(
                 timeout=20_000
@@ -130,7 +130,7 @@ async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
             await expect(late).to_be_visible(timeout=20_000)
             await ben.goto(link(await _due(server)))
             await expect(ben.get_by_text("Time left: 11:59:")).to_be_visible(timeout=20_000)
-            await ben.get_by_role("link", name="Pay €12").click()
+            await ben.get_by_role("link", name="Pay €12.00").click()
             await pay(ben)
             await expect(ben.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
 
@@ -141,8 +141,8 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
     async with open_for_payment(settings, capacity=1) as (stage, _):
         page = await (await chromium.new_context()).new_page()
         frame = await fill_in(page, stage, "ann@example.com")
-        button = page.get_by_role("link", name="Pay €12")
-        await expect(frame.get_by_role("link", name="Pay €12")).to_be_visible(timeout=20_000)
+        button = page.get_by_role("link", name="Pay €12.00")
+        await expect(frame.get_by_role("link", name="Pay €12.00")).to_be_visible(timeout=20_000)
         resources = stage.service.database.resources
         [named] = await stage.service.run_sql(
             "select event_id, public_id, arrival from registrations join users on users.id = user_id"

@@ -13,7 +13,7 @@ async def test_somebody_pays_and_goes_on_to_where_they_came_from(scene: Scene) -
     paid = await scene.http.post(session.url, data=CARD)
 
     assert page.status_code == 200
-    assert "€25" in page.text
+    assert "€25.00" in page.text
     assert "Life drawing" in page.text
     assert "no money moves" in page.text
     assert "https://events.example/back" in page.text
@@ -84,7 +84,7 @@ async def test_what_others_wrote_is_shown_as_text(scene: Scene) -> None:
 
     assert "<script>" not in page.text
     assert "2 \u00d7" in page.text
-    assert "€50" in page.text
+    assert "€50.00" in page.text
 
 
 async def test_the_books_are_there_to_read(scene: Scene) -> None:
@@ -100,9 +100,9 @@ async def test_the_books_are_there_to_read(scene: Scene) -> None:
     assert "Nothing was paid yet." in empty.text
     for text in (
         "to <bdi>ada@example.com</bdi>",
-        "€25",
+        "€25.00",
         "of which €2.50 is the fee of the platform",
-        "€5 went back",
+        "€5.00 went back",
         "€17.50",
         "€1.88",
     ):

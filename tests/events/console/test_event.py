@@ -37,7 +37,7 @@ async def test_the_price_is_a_picture_with_words(service: Service) -> None:
     page = await browser.get(path)
 
     assert re.search(r'<path d="M0 [0-9VH ]+"', page.text)
-    assert re.search("€15 first, €15 at the lowest, €20.50 at the highest, €20.50 now.", page.text)
+    assert re.search("€15.00 first, €15.00 at the lowest, €20.50 at the highest, €20.50 now.", page.text)
 
 
 async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> None:
@@ -52,7 +52,7 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     changes = re.findall(
         r'<li><time datetime="[^"]+">[^<]+</time> <strong>([^<]+)</strong> <span[^>]*>([^<]+)', page.text
     )
-    assert changes[-1] == ("€15", "the first price")
+    assert changes[-1] == ("€15.00", "the first price")
     assert "changed by hand" in {reason for _, reason in changes}
 
 

@@ -84,9 +84,9 @@ async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(se
     due = await browser.http.post(path, data={**fields, "preview": "payment_due"})
     back = await browser.http.post(path, data={**fields, "preview": "refund"})
 
-    assert "Price: $25\nMoney back: everything, as long as you can cancel\nTo be paid until: " in due.text
+    assert "Price: $25.00\nMoney back: everything, as long as you can cancel\nTo be paid until: " in due.text
     assert "Pay for your seat:\n" in due.text
-    assert "Amount: $25\n" in back.text
+    assert "Amount: $25.00\n" in back.text
 
 
 async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(service: Service) -> None:
@@ -108,7 +108,7 @@ async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(servic
     texts = [html.unescape(text) for text in re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)]
     assert "Hello Kim,\n\nYou have a seat at “Life drawing”.\n\n" in texts[0]
     assert "schreibt:\n> Bring <b>clay</b>.\n> Now.\n\nTermin: " in texts[1]
-    assert "Price: $25\n" in texts[0]
+    assert "Price: $25.00\n" in texts[0]
     assert "<bdi>Sie haben einen Platz: Life drawing</bdi>" in page.text
 
 

@@ -39,7 +39,7 @@ async def give(browser: Browser, page: str, amount: str, **fields: str) -> int:
 async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:
     browser, ann, page = await paid(shop)
     text = page_text(await browser.get(page))
-    assert "€12 · Paid" in text
+    assert "€12.00 · Paid" in text
     assert "€0.60 of it is the fee" in text
     assert page in (await browser.get(page.removesuffix("/payments"))).text
 
@@ -58,9 +58,9 @@ async def test_the_page_of_the_registration_shows_what_the_payment_says_and_the_
 
     await note(shop, 1000)
 
-    assert "paid by card: €12" in before
+    assert "paid by card: €12.00" in before
     assert "your note" not in before
-    assert "paid by card: €12 · your note: €10" in page_text(await browser.get(page))
+    assert "paid by card: €12.00 · your note: €10.00" in page_text(await browser.get(page))
     table = (await browser.get(f"{page.rpartition('/')[0]}.csv")).text
     assert ",12.00,EUR," in table
     assert ",10.00," not in table
@@ -72,7 +72,7 @@ async def test_a_note_of_what_was_not_paid_by_card_is_shown_as_the_organizers(sh
 
     await note(shop, 1200)
 
-    assert "paid by card: €0 · your note: €12" in page_text(await browser.get(page.removesuffix("/payments")))
+    assert "paid by card: €0.00 · your note: €12.00" in page_text(await browser.get(page.removesuffix("/payments")))
 
 
 async def note(shop: Scene, amount: int) -> None:

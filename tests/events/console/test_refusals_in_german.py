@@ -121,7 +121,8 @@ async def test_the_form_that_gives_money_back(shop: Scene) -> None:
         await both.send(page, **{"amount-1": amount})
 
     both.check(
-        "muss ein Betrag wie 12.50 sein", "muss mehr als 0 sein und höchstens das, was von der Zahlung übrig ist: 12 €"
+        "muss ein Betrag wie 12.50 sein",
+        "muss mehr als 0 sein und höchstens das, was von der Zahlung übrig ist: 12,00 €",
     )
     assert shop.moved("refund") == 0
 

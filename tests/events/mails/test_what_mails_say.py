@@ -35,7 +35,7 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n")
     assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST (Europe/Berlin)\n" in text
     assert "Place: The hall, Main street 1\n" in text
-    assert "Price: $25\n" in text
+    assert "Price: $25.00\n" in text
     assert "You can do so until April 30, 2031, 8:00\u202fPM CEST." in text
     assert "\nhttp://events.test/registrations/" in text
     assert event["public_url"] in text
@@ -78,7 +78,7 @@ async def test_people_get_mails_in_the_language_in_which_they_registered(post: P
     assert arrived.mail["Subject"] == "Sie haben einen Platz: Life drawing"
     assert "Sie haben einen Platz bei „Life drawing“." in text
     assert "Termin: Donnerstag, 1. Mai 2031, 20:00 MESZ (Europe/Berlin)" in text
-    assert "Preis: 25\u00a0€" in text
+    assert "Preis: 25,00\u00a0€" in text
     assert "?lang=de" in text
     assert '<html lang="de">' in body(arrived.mail, "html")
 

@@ -41,7 +41,7 @@ async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, out
     ended = await browser.get(page)
 
     assert (opened, await states(shop)) == ([("open", 1200)], [(outcome, 1200)])
-    assert "The holder of the card disputes it. The bank has the money until it has decided. €12." in page_text(
+    assert "The holder of the card disputes it. The bank has the money until it has decided. €12.00." in page_text(
         payments_page
     )
     assert "The holder of the card disputes it." in page_text(listed)

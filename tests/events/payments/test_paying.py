@@ -15,7 +15,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: 
     ann = await shop.register(event_id, ANN)
     assert await ann.state() == "held"
     page = page_text(await ann.page())
-    assert "Pay €12" in page
+    assert "Pay €12.00" in page
     link = await ann.link()
     assert link
     assert link.startswith(shop.processor.address)
@@ -26,7 +26,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: 
     assert await shop.deliver()
 
     assert await ann.state() == "registered"
-    assert "You have paid €12" in page_text(await ann.page())
+    assert "You have paid €12.00" in page_text(await ann.page())
     [registration] = (await ada.get(f"/api/registrations?event_id={event_id}")).json()["data"]
     assert (registration["status"], registration["amount_paid"]) == ("registered", 1200)
     assert (shop.moved("charge"), shop.moved("application_fee"), shop.moved("refund")) == (1200, 60, 0)

@@ -50,12 +50,12 @@ async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, 
     ann = await paid(shop, ada)
     path = await own_page(shop, ann)
     page = await ann.visitor.http.get(path)
-    assert ("you get €12 back" in page_text(page)) is bool(back)
+    assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     done = await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
     await shop.work()
 
-    assert ("You get €12 back." if back else "You get nothing back:") in page_text(done)
+    assert ("You get €12.00 back." if back else "You get nothing back:") in page_text(done)
     assert await shop.counts(ann.event_id) == {}
     assert shop.moved("refund") == back
 
@@ -87,7 +87,7 @@ async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
         "insert into refunds (payment_id, amount, reason) select id, 450, 'by_organizer' from payments"
     )
 
-    assert "Paid €12 Given back €4.50" in page_text(await ann.visitor.http.get(path))
+    assert "Paid €12.00 Given back €4.50" in page_text(await ann.visitor.http.get(path))
 
 
 async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:
@@ -95,7 +95,7 @@ async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: S
     ann = await paid(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
 
-    assert "you get €12 back" in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+    assert "you get €12.00 back" in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
 
 
 async def test_whom_the_organizer_removes_gets_everything_back(shop: Scene) -> None:

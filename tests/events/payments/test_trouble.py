@@ -37,7 +37,7 @@ async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_read
     await shop.work()
 
     page = await ann.visitor.http.get(own_url)
-    assert ("Pay €12" in page_text(page), "http-equiv" in page.text) == (True, False)
+    assert ("Pay €12.00" in page_text(page), "http-equiv" in page.text) == (True, False)
 
 
 async def test_a_page_that_was_opened_without_an_answer_is_known_from_the_payment(shop: Scene) -> None:

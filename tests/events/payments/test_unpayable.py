@@ -70,7 +70,7 @@ async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "amount_text"), [(700, "eur", "€7"), (1300, "eur", "€13"), (1200, "usd", "$12")]
+    ("amount", "currency", "amount_text"), [(700, "eur", "€7.00"), (1300, "eur", "€13.00"), (1200, "usd", "$12.00")]
 )
 async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_seat_goes_to_the_next(
     shop: Scene, amount: int, currency: str, amount_text: str

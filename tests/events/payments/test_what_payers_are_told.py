@@ -35,7 +35,7 @@ async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
 @pytest.mark.parametrize(
     ("outcome", "mail", "sentence"),
     [
-        ("won", "dispute_won", "€12 goes back to you. Your bank may need some days."),
+        ("won", "dispute_won", "€12.00 goes back to you. Your bank may need some days."),
         ("lost", "dispute_lost", "the bank of the card has given the money back itself. So we give nothing back."),
     ],
 )
@@ -55,7 +55,7 @@ async def test_who_disputes_a_payment_of_a_cancelled_event_is_told_what_is_true_
 
     assert told_first == ["dispute_open"]
     for page in while_open:
-        assert "€12 is to go back to you, but it waits" in page
+        assert "€12.00 is to go back to you, but it waits" in page
     assert await refund_mails(shop) == ["dispute_open", mail]
     for page in await money_on_pages(shop, ann):
         assert sentence in page
@@ -99,7 +99,7 @@ async def test_a_refund_without_a_dispute_is_told_once(shop: Scene) -> None:
 
     assert await refund_mails(shop) == ["event_cancelled"]
     for page in await money_on_pages(shop, ann):
-        assert "€12 goes back to you." in page
+        assert "€12.00 goes back to you." in page
 
 
 async def cancelled(shop: Scene, ann: Buyer) -> str:
@@ -119,10 +119,10 @@ async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_
     done = await cancelled(shop, ann)
     await shop.work()
 
-    assert "If you cancel now, €12 is to go back to you, but it waits" in own_text
+    assert "If you cancel now, €12.00 is to go back to you, but it waits" in own_text
     assert "nothing goes back before it has decided" in outcome
     assert "you get everything back" not in outcome
-    assert "€12 is to go back to you, but it waits" in done
+    assert "€12.00 is to go back to you, but it waits" in done
     assert await refund_mails(shop) == ["dispute_open"]
 
 
@@ -161,9 +161,9 @@ async def test_what_the_organizer_notes_as_paid_changes_nothing_for_who_paid_by_
 
     assert changed.json()["data"]["amount_paid"] == 5
     own_text = page_text(await ann.visitor.http.get(await own_page(shop, ann)))
-    assert "Paid €12" in own_text
-    assert "If you cancel now, you get €12 back." in own_text
-    assert "You have paid €12." in page_text(await ann.page())
+    assert "Paid €12.00" in own_text
+    assert "If you cancel now, you get €12.00 back." in own_text
+    assert "You have paid €12.00." in page_text(await ann.page())
     mail = MailFactsRequest(0, 1, "seat", "registration", ann.event_id, handle(ann), None)
     assert (await shop.service.database.read(lambda reader: find_facts(reader, [mail])))[0].amount_paid == 1200
 
@@ -212,7 +212,7 @@ async def test_who_pays_for_a_hold_that_was_just_removed_is_told_that_the_money_
 
     assert "What you have paid goes back to you in full" in page_text(returned)
     assert "goes back" not in page_text(looked)
-    assert "€12 goes back to you." in page_text(arrived)
+    assert "€12.00 goes back to you." in page_text(arrived)
     assert shop.moved("refund") == 1200
 
 
@@ -228,7 +228,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     removed = await ann.visitor.http.get(path)
 
     assert removed.status_code == 410
-    assert "€12 is to go back to you, but it waits" in page_text(removed)
+    assert "€12.00 is to go back to you, but it waits" in page_text(removed)
 
 
 async def test_who_moved_up_after_days_and_pays_is_told_how_that_ended(shop: Scene) -> None:
@@ -242,7 +242,7 @@ async def test_who_moved_up_after_days_and_pays_is_told_how_that_ended(shop: Sce
     await ben.pay()
     await shop.deliver()
 
-    assert "You have paid €12." in page_text(await ben.visitor.http.get(f"{ben.path}?paid=1"))
+    assert "You have paid €12.00." in page_text(await ben.visitor.http.get(f"{ben.path}?paid=1"))
     await shop.service.run_sql("update registrations set promoted_at = promoted_at - interval '1 day'")
     assert "not shown any more" in page_text(await ben.page())
 
@@ -268,7 +268,7 @@ async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: S
     await shop.service.run_sql("update payout_accounts set refund_days = 3")
     held = [page_text(await ann.page()), page_text(await ann.visitor.http.get(await own_page(shop, ann)))]
     assert all(dated(12) in text for text in held)
-    assert all("Pay €12" in text for text in held)
+    assert all("Pay €12.00" in text for text in held)
 
 
 async def shows(shop: Scene, address: str, sentence: str) -> bool:
@@ -286,10 +286,10 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
     ann = await paid(shop, ada)
 
-    assert f"You have paid €12. {dated(12)}" in page_text(await ann.page())
+    assert f"You have paid €12.00. {dated(12)}" in page_text(await ann.page())
     path = await own_page(shop, ann)
     assert (
-        "If you cancel now, you get €12 back. That is so until 12 days before the event; later you get nothing back."
+        "If you cancel now, you get €12.00 back. That is so until 12 days before the event; later you get nothing back."
         in page_text(await ann.visitor.http.get(path))
     )
     german = page_text(await ann.visitor.http.get(f"{path}?lang=de"))

@@ -65,16 +65,15 @@ class Language(Struct, frozen=True):
         return _number(number, self.locale)
 
     def money(self, amount: int, currency: str, digits: int = 2) -> str:
-        """A formatted amount in minor units of a currency; a whole amount has no decimals.
+        """A formatted amount in minor units of a currency, always with all digits: €72.00 beside €3.59.
 
         digits    the number of digits of the minor unit
         """
         value = Decimal(amount).scaleb(-digits)
-        shown_digits = 0 if value == value.to_integral() else digits
         pattern = Locale.parse(self.locale).currency_formats["standard"].pattern
         if get_currency_symbol(currency, self.locale)[-1].isalpha():
             pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
-        written = pattern.replace("0.00", f"0.{'0' * shown_digits}" if shown_digits else "0")
+        written = pattern.replace("0.00", f"0.{'0' * digits}" if digits else "0")
         return format_currency(value, currency, written, locale=self.locale, currency_digits=False)
 
     def date(self, moment: dt.datetime, zone: str) -> str:
