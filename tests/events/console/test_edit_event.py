@@ -125,17 +125,17 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ({"title": " "}, "is required"),
+        ({"title": " "}, "Enter a title, such as Summer concert."),
         ({"capacity": "1"}, "must be at least the number of seats taken, 2"),
-        ({"capacity": ""}, "is required"),
+        ({"capacity": ""}, "Enter a number of places, such as 30."),
         ({"price": "30"}, "must lie between the lowest and the highest price"),
-        ({"price": "1.234,00"}, "must be an amount such as 12.50"),
+        ({"price": "1.234,00"}, "Enter an amount, such as 12.50."),
         ({"min_price": "0.49"}, "must be at least 0.50 EUR, so that it can be paid by card"),
         ({"min_price": ""}, "is needed for a price that moves"),
         ({"max_price": "5"}, "must be above the lowest price"),
-        ({"datetime": "never"}, "must be a date and a time"),
+        ({"datetime": "never"}, "Enter a date and a time"),
         ({"timezone": "Mars/Olympus"}, "must be the IANA name of a time zone"),
-        ({"longitude": "181"}, "must be"),
+        ({"longitude": "181"}, "It must be at most 180"),
     ],
 )
 async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], message: str) -> None:
@@ -166,7 +166,7 @@ async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(
     answer = await browser.http.post(path, data={**fields, "price": "cheap"})
 
     assert (answer.status_code, "Title of an agent" in answer.text) == (409, True)
-    assert "must be an amount such as 12.50" in answer.text
+    assert "Enter an amount, such as 12.50." in answer.text
 
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:

@@ -23,8 +23,28 @@ async def test_it_says_how_the_event_stands(service: Service) -> None:
 
     page = await browser.get(f"/console/events/{event['id']}")
 
-    for phrase in ("1 of 1 seats taken", "1 waiting, with room for 4", "1 registration is not settled yet", "Studio"):
+    for phrase in (
+        "1 of 1 seats taken",
+        "1 of 4 places on the waiting list taken",
+        "1 registration is not settled yet",
+        "Studio",
+    ):
         assert phrase in page.text
+
+
+async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=2)
+    for name in ("ann", "bob", "cleo"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    path = f"/console/events/{event['id']}"
+    fits = await browser.get(path)
+
+    await service.run_sql("update events set waitinglist_capacity = 1")
+
+    assert "2 of 2 places on the waiting list taken" in fits.text
+    assert "2 people wait for a place." in (await browser.get(path)).text
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:

@@ -144,7 +144,12 @@ async def test_a_form_of_another_site_or_session_changes_nothing(service: Servic
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("", "is required"), ("x" * 101, "100"), ("a\x00b", "NUL"), ("   ", "is required")],
+    [
+        ("", "Enter what the key is for, such as"),
+        ("x" * 101, "100"),
+        ("a\x00b", "NUL"),
+        ("   ", "Enter what the key is for, such as"),
+    ],
 )
 async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, message: str) -> None:
     at = await desk(service)

@@ -194,11 +194,11 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
     [
         ({"title": "x" * 301}, "300"),
         ({"release_rate": "0"}, "1"),
-        ({"release_rate": "many"}, "integer"),
-        ({"token_ttl_minutes": "999999999999999999999"}, "at most 43200"),
+        ({"release_rate": "many"}, "Enter a number of people, such as 60."),
+        ({"token_ttl_minutes": "999999999999999999999"}, "at most 43,200"),
         ({"target_url": "javascript:alert(1)"}, "must be an http or https address"),
         ({"max_queue_size": "-1"}, "1"),
-        ({"starts_at": "tomorrow"}, "must be a time"),
+        ({"starts_at": "tomorrow"}, "Enter a date and a time, such as"),
         (
             {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"},
             "must be later than “Nobody",

@@ -49,15 +49,15 @@ async def test_the_forms_of_an_event(service: Service) -> None:
     await both.send(pages[1], **event_scene.form(capacity="1"))
 
     both.check(
-        "muss ausgefüllt werden",
-        'muss eine ganze Zahl sein, nicht "§"',
-        "darf höchstens 300 Zeichen haben, nicht 2001",
+        "Geben Sie einen Titel ein, zum Beispiel Sommerkonzert.",
+        "Geben Sie eine Zahl von Plätzen ein, zum Beispiel 30.",
+        "Geben Sie höchstens 300 Zeichen ein. Das sind 2.001.",
         "darf keine NUL-Zeichen enthalten",
         "muss zwischen dem niedrigsten und dem höchsten Preis liegen",
         "muss mindestens die Zahl der vergebenen Plätze sein, 2",
         "muss der IANA-Name einer Zeitzone sein, zum Beispiel Europe/Berlin",
         "ist keine Währung, die der Zahlungsdienst unterstützt",
-        'muss "dynamic", "fixed" oder "free" sein, nicht "§"',
+        "Wählen Sie eine Angabe aus der Liste.",
     )
 
 
@@ -74,11 +74,11 @@ async def test_the_forms_of_a_queue(service: Service) -> None:
         await both.send(page, **{**QUEUE, "description": "x" * 10_001})
 
     both.check(
-        "muss ausgefüllt werden",
+        "Geben Sie eine Zahl von Personen ein, zum Beispiel 60.",
         "muss später sein als „Niemand wird eingelassen vor (UTC)“",
         "muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und Passwort",
-        "muss eine Zeit wie 2030-01-31T18:00:00Z sein",
-        "darf höchstens 43200 sein, nicht 9999999999999999999",
+        "Geben Sie Datum und Uhrzeit ein, zum Beispiel 2030-01-31T18:00.",
+        "Geben Sie eine Zahl von Minuten ein, zum Beispiel 10. Sie darf höchstens 43.200 sein.",
     )
 
 
@@ -96,7 +96,7 @@ async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Ser
     await both.send(f"/console/events/{event['id']}/add-registration", email="§")
 
     both.check(
-        "darf höchstens 100 Zeichen haben, nicht 101",
+        "Geben Sie höchstens 100 Zeichen ein. Das sind 101.",
         "nennt einen Rechner, der keine öffentliche Adresse hat",
         "muss mit http:// oder https:// und einem Rechnernamen beginnen",
     )
@@ -110,7 +110,10 @@ async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
     for days in {*WRONG, "3651"} - {"0", "7"}:
         await both.send("/console/payouts", "/console/payouts/rule", refund_days=days)
 
-    both.check('muss eine ganze Zahl sein, nicht "§"', "darf höchstens 3650 sein, nicht 3651")
+    both.check(
+        "Geben Sie eine Zahl von Tagen ein, zum Beispiel 7.",
+        "Geben Sie eine Zahl von Tagen ein, zum Beispiel 7. Sie darf höchstens 3.650 sein.",
+    )
 
 
 async def test_the_form_that_gives_money_back(shop: Scene) -> None:
@@ -121,8 +124,8 @@ async def test_the_form_that_gives_money_back(shop: Scene) -> None:
         await both.send(page, **{"amount-1": amount})
 
     both.check(
-        "muss ein Betrag wie 12.50 sein",
-        "muss mehr als 0 sein und höchstens das, was von der Zahlung übrig ist: 12,00 €",
+        "Geben Sie einen Betrag ein, zum Beispiel 12.50.",
+        "Geben Sie einen Betrag ein, der mehr als 0 ist und höchstens das, was von der Zahlung übrig ist: 12,00 €.",
     )
     assert shop.moved("refund") == 0
 
@@ -138,7 +141,11 @@ async def test_the_form_that_makes_an_organizer(service: Service) -> None:
     for slug in ("taken", "admin", "Ann"):
         await both.send("/console/start", name="Ann Events", slug=slug)
 
-    both.check("ist schon vergeben", "ist reserviert", "muss 3 bis 100 der Zeichen a-z, 0-9 und - sein")
+    both.check(
+        "ist schon vergeben",
+        "ist reserviert",
+        "Geben Sie 3 bis 100 kleine Buchstaben, Ziffern und Bindestriche ein, zum Beispiel ada-events.",
+    )
 
 
 async def test_the_forms_of_those_who_are_not_signed_in(service: Service) -> None:

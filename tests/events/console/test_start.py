@@ -32,9 +32,12 @@ async def test_somebody_who_was_registered_once_becomes_an_organizer(service: Se
     [
         ({"name": "Ann Events", "slug": "taken"}, "is already taken"),
         ({"name": "Ann Events", "slug": "admin"}, "is reserved"),
-        ({"name": "Ann Events", "slug": "Ann Events"}, "3 to 100 of the characters a-z, 0-9 and -"),
+        (
+            {"name": "Ann Events", "slug": "Ann Events"},
+            "Enter 3 to 100 small letters, digits and dashes",
+        ),
         ({"name": "Ann", "slug": "ann-events"}, "4"),
-        ({}, "is required"),
+        ({}, "Enter the name that people see, such as"),
     ],
 )
 async def test_what_is_wrong_is_said_beside_the_field_with_what_was_typed(

@@ -101,6 +101,24 @@ async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) ->
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
+async def test_who_cancels_is_told_of_a_next_person_only_if_there_is_one(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1, waitinglist_capacity=5)
+    ann, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    http = Visitor(service).http
+    next_person = "Your place then goes to the next person."
+    own_pages = [page_text(await http.get(address)) for address in (ann, ben, cal)]
+
+    last_in_line, first_seat = page_text(await cancel(service, cal)), page_text(await cancel(service, ann))
+    own_page, last_seat = page_text(await http.get(ben)), page_text(await cancel(service, ben))
+
+    assert [next_person in page for page in own_pages] == [True, True, False]
+    assert "Your place is free for others now." in last_in_line
+    assert "your seat goes to the next person on the waiting list." in first_seat
+    assert next_person not in own_page
+    assert "your seat is free for others now." in last_seat
+
+
 async def test_looking_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()

@@ -66,4 +66,4 @@ async def test_the_form_of_a_new_pool(both: Both) -> None:
         if fields["name"] not in {"0", "7"}:
             await both.send("/console/pools/new", **fields)
 
-    both.check("muss ausgefüllt werden")
+    both.check("Füllen Sie das aus.", "Geben Sie eine ganze Zahl ein, zum Beispiel 10.")

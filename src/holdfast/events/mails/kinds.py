@@ -156,11 +156,7 @@ KINDS: Mapping[Kind, MailKind] = {
             None: MailSentences(
                 translatable("Please pay for your seat: %(title)s"),
                 translatable("A seat has become free for you at “%(title)s”, and is held for you for a while."),
-                (
-                    translatable(
-                        "It is yours as soon as it is paid. If it is not paid in time, it goes to the next person."
-                    ),
-                ),
+                (translatable("It is yours as soon as it is paid. If it is not paid in time, it is free for others."),),
             )
         },
     ),

@@ -107,6 +107,11 @@ class OwnRegistration(Struct, frozen=True):
     def can_be_cancelled(self) -> bool:
         return self.status != "rejected" and self.cancelled_at is None and self.now < self.until
 
+    @property
+    def has_next_person(self) -> bool:
+        """Whether a person waits who gets the seat, or moves up on the waiting list, if this one is cancelled."""
+        return self.waiting > (self.position if self.status == "waitlisted" and self.reason is None else 0)
+
 
 class CancellationResult(Struct, frozen=True):
     """The registration before the command; `done`: whether it was removed, or else it was too late."""

@@ -11,6 +11,7 @@ from holdfast.events.keys import operations
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms
@@ -25,6 +26,9 @@ KEYS = "/console/keys"
 LIST_USES = Operation("list_key_uses", None, read(operations.list_uses))
 OPERATIONS = (LIST_USES,)
 """They have no routes and no tools of their own."""
+
+INSTRUCTIONS = {"name": message("Enter what the key is for, such as Ticket shop.")}
+"""What people enter in the form of a new key, by field."""
 
 
 class KeysPages:
@@ -58,6 +62,7 @@ class KeysPages:
                 self._create, organizer(session), check(CreateKey, values), fields, ApiKey
             ),
             QUOTA_EXCEEDED,
+            instructions=INSTRUCTIONS,
         )
         if isinstance(key, FormRefusal):
             return await self._list_page(session, request, fields, key)

@@ -13,6 +13,7 @@ from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import GetUnprovedAccount, ProveAccount, UnprovedAccount
 from holdfast.kit.contract.caller import NOBODY
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.running.operation import Operation
@@ -24,6 +25,12 @@ READ_PREVIOUS = Operation("look_at_what_was_made_before", None, read(ownership.g
 PROVE = Operation("prove_account", None, single(ownership.prove))
 OPERATIONS = (BECOME_ORGANIZER, READ_PREVIOUS, PROVE)
 """They have no routes and no tools of their own."""
+
+INSTRUCTIONS = {
+    "name": message("Enter the name that people see, such as Ada Events."),
+    "slug": message("Enter 3 to 100 small letters, digits and dashes, such as ada-events."),
+}
+"""What people enter in the form of a new organizer, by field."""
 
 
 class StartPages:
@@ -65,7 +72,8 @@ class StartPages:
         fields = await self._console.signed_in.read(session, request)
         named = {name: fields.get(name) or None for name in ("name", "slug")}
         done = await try_form(
-            lambda: self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id}))
+            lambda: self._become(NOBODY, check(BecomeOrganizer, {**named, "account_id": session.account_id})),
+            instructions=INSTRUCTIONS,
         )
         if isinstance(done, FormRefusal):
             return self._form(session, request, fields, done)

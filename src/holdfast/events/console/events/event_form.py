@@ -17,6 +17,7 @@ from holdfast.events.pricing.model import mismatches
 from holdfast.events.processor.currencies import CURRENCIES, digits, is_payable
 from holdfast.kit.contract.command import Errors
 from holdfast.kit.contract.messages import message, translatable
+from holdfast.kit.pages.form_errors import form_errors
 from holdfast.kit.pages.language import local_time
 
 PRICES = ("price", "min_price", "max_price")
@@ -58,6 +59,22 @@ LABELS = {
     "max_price": translatable("Highest price (if it moves)"),
 }
 """The labels of the fields."""
+
+INSTRUCTIONS = {
+    "title": message("Enter a title, such as Summer concert."),
+    "datetime": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "recurrence_interval": message("Enter a whole number, such as 2."),
+    "capacity": message("Enter a number of places, such as 30."),
+    "waitinglist_capacity": message("Enter a number of places, such as 10."),
+    "cancellation_hours": message("Enter a number of hours, such as 24."),
+    "latitude": message("Enter degrees north, such as 52.52."),
+    "longitude": message("Enter degrees east, such as 13.405."),
+    "currency": message("Enter the three letters of a currency, such as EUR."),
+    "price": message("Enter an amount, such as 12.50."),
+    "min_price": message("Enter an amount, such as 8.00."),
+    "max_price": message("Enter an amount, such as 20.00."),
+}
+"""What people enter in the fields, by name."""
 
 _AREAS = ("Africa/", "America/", "Antarctica/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
 
@@ -126,20 +143,20 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
             raw[name] = minor_units(values[name], places)
             if raw[name] is None:
                 example = "1250" if not places else f"12.{'50'.ljust(places, '0')}"
-                errors[name] = [message("must be an amount such as %(example)s", example=example)]
+                errors[name] = [message("Enter an amount, such as %(example)s.", example=example)]
             elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
                 errors[name] = [wrong]
     if values.get("datetime"):
         raw["datetime"] = _moment_of(values["datetime"], values.get("timezone", ""))
         if raw["datetime"] is None:
             errors["datetime"] = [
-                message("must be a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00")
+                message("Enter a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00.")
             ]
     return raw, errors
 
 
 def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any], mode: Any) -> dict[str, Sequence[str]]:
-    """The same errors, with messages about prices that do not mention minor units."""
+    """The same errors as the form says them. Messages about prices do not mention minor units."""
     words = {
         ("free", "price"): message("must be empty or 0 for a free event"),
         ("fixed", "price"): message("must be more than 0; choose “free” for an event that costs nothing"),
@@ -151,7 +168,7 @@ def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any],
     broken = mismatches(mode, price or 0, lowest, highest) if mode in {"free", "fixed", "dynamic"} else {}
     return {
         name: [words[mode, name]] if name in broken and (mode, name) in words else messages
-        for name, messages in errors.items()
+        for name, messages in form_errors(errors, INSTRUCTIONS).items()
     }
 
 

@@ -17,13 +17,18 @@ from holdfast.events.photos.model import AddPhoto, RemovePhoto, SetPrimaryPhoto
 from holdfast.events.problems import TOO_MANY_PHOTOS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.pages import single_use_forms as form_once
+from holdfast.kit.pages.form_errors import form_errors
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Runner
 
 NOTHING: Mapping[str, Any] = {}
+
+INSTRUCTION = message("Enter the address of a photo, such as https://example.com/photo.jpg.")
+"""What people enter in the field of the form."""
 
 
 class PhotosPage:
@@ -55,7 +60,8 @@ class PhotosPage:
             if problem.status != 422:
                 raise
             # The form has one field, so all messages are shown beside it.
-            errors = {"url": [message for messages in problem.errors.values() for message in messages]}
+            found = form_errors(problem.errors, {"url": INSTRUCTION, "key": INSTRUCTION})
+            errors = {"url": [error for messages in found.values() for error in messages]}
             return await self._page(session, request, event_id, 422, values=form.fields, errors=errors)
         return self._console.to(request, f"{HOME}/events/{event_id}/photos")
 

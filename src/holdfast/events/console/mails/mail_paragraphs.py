@@ -16,6 +16,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.pages.form_errors import form_errors
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
@@ -57,7 +58,7 @@ class MailParagraphsPage:
         except Problem as problem:
             if problem.status != 422:
                 raise
-            return self._form(session, request, of, texts, version, 422, errors=problem.errors)
+            return self._form(session, request, of, texts, version, 422, errors=form_errors(problem.errors))
         if not is_done:
             of = await self._get(organizer(session), GetMailParagraphs(event_id=event_id))
             return self._form(session, request, of, texts, of.version, 409, by_others=True)

@@ -67,9 +67,9 @@ class PaymentsPage:
         amount = minor_units(fields.get(name, ""), places)
         if amount is None or amount % rules_of(paid.currency).unit:
             example = {0: "1250", 3: "12.500"}.get(places, "12.50")
-            wrong = message("must be an amount such as %(example)s", example=example)
+            wrong = message("Enter an amount, such as %(example)s.", example=example)
             if amount is not None:
-                wrong = message("must end in 0, such as %(example)s", example=example)
+                wrong = message("Enter an amount that ends in 0, such as %(example)s.", example=example)
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
         refund = {"event_id": command.event_id, "user_id": command.user_id, "payment_id": paid.id, "amount": amount}
         done = await try_form(
@@ -79,7 +79,9 @@ class PaymentsPage:
         )
         if isinstance(done, FormRefusal):
             left = language_of(request).money(paid.refundable, paid.currency, places)
-            wrong = message("must be more than 0 and at most what is left of the payment, %(left)s", left=left)
+            wrong = message(
+                "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=left
+            )
             return await self._page(session, request, command, fields, FormRefusal({name: [wrong]}))
         return self._console.to(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
 

@@ -11,6 +11,7 @@ from holdfast.events.payments import onboarding, payouts
 from holdfast.events.payments.onboarding import PAYOUTS, RETURN, ConfirmPayoutAccount, OpenOnboarding, RefreshPayouts
 from holdfast.events.payments.payouts import GetPayouts, SetRefundRule
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.pages.form_errors import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.running.operation import Operation
@@ -24,6 +25,9 @@ CONFIRM = Operation("confirm_payout_account", None, steps(onboarding.confirm))
 REFRESH = Operation("refresh_payouts", None, steps(onboarding.refresh))
 OPERATIONS = (READ_PAYOUTS, SET_RULE, OPEN, CONFIRM, REFRESH)
 """They have no routes of the API and no tools of their own."""
+
+INSTRUCTIONS = {"refund_days": message("Enter a number of days, such as 7.")}
+"""What people enter in the form of the refund rule, by field."""
 
 
 class PayoutsPage:
@@ -77,7 +81,10 @@ class PayoutsPage:
         fields = await self._console.signed_in.read(session, request)
         text = fields.get("refund_days", "")
         days = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else text
-        done = await try_form(lambda: self._set_rule(organizer(session), check(SetRefundRule, {"refund_days": days})))
+        done = await try_form(
+            lambda: self._set_rule(organizer(session), check(SetRefundRule, {"refund_days": days})),
+            instructions=INSTRUCTIONS,
+        )
         if isinstance(done, FormRefusal):
             return await self._page(session, request, fields, done)
         return self._console.to(request, f"{PAYOUTS}?done=saved")

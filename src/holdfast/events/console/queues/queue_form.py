@@ -20,6 +20,17 @@ LABELS = {
 }
 """The labels of the fields by name. The names are the fields of the commands."""
 
+INSTRUCTIONS = {
+    "title": message("Enter a title, such as Summer sale."),
+    "target_url": message("Enter an address that begins with https://, such as https://example.com/shop."),
+    "release_rate": message("Enter a number of people, such as 60."),
+    "token_ttl_minutes": message("Enter a number of minutes, such as 10."),
+    "max_queue_size": message("Enter a number of people, such as 5000."),
+    "starts_at": message("Enter a date and a time, such as 2030-01-31T18:00."),
+    "ends_at": message("Enter a date and a time, such as 2030-01-31T20:00."),
+}
+"""What people enter in the fields, by name."""
+
 REQUIRED = ("title", "target_url", "release_rate", "token_ttl_minutes")
 
 

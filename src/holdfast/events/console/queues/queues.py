@@ -70,6 +70,7 @@ class QueuesPages:
                 self._create, organizer(session), queue_form.create_command(fields), fields, Queue
             ),
             QUOTA_EXCEEDED,
+            instructions=queue_form.INSTRUCTIONS,
         )
         if isinstance(queue, FormRefusal):
             return self._form(session, request, fields, queue)
@@ -97,7 +98,9 @@ class QueuesPages:
             return self._form(session, request, queue_form.field_values(queue), queue=queue)
         fields = await self._console.signed_in.read(session, request)
         done = await try_form(
-            lambda: self._update(organizer(session), queue_form.update_command(fields, queue)), QUOTA_EXCEEDED
+            lambda: self._update(organizer(session), queue_form.update_command(fields, queue)),
+            QUOTA_EXCEEDED,
+            instructions=queue_form.INSTRUCTIONS,
         )
         if isinstance(done, FormRefusal):
             return self._form(session, request, fields, done, queue=queue)
