@@ -18,6 +18,9 @@ from holdfast.kit.security.secrets import Secret
 
 Answer = Callable[[Session, Request], Awaitable[Reply]]
 
+TIMES_SCRIPT = "times.js"
+"""The file that writes moments in the zone of the browser. It runs on every page for signed-in people."""
+
 
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
@@ -104,13 +107,16 @@ class SignedInPages:
             raise ANOTHERS_FORM()
 
     def page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
-        """Return a page for a signed-in person. Its template has `email`, `scripts`, and the `token` of forms."""
+        """Return a page for a signed-in person. Its template has `email`, `scripts`, and the `token` of forms.
+
+        The value `scripts` names further files of the site that run on the page.
+        """
         shared: dict[str, Any] = {
             "email": session.email,
             "token": self.token(session),
-            "scripts": self._scripts,
         }
-        return self.public_page(request, template, status, **{**shared, **values})
+        scripts = [TIMES_SCRIPT, *self._scripts, *values.pop("scripts", ())]
+        return self.public_page(request, template, status, **{**shared, **values, "scripts": scripts})
 
     def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
         """Return a page that needs no session, with the language, frame and values of the request."""

@@ -15,8 +15,9 @@ from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
 from holdfast.accounts.limits import SIGN_INS_OF_ADDRESS, SIGN_INS_OF_CLIENT
 from holdfast.accounts.session_gate import SIGN_IN, local_path, return_query
 from holdfast.accounts.sessions import Session, is_secret
-from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.signed_in_pages import TIMES_SCRIPT, SignedInPages
 from holdfast.accounts.signin import links
+from holdfast.accounts.signin.browser_names import browser_name
 from holdfast.accounts.signin.links import AskLink, LinkSignInResult, LookAtSignInLink, SignInLinkView, UseLink
 from holdfast.accounts.signin.mail import MINUTES
 from holdfast.accounts.signin.operations import EndSessions, ListSessions, SignInOperations
@@ -82,6 +83,7 @@ class SignInPages:
             page(SIGN_IN, "sign_in", self.sign_in),
             Route(f"{SIGN_IN}/sent", Handler(Access("sign_in_sent"), self._limits, self.mail_sent, self._site.refuse)),
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
+            *self._site.assets(TIMES_SCRIPT),
             self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
             self._signed_in.route("/account", "account", self.account, "POST", at_once=True),
         ]
@@ -176,6 +178,7 @@ class SignInPages:
             request,
             "signin/account.html",
             found=open_sessions,
+            browser_name=browser_name,
             this=session.id,
             account=session.account,
             home=self._home,

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, quote, urlencode
 from zoneinfo import ZoneInfo
 
 from babel import Locale
-from babel.dates import format_date, format_time, get_timezone_name
+from babel.dates import format_date, format_skeleton, format_time, get_timezone_name
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_currency, format_decimal, get_currency_symbol
@@ -87,6 +87,28 @@ class Language(Struct, frozen=True):
     def moment(self, moment: dt.datetime, zone: str) -> str:
         """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
         return f"{_date(_key(moment), zone, 'long', self.locale)}, {self.time(moment, zone)}"
+
+    def clock(self, moment: dt.datetime, zone: str) -> str:
+        """The time of a moment in a zone, without the zone: 7:30 PM."""
+        return format_time(local_time(moment, zone), "short", locale=self.locale)
+
+    def day(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> str:
+        """The day of a moment in a zone: November 21; with the year if it is another one than that of `now`.
+
+        now    by default the time of the process
+        """
+        local = local_time(moment, zone)
+        if local.year == local_time(now or dt.datetime.now(dt.UTC), zone).year:
+            return format_skeleton("MMMMd", local, locale=self.locale)
+        return format_date(local, "long", locale=self.locale)
+
+    def days_from_today(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> int:
+        """Days from today to the day of a moment, in a zone: -1 for yesterday.
+
+        now    by default the time of the process
+        """
+        today = local_time(now or dt.datetime.now(dt.UTC), zone).date()
+        return (local_time(moment, zone).date() - today).days
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
         """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 if the zone has no name."""

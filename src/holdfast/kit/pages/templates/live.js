@@ -54,6 +54,7 @@ async function refresh() {
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    globalThis.localizeTimes?.(fresh);
     if (document.querySelector("[data-says]").textContent === lost()) say("");
     show(fresh);
   } catch {

@@ -1,0 +1,74 @@
+"""Moments as people say them, with the exact one beside them."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from holdfast.kit.pages.language import ENGLISH, GERMAN, Language
+from holdfast.kit.pages.layout import Frame
+
+NOW = dt.datetime(2026, 11, 25, 22, 30, tzinfo=dt.UTC)
+BERLIN = "Europe/Berlin"
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory: pytest.TempPathFactory) -> Frame:
+    folder: Path = tmp_path_factory.mktemp("templates")
+    page = '{% from "times.html" import when with context %}{{ when(moment, zone, inside) }}'
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    return Frame("Test", folder)
+
+
+def written(frame: Frame, days: int, language: Language = ENGLISH, zone: str = "", *, inside: bool = False) -> str:
+    moment = dt.datetime.now(dt.UTC).replace(hour=12, minute=5) + dt.timedelta(days=days)
+    return frame.render("page.html", language=language, moment=moment, zone=zone, inside=inside).replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("days", "first", "inside", "german"),
+    [
+        (0, ">Today, 12:05 PM UTC<", ">today, 12:05 PM UTC<", ">heute, 12:05 UTC<"),
+        (-1, ">Yesterday, 12:05 PM UTC<", ">yesterday, 12:05 PM UTC<", ">gestern, 12:05 UTC<"),
+        (1, ">Tomorrow, 12:05 PM UTC<", ">tomorrow, 12:05 PM UTC<", ">morgen, 12:05 UTC<"),
+    ],
+)
+def test_days_near_today_have_their_names(frame: Frame, days: int, first: str, inside: str, german: str) -> None:
+    assert first in written(frame, days)
+    assert inside in written(frame, days, inside=True)
+    assert german in written(frame, days, GERMAN, inside=True)
+
+
+def test_the_exact_moment_is_in_the_title_and_for_programs(frame: Frame) -> None:
+    html = written(frame, 0)
+
+    today = dt.datetime.now(dt.UTC)
+    assert f'title="{ENGLISH.moment(today.replace(hour=12, minute=5), "UTC")}"'.replace("\u202f", " ") in html
+    assert f'datetime="{today:%Y-%m-%d}T12:05:' in html
+
+
+def test_only_a_moment_without_a_zone_is_left_to_the_browser(frame: Frame) -> None:
+    assert 'data-local="first"' in written(frame, 0)
+    assert "data-local" not in written(frame, 0, zone=BERLIN)
+    assert " UTC<" not in written(frame, 0, zone=BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone", "days"),
+    [
+        (dt.datetime(2026, 11, 25, 23, 30, tzinfo=dt.UTC), "UTC", 0),
+        (dt.datetime(2026, 11, 25, 23, 30, tzinfo=dt.UTC), BERLIN, 1),
+        (dt.datetime(2026, 11, 24, 22, 59, tzinfo=dt.UTC), BERLIN, -1),
+        (dt.datetime(2026, 11, 24, 23, 0, tzinfo=dt.UTC), BERLIN, 0),
+    ],
+)
+def test_a_day_ends_at_midnight_of_the_zone(moment: dt.datetime, zone: str, days: int) -> None:
+    assert ENGLISH.days_from_today(moment, zone, NOW) == days
+
+
+def test_other_days_have_their_year_only_if_it_is_another_one() -> None:
+    summer = dt.datetime(2026, 7, 1, 18, tzinfo=dt.UTC)
+
+    assert (ENGLISH.day(summer, "UTC", NOW), GERMAN.day(summer, "UTC", NOW)) == ("July 1", "1. Juli")
+    assert ENGLISH.day(summer.replace(year=2031), "UTC", NOW) == "July 1, 2031"
+    assert GERMAN.day(summer.replace(year=2031), "UTC", NOW) == "1. Juli 2031"
