@@ -3,7 +3,7 @@
 A page calls the operations of the API as the signed-in person. So it can do what the API can, and no more.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.routing import Route
@@ -21,15 +21,11 @@ class Console:
 
     door      makes routes that only signed-in people reach
     run       the operations of the API, by name
-    places    returns the navigation of a session: names in English, by their paths
     """
 
-    def __init__(
-        self, signed_in: SignedInPages, run: Mapping[str, Run], places: Callable[[Session], Mapping[str, str]]
-    ) -> None:
+    def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:
         self.signed_in = signed_in
         self.run = run
-        self._places = places
 
     def route(self, path: str, name: str, answer: Answer, *methods: str, limit: str | None = None) -> Route:
         """Return the route of a page. `answer` answers GET and `methods`."""
@@ -39,8 +35,7 @@ class Console:
         self, session: Session, request: Request, template: str, status: int = 200, *, here: str = HOME, **values: Any
     ) -> Reply:
         """Return a page of the console. `here`: the path of its navigation entry."""
-        more = {"here": here, "places": self._places(session), **values}
-        return self.signed_in.page(session, request, f"console/{template}", status, **more)
+        return self.signed_in.page(session, request, f"console/{template}", status, here=here, **values)
 
     def to(self, request: Request, path: str) -> Reply:
         """Return a redirect to another page, in the language of this one."""

@@ -13,6 +13,7 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import Site, redirect
 
 SIGN_IN = "/sign-in"
+ACCOUNT = "/account"
 
 
 class PageContext(Struct, frozen=True):

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from holdfast.accounts.session_gate import SessionGate, address_with_return
 from holdfast.accounts.sessions import Session
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
@@ -21,12 +21,16 @@ Answer = Callable[[Session, Request], Awaitable[Reply]]
 TIMES_SCRIPT = "times.js"
 """The file that writes moments in the zone of the browser. It runs on every page for signed-in people."""
 
+_SESSION = "holdfast.session"
+"""The name of the session of a request in its scope."""
+
 
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
     entrance   finds the session of a request, and how its page is shown
     first      returns the path that a session has to visit before any other page; None: there is none
+    places     returns the navigation of a session: names in English, by their paths
     scripts    files of the site that run on pages with a button to sign out
     """
 
@@ -38,6 +42,7 @@ class SignedInPages:
         secret: Secret,
         base_url: str,
         first: Callable[[Session], str | None],
+        places: Callable[[Session], Mapping[str, str]],
         scripts: Sequence[str] = (),
     ) -> None:
         self.gate = gate
@@ -47,6 +52,7 @@ class SignedInPages:
         self._tokens = FormTokens(secret.own_signer("forms of sessions"))
         self._base_url = base_url
         self._first = first
+        self._places = places
         self._scripts = scripts
 
     def route(
@@ -72,8 +78,18 @@ class SignedInPages:
         handler = Handler(access, self._limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
         return Route(path, handler, methods=every)
 
+    def missing(self, path: str, name: str) -> Route:
+        """Return the route of all other paths below one: there is no such page. It comes after the routes of pages."""
+
+        async def respond(_: Caller, request: Request) -> Reply:
+            raise NOT_FOUND()
+
+        handler = Handler(Access(name), self._limits, respond, self.refuse, authenticate=self._authenticate)
+        return Route(f"{path}/{{path:path}}", handler)
+
     async def _authenticate(self, request: Request) -> Caller:
         session = await self.gate.find(request)
+        request.scope[_SESSION] = session
         return (session and session.caller) or await anonymous(request)
 
     def token(self, session: Session) -> str:
@@ -107,16 +123,23 @@ class SignedInPages:
             raise ANOTHERS_FORM()
 
     def page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
-        """Return a page for a signed-in person. Its template has `email`, `scripts`, and the `token` of forms.
+        """Return a page for a signed-in person. Its template has the values of `console.html`, and `scripts`.
 
-        The value `scripts` names further files of the site that run on the page.
+        The value `scripts` names further files of the site that run on the page; `here` is the path of the entry of
+        the navigation that is marked.
         """
-        shared: dict[str, Any] = {
+        shared = self._console_values(session)
+        scripts = [*shared["scripts"], *values.pop("scripts", ())]
+        return self.public_page(request, template, status, **{**shared, **values, "scripts": scripts})
+
+    def _console_values(self, session: Session) -> dict[str, Any]:
+        return {
             "email": session.email,
             "token": self.token(session),
+            "scripts": [TIMES_SCRIPT, *self._scripts],
+            "here": "",
+            "places": self._places(session),
         }
-        scripts = [TIMES_SCRIPT, *self._scripts, *values.pop("scripts", ())]
-        return self.public_page(request, template, status, **{**shared, **values, "scripts": scripts})
 
     def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
         """Return a page that needs no session, with the language, frame and values of the request."""
@@ -136,10 +159,16 @@ class SignedInPages:
         return redirect(path, ancestors=self.gate.page_context(request).ancestors)
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        """Return the page for a problem."""
+        """Return the page for a problem. A signed-in person sees it inside the console."""
         context = self.gate.page_context(request)
+        session: Session | None = request.scope.get(_SESSION)
         return self.site.refuse(
-            problem, request, ancestors=context.ancestors, language=context.language, home=context.home
+            problem,
+            request,
+            ancestors=context.ancestors,
+            language=context.language,
+            home=context.home,
+            **(self._console_values(session) if session else {}),
         )
 
 

@@ -17,7 +17,7 @@ from holdfast.events import jobs
 from holdfast.events.console import routes as console_routes
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HOME, first
+from holdfast.events.console.frame import HOME, first, places
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
@@ -148,7 +148,14 @@ def service(database: Database) -> Service:
     runner = Runner(EVERY, database, jobs.IDEMPOTENCY)
     sessions = Sessions(database, directory, settings.base_url)
     signed_in = SignedInPages(
-        SessionGate(sessions, SITE), SITE, limits, secret, settings.base_url, first=first, scripts=SIGN_OUT_SCRIPTS
+        SessionGate(sessions, SITE),
+        SITE,
+        limits,
+        secret,
+        settings.base_url,
+        first=first,
+        places=places,
+        scripts=SIGN_OUT_SCRIPTS,
     )
     signing_in = SignInPages(
         SIGN_IN,

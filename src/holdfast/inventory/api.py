@@ -21,7 +21,7 @@ from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HOME, MORE
+from holdfast.inventory.console.frame import HOME, MORE, places
 from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.installs import routes as installs
 from holdfast.inventory.installs.connecting import ShopConnector
@@ -149,7 +149,9 @@ def service(database: Database) -> Service:
     directory = MerchantDirectory()
     sessions = Sessions(database, directory, settings.base_url)
     gate = EmbeddedSessionGate(sessions, database, connecting)
-    signed_in = SignedInPages(gate, SITE, limits, resources.secret, settings.base_url, first=lambda _: None)
+    signed_in = SignedInPages(
+        gate, SITE, limits, resources.secret, settings.base_url, first=lambda _: None, places=places
+    )
     signing_in = SignInPages(
         SIGN_IN,
         directory,

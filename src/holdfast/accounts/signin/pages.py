@@ -13,7 +13,7 @@ from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.known_browsers import KNOWN_DAYS, LookAtKnownBrowser
 from holdfast.accounts.limits import SIGN_INS_OF_ADDRESS, SIGN_INS_OF_CLIENT
-from holdfast.accounts.session_gate import SIGN_IN, local_path, return_query
+from holdfast.accounts.session_gate import ACCOUNT, SIGN_IN, local_path, return_query
 from holdfast.accounts.sessions import Session, is_secret
 from holdfast.accounts.signed_in_pages import TIMES_SCRIPT, SignedInPages
 from holdfast.accounts.signin import links
@@ -85,7 +85,7 @@ class SignInPages:
             page(f"{SIGN_IN}/{{link}}", "sign_in_link", self.link),
             *self._site.assets(TIMES_SCRIPT),
             self._signed_in.route("/sign-out", "sign_out", self.sign_out, "POST", at_once=True),
-            self._signed_in.route("/account", "account", self.account, "POST", at_once=True),
+            self._signed_in.route(ACCOUNT, "account", self.account, "POST", at_once=True),
         ]
 
     async def sign_in(self, caller: Caller, request: Request) -> Reply:
@@ -157,7 +157,7 @@ class SignInPages:
             await self._signed_in.read(session, request)
             await self._end(session.caller or NOBODY, EndSessions(account_id=session.account_id, id=session.id))
             return self._signed_out()
-        return redirect("/account")
+        return redirect(ACCOUNT)
 
     async def account(self, session: Session, request: Request) -> Reply:
         """List the sessions of the account, or end one or all of them."""
@@ -171,17 +171,17 @@ class SignInPages:
             if not which.isascii() or not which.isdigit() or len(which) > 18:
                 raise BAD_REQUEST("The form names no session.", hint="Open the page again.")
             await self._end(caller, EndSessions(account_id=session.account_id, id=int(which)))
-            return redirect(language_of(request).at("/account"))
+            return redirect(language_of(request).at(ACCOUNT))
         open_sessions = await self._list(caller, ListSessions(account_id=session.account_id))
         return self._signed_in.page(
             session,
             request,
             "signin/account.html",
+            here=ACCOUNT,
             found=open_sessions,
             browser_name=browser_name,
             this=session.id,
             account=session.account,
-            home=self._home,
             more=self._more,
         )
 

@@ -1,11 +1,14 @@
 """The shared parts of the console pages: the caller of the session, the required first page, the navigation."""
 
+from collections.abc import Mapping
+
 from holdfast.accounts.console import HOME, Console
+from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 
-__all__ = ["BEFORE", "HOME", "PLACES", "START", "Console", "first", "organizer"]
+__all__ = ["BEFORE", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
 
 START = "/console/start"
 BEFORE = "/console/before"
@@ -17,9 +20,17 @@ PLACES = {
     "/console/apps": translatable("Apps"),
     "/console/mails": translatable("Mails"),
     "/console/payouts": translatable("Payouts"),
-    "/account": translatable("Account"),
+    ACCOUNT: translatable("Account"),
 }
-"""The entries of the navigation: names by path."""
+"""The entries of the navigation of an organizer: names by path."""
+
+ACCOUNT_PLACES = {START: translatable("Become an organizer"), ACCOUNT: PLACES[ACCOUNT]}
+"""The entries of an account that is no organizer yet."""
+
+
+def places(session: Session) -> Mapping[str, str]:
+    """The entries of the navigation of a session."""
+    return ACCOUNT_PLACES if session.account.tenant_id is None else PLACES
 
 
 def organizer(session: Session) -> Caller:

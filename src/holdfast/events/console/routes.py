@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
+from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
@@ -23,7 +24,7 @@ from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
 from holdfast.events.console.events.uploads import Uploads
-from holdfast.events.console.frame import PLACES, Console
+from holdfast.events.console.frame import HOME, Console
 from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
 from holdfast.events.console.mails.mails import MailsPage
@@ -67,7 +68,7 @@ def routes(
     signed_in: SignedInPages, runner: Runner, run: Mapping[str, Run], settings: Settings, secret: Secret
 ) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of the API by name."""
-    console = Console(signed_in, run, lambda _: PLACES)
+    console = Console(signed_in, run)
     uploads = Uploads(console, runner)
     return [
         *SITE.assets("live.js"),
@@ -94,4 +95,6 @@ def routes(
         *CheckInPage(console, runner).routes(),
         *CheckInDevice(console, runner).routes(),
         *NoShowsPage(console, runner).routes(),
+        signed_in.missing(HOME, "console_missing"),
+        signed_in.missing(ACCOUNT, "account_missing"),
     ]

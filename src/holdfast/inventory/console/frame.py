@@ -7,6 +7,7 @@ The console is shown in a frame of the platform's admin, and in a window of its 
 from collections.abc import Mapping
 
 from holdfast.accounts.console import HOME, Console
+from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.kit.contract.caller import Caller, person
@@ -27,7 +28,7 @@ PLACES = {
 }
 """The names in the navigation, by their paths."""
 
-LINK_PLACES = {"/account": translatable("Account")}
+LINK_PLACES = {ACCOUNT: translatable("Account")}
 """Places of merchants who have signed in by a link. A merchant who comes from the platform has no account here."""
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from starlette.routing import BaseRoute
 
+from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.catalog import names
-from holdfast.inventory.console.frame import Console, places
+from holdfast.inventory.console.frame import HOME, Console
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
 from holdfast.inventory.console.pools.pool import PoolPage
@@ -43,7 +44,7 @@ ACROSS = settings.ACROSS
 
 def routes(signed_in: SignedInPages, run: Mapping[str, Run], base_url: str) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of agents and of the console, by name."""
-    console = Console(signed_in, run, places)
+    console = Console(signed_in, run)
     return [
         *PoolsPage(console).routes(),
         *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
@@ -58,4 +59,6 @@ def routes(signed_in: SignedInPages, run: Mapping[str, Run], base_url: str) -> l
         *SyncPage(console).routes(),
         *SpreadsheetsPage(console).routes(),
         *SettingsPages(console, base_url).routes(),
+        signed_in.missing(HOME, "console_missing"),
+        signed_in.missing(ACCOUNT, "account_missing"),
     ]

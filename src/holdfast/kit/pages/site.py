@@ -94,10 +94,12 @@ class Site(Frame):
         language: Language | None = None,
         home: str = "/",
         query: bytes | None = None,
+        **values: Any,
     ) -> Reply:
         """The page for a problem, by default in the language of the browser. It has a link to `home`.
 
-        query    the query of which links to other languages keep the known parameters; None: that of the request
+        query     the query of which links to other languages keep the known parameters; None: that of the request
+        values    the values of a console, which then surrounds the page
         """
         return self.page(
             "error.html",
@@ -110,6 +112,7 @@ class Site(Frame):
             query=request.query if query is None else query,
             problem=problem,
             request_id=problem.extra.get("request_id"),
+            **values,
         )
 
     def unrouted(self, otherwise: Unrouted) -> Unrouted:

@@ -2,6 +2,7 @@
 
 from starlette.routing import BaseRoute
 
+from holdfast.accounts.session_gate import ACCOUNT
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console
 from holdfast.events.organizers import accounts
@@ -46,7 +47,7 @@ class AccountPages:
     async def secure(self, session: Session, request: Request) -> Reply:
         """Show the question whether to end the password, sessions, keys and connected apps; with POST end them."""
         if request.method != "POST":
-            return self._signed_in.page(session, request, "console/account/secure.html")
+            return self._signed_in.page(session, request, "console/account/secure.html", here=ACCOUNT)
         await self._signed_in.read(session, request)
         await self._secure(session.caller or NOBODY, EndAccess(account_id=session.account_id))
         left = self._signed_in.sessions.cookie("session", "", 0)
@@ -62,7 +63,7 @@ class AccountPages:
         if request.method != "POST":
             if session.account.tenant_id is not None and session.account.is_proved:
                 return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
-            return self._signed_in.page(session, request, "console/account/own_data.html", state="asking")
+            return self._signed_in.page(session, request, "console/account/own_data.html", here=ACCOUNT, state="asking")
         await self._signed_in.read(session, request)
         command = OpenDataLink(account_id=session.account_id, session_id=session.id, language=language.code)
         try:
@@ -72,5 +73,5 @@ class AccountPages:
                 raise
             return SITE.page("pages/person_end.html", 403, language=language, state="organizer")
         if opened.link is None:
-            return self._signed_in.page(session, request, "console/account/own_data.html", state="sent")
+            return self._signed_in.page(session, request, "console/account/own_data.html", here=ACCOUNT, state="sent")
         return redirect(language.at(path(self._secret, opened.link)))

@@ -1,0 +1,61 @@
+"""A page that does not exist keeps the navigation of the console, and so does the account."""
+
+import pytest
+
+from tests.accounts.browser import Browser
+from tests.events.console.event_scene import signed_in
+from tests.support import Service
+
+MISSING = ("/console/nothing", "/console/events/999999", "/console/queues/7/nothing", "/account/nothing")
+NAVIGATION = ('<a href="/console"', '<a href="/console/queues"', '<a href="/account"', "Sign out ")
+
+
+@pytest.mark.parametrize("path", MISSING)
+async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(service: Service, path: str) -> None:
+    _, browser = await signed_in(service)
+
+    page = await browser.get(path)
+
+    assert page.status_code == 404
+    assert "There is no such page." in page.text
+    for entry in NAVIGATION:
+        assert entry in page.text
+
+
+@pytest.mark.parametrize("path", ["/console/nothing", "/account/nothing"])
+async def test_others_see_a_missing_page_without_it(service: Service, path: str) -> None:
+    page = await Browser(service).http.get(path, headers={"Accept": "text/html"})
+
+    assert page.status_code == 404
+    assert "There is no such page." in page.text
+    assert "/console/queues" not in page.text
+
+
+async def test_a_refused_form_keeps_the_navigation(service: Service) -> None:
+    _, browser = await signed_in(service)
+
+    page = await browser.http.post("/console/queues/new", data={"token": "forged"})
+
+    assert page.status_code == 403
+    assert '<a href="/console/queues"' in page.text
+
+
+@pytest.mark.parametrize("path", ["/account", "/account/secure"])
+async def test_the_account_keeps_the_navigation(service: Service, path: str) -> None:
+    _, browser = await signed_in(service)
+
+    page = await browser.get(path)
+
+    for entry in NAVIGATION:
+        assert entry in page.text
+    assert '<a href="/account" aria-current="page">' in page.text
+
+
+async def test_who_is_no_organizer_yet_is_led_to_become_one(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in("ann@example.com")
+
+    page = await ann.get("/account")
+
+    assert '<a href="/console/start">Become an organizer</a>' in page.text
+    assert "/console/queues" not in page.text
