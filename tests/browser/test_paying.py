@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.accounts import sessions
@@ -89,13 +90,19 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
                 timeout=20_000
             )
             await expect(frame.get_by_text("Time left: 14:")).to_be_visible(timeout=20_000)
-            await frame.get_by_role("link", name="Pay €12.00").click()
-            await expect(page.get_by_label("Card number")).to_be_visible()
-            assert page.url.startswith(processor.address)
-            await pay(page)
+            async with context.expect_page() as opened:
+                await frame.get_by_role("link", name="Pay €12.00").click()
+            tab = await opened.value
+            await expect(tab.get_by_label("Card number")).to_be_visible()
+            assert tab.url.startswith(processor.address)
+            await pay(tab)
 
-            await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
-            assert page.url.startswith(stage.base_url)
+            await expect(tab.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+            assert tab.url.startswith(stage.base_url)
+            # The site around the form is where it was, and shows the seat too.
+            await expect(frame.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+            assert page.url == stage.fitted
+            await page.goto(tab.url)
             await expect(page.get_by_text("You have paid €12.00.")).to_be_visible()
             text = await mail(server, "ann@example.com", "You have a seat")
             assert "Price: €12.00" in text
@@ -108,6 +115,45 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             assert watch.failures == []
             await page.goto(processor.address)
             await expect(page.get_by_text("€0.00").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("rights", "name"),
+    [
+        ("allow-popups allow-popups-to-escape-sandbox", "Pay €12.00"),
+        ("allow-top-navigation-by-user-activation", "Pay in this window"),
+    ],
+)
+async def test_a_frame_that_may_do_only_one_thing_still_leads_to_the_payment(
+    chromium: Browser, settings: Settings, rights: str, name: str
+) -> None:
+    async with open_for_payment(settings, capacity=1) as (stage, processor):
+        context = await chromium.new_context()
+        page = await context.new_page()
+        await page.goto(stage.fitted)
+        await page.evaluate(
+            """(rights) => { const frame = document.querySelector("iframe").cloneNode();
+                             frame.sandbox = rights; document.querySelector("iframe").replaceWith(frame); }""",
+            f"allow-forms allow-scripts allow-same-origin {rights}",
+        )
+        frame = page.frame_locator("iframe")
+        await frame.get_by_label("E-mail address").fill("ann@example.com")
+        await frame.get_by_label("E-mail address").press("Enter")
+        button = frame.get_by_role("link", name=name)
+        await expect(button).to_be_visible(timeout=20_000)
+
+        if "popups" in rights:
+            async with context.expect_page() as opened:
+                await button.click()
+            paying = await opened.value
+        else:
+            await button.click()
+            paying = page
+
+        await expect(paying.get_by_label("Card number")).to_be_visible()
+        assert paying.url.startswith(processor.address)
+        await pay(paying)
+        await expect(paying.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
 
 
 async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
@@ -179,10 +225,10 @@ async def test_every_state_of_paying_is_accessible_and_fits(
         await look()
         await page.locator("#email").fill("ann@example.com")
         await page.locator("#email").press("Enter")
-        await expect(page.locator("a[target=_top].button")).to_be_visible(timeout=20_000)
+        await expect(page.locator("a[target=_blank].button")).to_be_visible(timeout=20_000)
         assert await page.evaluate("[0, 65, 3599, 43145].map(clock)") == ["0:00", "1:05", "59:59", "11:59:05"]
         await look()
-        await page.goto(await page.locator("a[target=_top].button").get_attribute("href") or "")
+        await page.goto(await page.locator("a[target=_blank].button").get_attribute("href") or "")
         await pay(page)
         await expect(page.locator("main[data-state=registered]")).to_be_visible(timeout=20_000)
         await look()
