@@ -23,6 +23,7 @@ from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
+from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console
 from holdfast.events.console.mails import mail_paragraphs, mails
@@ -76,7 +77,8 @@ def routes(
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console).routes(),
         *NewEventPage(console, runner, uploads).routes(),
-        *ConsoleEventPage(console, runner, takes_payments=settings.takes_payments).routes(),
+        *ConsoleEventPage(console, runner, settings).routes(),
+        *SharePages(console, runner, settings).routes(),
         *EditEventPage(console, runner).routes(),
         *CancelEventPage(console, runner).routes(),
         *PhotosPage(console, runner, uploads).routes(),

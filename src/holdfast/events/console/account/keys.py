@@ -6,6 +6,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.keys import operations
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyUse, ListKeys, RevokeKey
@@ -66,7 +67,7 @@ class KeysPages:
         )
         if isinstance(key, FormRefusal):
             return await self._list_page(session, request, fields, key)
-        return self._page(session, request, "account/key_made.html", made=key)
+        return self._page(session, request, "account/key_made.html", made=key, scripts=[COPY_SCRIPT])
 
     async def revoke(self, session: Session, request: Request) -> Reply:
         """Show the question whether to revoke a key; with POST revoke it."""

@@ -4,12 +4,14 @@ from starlette.routing import BaseRoute
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
 from holdfast.events.pages.price_line import draw
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.processor.currencies import digits, is_payable, rules_of
+from holdfast.events.settings import Settings
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.running.runner import Runner
 
@@ -22,9 +24,9 @@ MAX_CHANGES = 50
 class ConsoleEventPage:
     """Answers requests for the console page of an event."""
 
-    def __init__(self, console: Console, runner: Runner, *, takes_payments: bool) -> None:
+    def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
-        self._takes_payments = takes_payments
+        self._settings = settings
         self._look = runner[READ_EVENT]
 
     def routes(self) -> list[BaseRoute]:
@@ -46,7 +48,7 @@ class ConsoleEventPage:
             "events/event.html",
             event=event,
             pending=details.pending,
-            is_paid_out=event.payouts_ready and self._takes_payments,
+            is_paid_out=event.payouts_ready and self._settings.takes_payments,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             rules=rules_of(event.currency),
@@ -56,4 +58,6 @@ class ConsoleEventPage:
             photos=details.photos,
             public=event_path(event.organizer_slug, event.id),
             images=details.images_from,
+            share=share_of(event, self._settings),
+            scripts=[COPY_SCRIPT],
         )

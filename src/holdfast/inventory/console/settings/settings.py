@@ -54,7 +54,7 @@ class SettingsPages:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            *SITE.assets("console/settings/copy.js"),
+            *SITE.assets("copy.js"),
             self._console.route(SETTINGS, "settings", self.show),
             self._console.route(NEW_KEY, "new_key", self.renew, "POST"),
             self._console.route(MAILS, "low_stock_mails", self.mails, "POST"),
@@ -74,7 +74,7 @@ class SettingsPages:
             state=await self._status(merchant(session), GetSyncStatus()),
             shop=shop_of(session),
             wants_mails=await self._get_low_stock(merchant(session), GetLowStockMails()),
-            scripts=["console/settings/copy.js"],
+            scripts=["copy.js"],
         )
 
     async def renew(self, session: Session, request: Request) -> Reply:

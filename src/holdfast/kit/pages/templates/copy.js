@@ -1,4 +1,6 @@
 // Copies the text that a button names; where the browser does not allow that, marks it so that it can be copied.
+"use strict";
+
 for (const button of document.querySelectorAll("button[data-copies]")) {
   const text = document.getElementById(button.dataset.copies);
   button.hidden = false;
@@ -7,7 +9,7 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
       await navigator.clipboard.writeText(text.textContent);
       button.textContent = button.dataset.done;
     } catch {
-      text.closest("details").open = true;
+      text.closest("details")?.setAttribute("open", "");
       getSelection().selectAllChildren(text);
     }
   });

@@ -1,0 +1,81 @@
+"""How an organizer shares an event: its link, a QR code of it, and its form in another site with a preview."""
+
+from io import BytesIO
+
+from markupsafe import Markup
+from msgspec import Struct
+from starlette.routing import BaseRoute
+
+from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.frame import HOME, Console, organizer
+from holdfast.events.events.model import EventRow, GetEvent, to_api
+from holdfast.events.pages.own_registration import qr
+from holdfast.events.paths import id_of
+from holdfast.events.registrations.code import qr_code
+from holdfast.events.settings import Settings
+from holdfast.events.site import SITE
+from holdfast.kit.http.handler import NO_STORE, Header, Reply, Request
+from holdfast.kit.running.runner import Runner
+
+COPY_SCRIPT = "copy.js"
+
+QR_MODULE_PIXELS = 10
+"""The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
+
+
+class Share(Struct, frozen=True):
+    """What an organizer gives to people.
+
+    url     the address of the page of the event
+    qr      the QR code of this address, as SVG
+    code    the HTML of the form for another site
+    """
+
+    url: str
+    qr: Markup
+    code: str
+
+
+def share_of(event: EventRow, settings: Settings) -> Share:
+    """What an organizer gives to people who shall find an event."""
+    public = to_api(event, settings)
+    return Share(public.public_url, qr(public.public_url), public.embed_code)
+
+
+class SharePages:
+    """Answers requests for the QR code of an event as a file, and for the preview of its form in another site."""
+
+    def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
+        self._console = console
+        self._settings = settings
+        self._look = runner[READ_EVENT]
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            self._console.route(f"{HOME}/events/{{event_id}}/qr.svg", "event_qr", self.qr_file),
+            self._console.route(f"{HOME}/events/{{event_id}}/preview", "form_preview", self.preview),
+            *SITE.assets(COPY_SCRIPT),
+        ]
+
+    async def qr_file(self, session: Session, request: Request) -> Reply:
+        """The QR code of the page of an event, as an SVG file."""
+        event = await self._event(session, request)
+        drawn = qr_code(to_api(event, self._settings).public_url)
+        file = BytesIO()
+        drawn.save(file, kind="svg", scale=QR_MODULE_PIXELS, border=4, dark="#000", light="#fff")
+        disposition: Header = (b"content-disposition", f'attachment; filename="event-{event.id}.svg"'.encode())
+        return Reply(200, file.getvalue(), [NO_STORE, disposition], b"image/svg+xml")
+
+    async def preview(self, session: Session, request: Request) -> Reply:
+        """The form of an event in a frame, as it is in another site."""
+        event = await self._event(session, request)
+        frame = f"/events/{event.id}/embed"
+        return self._console.page(
+            session, request, "events/share_preview.html", event=event, frame=frame, frames="'self'"
+        )
+
+    async def _event(self, session: Session, request: Request) -> EventRow:
+        command = GetEvent(event_id=id_of(request.scope["path_params"]["event_id"]))
+        details: EventDetails = await self._look(organizer(session), command)
+        return details.event

@@ -1,0 +1,62 @@
+"""The console gives organizers what they need to share an event: link, QR code, and the form for their own site."""
+
+import re
+from html import unescape
+
+from holdfast.events.registrations.code import qr_code
+from tests.events.console.event_scene import foreign_event, signed_in
+from tests.support import Service
+
+
+async def test_the_page_of_an_event_has_its_link_and_the_code_of_its_form(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(title='"Life" & drawing')
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    copied = dict(re.findall(r'<code id="(share-\w+)">(.*?)</code>', page.text, re.DOTALL))
+    assert unescape(copied["share-link"]) == event["public_url"]
+    assert unescape(copied["share-code"]) == event["embed_code"]
+    for id in copied:
+        assert f'data-copies="{id}"' in page.text
+    assert re.search(r'<div role="img" aria-label="QR code[^"]*"><svg viewBox="0 0', page.text)
+
+
+async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    file = await browser.get(f"/console/events/{event['id']}/qr.svg")
+
+    assert file.headers["content-type"] == "image/svg+xml"
+    assert file.headers["content-disposition"] == f'attachment; filename="event-{event["id"]}.svg"'
+    squares = re.compile(r' stroke="#000" d="([^"]+)"')
+    assert squares.findall(file.text) == squares.findall(qr_code(event["public_url"]).svg_inline(border=4, dark="#000"))
+
+
+async def test_the_preview_shows_the_form_in_a_frame(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    page = await browser.get(f"/console/events/{event['id']}/preview")
+
+    assert f'<iframe src="/events/{event["id"]}/embed"' in page.text
+    assert "; frame-src 'self'" in page.headers["content-security-policy"]
+
+
+async def test_a_cancelled_event_is_not_shared(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    await ada.delete(f"/api/events/{event['id']}")
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    assert "share-link" not in page.text
+
+
+async def test_an_event_of_another_organizer_is_not_found(service: Service) -> None:
+    _, browser = await signed_in(service)
+    event = await foreign_event(service)
+
+    for path in ("qr.svg", "preview"):
+        assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 404
