@@ -1,10 +1,17 @@
 """Example data, stored on the first start of `holdfast up`."""
 
+import asyncio
+import datetime as dt
 from typing import NamedTuple
 
+import msgspec
+
 from holdfast.accounts.signin import links
+from holdfast.events.demo_photos import CONTENT_TYPE, draw_photo
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CreateEvent
+from holdfast.events.images import acceptance, sizes
+from holdfast.events.images.model import PhotoRow, new_key
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
@@ -13,12 +20,18 @@ from holdfast.events.paths import event_path
 from holdfast.events.payments.accounts import add_account, store_readiness
 from holdfast.events.queues import operations as queues
 from holdfast.events.queues.model import CreateQueue
+from holdfast.events.registrations import operations as registrations
+from holdfast.events.registrations.model import AcceptRegistration
 from holdfast.events.resources import Tx
-from holdfast.kit.contract.caller import NOBODY, api_key
+from holdfast.kit.contract.caller import NOBODY, Caller, api_key
+from holdfast.kit.running.run_modes import Batch, Call
 
 NAME = "Demo Organizer"
 EMAIL = "demo@example.com"
 SLUG = "demo-organizer"
+
+GUESTS = 11
+"""The people who have a seat at the event that is nearly full: all but one of its seats."""
 
 
 class DemoKeys(NamedTuple):
@@ -46,9 +59,10 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
     starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
-    await events.publish(
+    studio = await _publish(
         tx,
         organizer,
+        "studio",
         CreateEvent(
             title="Open studio evening",
             body="Come and look around. Doors open at the hour; more at https://example.com/studio",
@@ -60,7 +74,6 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             location_name="Studio 4",
             timezone="Europe/Berlin",
         ),
-        None,
     )
     await queues.create(
         tx,
@@ -69,20 +82,21 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             title="Open studio evening",
             description="Six visitors a minute are let in, one after the other.",
             release_rate=6,
-            target_url=f"{tx.resources.settings.base_url}/docs",
+            target_url=tx.resources.settings.base_url + event_path(SLUG, studio),
             token_ttl_minutes=10,
         ),
     )
     if account_id:
         await add_account(tx, demo.organizer.id, account_id)
         await store_readiness(tx, account_id, True)
-        await events.publish(
+        await _publish(
             tx,
             organizer,
+            "drawing",
             CreateEvent(
                 title="Life drawing class",
                 body="Two hours with a model. Paper and pencils are there.",
-                datetime=starts,
+                datetime=starts + dt.timedelta(days=7),
                 price=1250,
                 currency="EUR",
                 capacity=8,
@@ -91,9 +105,41 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
                 location_name="Studio 4",
                 timezone="Europe/Berlin",
             ),
-            None,
         )
+    concert = await _publish(
+        tx,
+        organizer,
+        "concert",
+        CreateEvent(
+            title="Courtyard concert",
+            body="Songs under lamps, in the yard behind the studio. **One seat is left**; others can wait.",
+            datetime=starts + dt.timedelta(days=14),
+            price=0,
+            capacity=GUESTS + 1,
+            pricing_mode="free",
+            waitinglist_capacity=6,
+            location_name="The yard",
+            timezone="Europe/Berlin",
+        ),
+    )
+    # These people do not exist, so no mail is sent to them.
+    guests = [
+        AcceptRegistration(event_id=concert, email=f"guest{number}@example.com", notify=False)
+        for number in range(1, GUESTS + 1)
+    ]
+    await registrations.accept(tx, Batch(0, [Call(organizer, guest) for guest in guests]))
     return DemoKeys(admin.key, demo.api_key.key)
+
+
+async def _publish(tx: Tx, organizer: Caller, photo: str, event: CreateEvent) -> int:
+    """Publish an event with one of the drawn photos. Returns its id."""
+    content = await asyncio.to_thread(draw_photo, photo)
+    key = new_key(organizer.tenant_id, CONTENT_TYPE)
+    await acceptance.expect(tx, PhotoRow(key, organizer.tenant_id, CONTENT_TYPE, len(content)), upload=False)
+    await tx.resources.photos.write(key, content, CONTENT_TYPE)
+    await sizes.accept(tx, [key])
+    published = await events.publish(tx, organizer, msgspec.structs.replace(event, image_keys=[key]), None)
+    return published.id
 
 
 async def list_addresses(tx: Tx) -> list[tuple[str, str]]:
@@ -102,6 +148,7 @@ async def list_addresses(tx: Tx) -> list[tuple[str, str]]:
         """
         select email,
                (select id from events where organizer_id = users.id and price = 0 order by id limit 1),
+               (select id from events where organizer_id = users.id and price = 0 order by id offset 1 limit 1),
                (select id from events where organizer_id = users.id and price > 0 order by id limit 1),
                (select id from queues where organizer_id = users.id order by id limit 1)
           from users where slug = %(slug)s and email = %(email)s
@@ -109,9 +156,11 @@ async def list_addresses(tx: Tx) -> list[tuple[str, str]]:
         {"slug": SLUG, "email": EMAIL},
     )
     addresses: list[tuple[str, str]] = []
-    for email, free, paid, queue in rows:
+    for email, free, crowded, paid, queue in rows:
         if free:
             addresses.append(("event page", event_path(SLUG, free)))
+        if crowded:
+            addresses.append(("one seat left", event_path(SLUG, crowded)))
         if paid:
             addresses.append(("card payment", event_path(SLUG, paid)))
         if queue:

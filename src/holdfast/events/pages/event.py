@@ -31,11 +31,14 @@ from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Reply, Request
 from holdfast.kit.pages.language import LANGUAGES, Language, language_of
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
-from holdfast.kit.pages.site import security_headers
+from holdfast.kit.pages.site import redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.runner import Run
 
 MAP_SITE = "https://www.openstreetmap.org"
+
+_RELEASE_TOKEN = b"queue_token="
+"""How the token of a waiting room begins in a query."""
 
 
 class EventPage:
@@ -56,9 +59,15 @@ class EventPage:
         self._pages = PageCache()
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
-        """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`."""
+        """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`.
+
+        A visitor whom a waiting room lets in arrives with a token for other sites. The page does not need it, and its
+        address is short again without it.
+        """
         path_params = request.scope["path_params"]
         language = language_of(request)
+        if _RELEASE_TOKEN in request.query:
+            return redirect(language.at(request.path))
         linked_event = await self._linked_events.get(id_of(path_params["event_id"]))
         if linked_event.slug != path_params["slug"]:
             raise NOT_FOUND()
