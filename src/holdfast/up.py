@@ -87,6 +87,8 @@ def up(
         payments, account_id = _demo_payments(listeners["payments"], tickets)
         served.append(payments)
     sights = _present_events(tickets, account_id)
+    # Mails have links that sign in. So a missing mail server alone is no reason to show them.
+    sights += _demo_mails(served[1], tickets) if is_ours and not tickets.smtp_host else []
     if "shops" in listeners:
         shops, more = _demo_shops(listeners["shops"], stock)
         served.append(shops)
@@ -160,6 +162,14 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
     typer.echo(f"  for an admin   {_program()} events key create --admin --name NAME")
     typer.echo(f"  for others     {_program()} events key create --organizer SLUG --name NAME")
     return [(name, settings.base_url + path) for name, path in sights]
+
+
+def _demo_mails(served: "ServedService", settings: "EventsSettings") -> list[Sight]:
+    """Put a viewer of the mails of both services in front of the events service. Returns its name and URL."""
+    from holdfast.doubles.mails.viewer import PATH, with_viewer
+
+    served.config.app = with_viewer(served.config.app, settings.data_dir / "mail", settings.base_url)  # pyright: ignore[reportArgumentType] - an application, not its name
+    return [("mails", settings.base_url + PATH)]
 
 
 def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":

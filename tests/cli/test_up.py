@@ -20,6 +20,7 @@ from tests.docs.test_first_requests import free_port
 from tests.doubles.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
 from tests.serving import startup_output, stop
+from tests.support import eventually
 from tests.test_cli import holdfast
 
 
@@ -88,6 +89,33 @@ def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_pr
         assert "12.50" in httpx2.get(paid).text
     with running(directory, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
         assert "Demo payments" not in third
+
+
+async def test_mails_are_shown_on_this_machine_only_and_not_beside_a_mail_server(data_dir: Path) -> None:
+    ports = ("--inventory-port=0", "--events-port=0")
+    with running(data_dir, *ports) as output:
+        [mails] = re.findall(r"^  mails +(http://\S+/mails)$", output, re.MULTILINE)
+        assert mails.startswith(re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)[0])
+        address = mails.removesuffix("/mails")
+        async with httpx2.AsyncClient(base_url=address, follow_redirects=True) as browser:
+            [token] = re.findall(r'name="token" value="(.+?)"', (await browser.get("/sign-in")).text)
+            await browser.post("/sign-in", data={"token": token, "email": "ann@example.com"})
+
+            async def is_listed() -> bool:
+                return "ann@example.com" in (await browser.get(mails)).text
+
+            await eventually(is_listed)
+        assert httpx2.get(mails, headers={"Host": "evil.example"}).status_code == 421
+    elsewhere = (
+        ((*ports, "--host=0.0.0.0"), {}),
+        (ports, {"EVENTS_BASE_URL": "https://events.example.com"}),
+        (ports, {"SMTP_HOST": "127.0.0.1", "MAIL_FROM": "holdfast@example.com"}),
+    )
+    for arguments, settings in elsewhere:
+        with running(data_dir, *arguments, **settings) as output:
+            [port] = re.findall(r"^Events +http\S*?:(\d+)$", output, re.MULTILINE) or [""]
+            assert not re.search("^  mails +http", output, re.MULTILINE)
+            assert not port or httpx2.get(f"http://127.0.0.1:{port}/mails").status_code == 404
 
 
 def key(data_dir: Path) -> str:
