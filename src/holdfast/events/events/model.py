@@ -266,7 +266,7 @@ def to_api(row: EventRow, settings: Settings) -> Event:
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
     embed_code = (
         f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
-        'width="100%" height="640" style="border:0" loading="lazy"></iframe>'
+        'width="100%" height="640" style="border:0;color-scheme:light" loading="lazy"></iframe>'
     )
     image_urls = urls(row.image_keys, settings)
     ready = row.payouts_ready and settings.takes_payments

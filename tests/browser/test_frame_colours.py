@@ -1,0 +1,51 @@
+"""The form in another site has the colours of that site, whatever the visitor's system prefers."""
+
+import io
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from PIL import Image
+from playwright.async_api import Browser, Page
+
+from holdfast.events.settings import Settings
+from tests.browser.registering import Stage, staged
+
+SITE = (0, 128, 128)
+"""The colour of the site around the form."""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    async with staged(settings) as stage:
+        yield stage
+
+
+async def colours(page: Page, stage: Stage, scheme: str) -> tuple[tuple[int, ...], bool]:
+    """The colour at the edge of the frame, where the page around it is to be seen, and whether the form is dark."""
+    await page.goto(stage.pasted)
+    await page.add_style_tag(content=f"body {{ background: rgb{SITE}; }}")
+    await page.evaluate("scheme => { if (scheme) document.querySelector('iframe').style.colorScheme = scheme }", scheme)
+    frame = page.frame_locator("iframe")
+    await frame.get_by_label("E-mail address").wait_for()
+    with Image.open(io.BytesIO(await page.locator("iframe").screenshot())) as picture:
+        edge = picture.convert("RGB").getpixel((1, 1))
+    is_dark = await frame.locator("body").evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
+    assert isinstance(edge, tuple)
+    return edge, is_dark
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+async def test_the_code_as_it_is_fits_a_light_site(chromium: Browser, stage: Stage, system: str) -> None:
+    page = await (await chromium.new_context(color_scheme="dark" if system == "dark" else "light")).new_page()
+
+    assert await colours(page, stage, "") == (SITE, False)
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("dark", True), ("light dark", True), ("light", False)])
+async def test_another_site_names_its_colours(chromium: Browser, stage: Stage, scheme: str, is_dark: bool) -> None:
+    page = await (await chromium.new_context(color_scheme="dark")).new_page()
+
+    edge, form_is_dark = await colours(page, stage, scheme)
+
+    assert (edge, form_is_dark) == (SITE, is_dark)
