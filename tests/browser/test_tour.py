@@ -45,6 +45,9 @@ async def event_page(tour: Tour) -> None:
         return any("ann@example.com" in path.read_text() for path in tour.mails.rglob("*.eml"))
 
     await eventually(is_mailed)
+    mails = await tour.opens("mails")
+    await mails.get_by_role("link", name="You have a seat").first.click()
+    await expect(mails.frame_locator("iframe").get_by_role("heading", level=1)).to_contain_text("Open studio evening")
 
 
 async def card_payment(tour: Tour) -> None:

@@ -1,7 +1,5 @@
 """The viewer of demo mails lists what was written, shows one mail safely, and is for this machine only."""
 
-import datetime as dt
-import os
 import re
 from html import unescape
 from pathlib import Path
@@ -15,21 +13,9 @@ from starlette.routing import Route
 
 from holdfast.doubles.mails.mail_files import MAX_MAILS
 from holdfast.doubles.mails.viewer import with_viewer
-from holdfast.kit.mail.message import Attachment, MailMessage
+from tests.doubles.mails.writing import write
 
 ADDRESS = "http://127.0.0.1:8002"
-HTML = '<html><head><style>p { color: red; }</style></head><body><p>Hello</p><img src="cid:code"></body></html>'
-
-
-def write(directory: Path, id: str, subject: str = "You have a seat", *, age: int = 0) -> None:
-    """Write a mail, as a service without a mail server does."""
-    directory.mkdir(exist_ok=True)
-    date = dt.datetime(2026, 11, 25, tzinfo=dt.UTC)
-    picture = Attachment(b"\x89PNG", "image/png", "code.png", cid="code")
-    mail = MailMessage("ann@example.com", subject, "Hello as text", HTML, f"{id}@localhost", date, (picture,))
-    file = directory / f"{id}.eml"
-    file.write_bytes(mail.encoded("holdfast@localhost"))
-    os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
 
 
 @pytest.fixture
@@ -69,7 +55,7 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
     assert "allow-scripts" not in sandbox
     assert "allow-same-origin" not in sandbox
     assert '<base target="_blank">' in unescape(document)
-    assert 'src="data:image/png;base64,iVBORw=="' in unescape(document)
+    assert 'src="data:image/png;base64,iVBORw0KGgo' in unescape(document)
     assert "Hello as text" in page.text
     assert "script-src 'self';" in page.headers["content-security-policy"]
     assert page.headers["cache-control"] == "no-store"

@@ -1,0 +1,40 @@
+"""The mails of a demonstration in Chromium: everybody can read them, and pictures and styles load."""
+
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, expect
+from starlette.applications import Starlette
+
+from holdfast.doubles.mails.viewer import SCRIPTS, SITE, with_viewer
+from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.registering import Watch
+from tests.doubles.mails.writing import write
+from tests.serving import listener, serving
+
+
+@looks
+async def test_the_list_and_a_mail_are_accessible_and_fit(
+    chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    here = listener()
+    address = f"http://127.0.0.1:{here.getsockname()[1]}"
+    write(tmp_path / "mail", "one", "W" * 90)
+    service = Starlette(routes=SITE.assets("icon.svg", *SCRIPTS))
+    async with serving(with_viewer(service, tmp_path / "mail", address), here):
+        context = await looking(chromium, scheme, width, language)
+        watch = Watch(context)
+        page = await context.new_page()
+
+        await page.goto(f"{address}/mails")
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        await page.get_by_role("link", name="W" * 90).click()
+        await expect(page.frame_locator("iframe").get_by_role("heading")).to_have_text("Hello")
+
+        picture = page.frame_locator("iframe").locator("img")
+        assert await picture.evaluate("image => image.naturalWidth") == 1
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        assert watch.failures == []
+        await context.close()
