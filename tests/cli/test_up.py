@@ -106,12 +106,12 @@ async def test_mails_are_shown_on_this_machine_only_and_not_beside_a_mail_server
 
             await eventually(is_listed)
         assert httpx2.get(mails, headers={"Host": "evil.example"}).status_code == 421
-    elsewhere = (
+    others = (
         ((*ports, "--host=0.0.0.0"), {}),
         (ports, {"EVENTS_BASE_URL": "https://events.example.com"}),
         (ports, {"SMTP_HOST": "127.0.0.1", "MAIL_FROM": "holdfast@example.com"}),
     )
-    for arguments, settings in elsewhere:
+    for arguments, settings in others:
         with running(data_dir, *arguments, **settings) as output:
             [port] = re.findall(r"^Events +http\S*?:(\d+)$", output, re.MULTILINE) or [""]
             assert not re.search("^  mails +http", output, re.MULTILINE)

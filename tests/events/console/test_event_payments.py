@@ -60,7 +60,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
     path, seen = f"/console/events/{event_id}/payments", list[str]()
     while path:
         page = await browser.get(path)
-        seen += re.findall(r"<span>€(\d) · Not paid in time", page.text)
+        seen += re.findall(r"<span>€(\d)\.00 · Not paid in time", page.text)
         path = next(iter(re.findall(r'href="([^"]+)" rel="next"', page.text)), "")
 
     assert seen == ["5", "4", "3", "2", "1"]

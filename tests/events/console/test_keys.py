@@ -73,9 +73,9 @@ async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
 
     used = await at.page("/console/keys")
 
-    assert "UTC . No use is known." in unused
+    assert "UTC</time>. No use is known." in unused
     assert "No use is known." not in used
-    assert "UTC . Last used" in used
+    assert "UTC</time>. Last used" in used
 
 
 async def test_a_use_is_noted_once_an_hour(service: Service) -> None:

@@ -54,9 +54,9 @@ async def test_a_cancelled_event_is_not_shared(service: Service) -> None:
     assert "share-link" not in page.text
 
 
-async def test_an_event_of_another_organizer_is_not_found(service: Service) -> None:
+async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> None:
     _, browser = await signed_in(service)
     event = await foreign_event(service)
 
     for path in ("qr.svg", "preview"):
-        assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 404
+        assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403

@@ -151,7 +151,7 @@ class Buyer:
 
     async def link(self) -> str | None:
         """The link to pay that the page shows."""
-        match = re.search(r'<a class="button" href="([^"]+)" target="_top"', (await self.page()).text)
+        match = re.search(r'<a class="button" href="([^"]+)" target="_(?:blank|top)"', (await self.page()).text)
         return unescape(match[1]) if match else None
 
     async def pay(self) -> None:

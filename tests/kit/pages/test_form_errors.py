@@ -75,9 +75,9 @@ def test_without_an_instruction_the_kind_of_the_value_gives_the_example(
 
 
 def test_messages_that_say_more_than_a_type_stay() -> None:
-    taken = message("is already taken")
+    error = message("is already error")
 
-    assert form_errors({"slug": [taken]}, {"slug": message("Enter a text.")}) == {"slug": [taken]}
+    assert form_errors({"slug": [error]}, {"slug": message("Enter a text.")}) == {"slug": [error]}
 
 
 def test_programs_still_read_the_messages_of_the_api() -> None:

@@ -60,8 +60,8 @@ class PhotosPage:
             if problem.status != 422:
                 raise
             # The form has one field, so all messages are shown beside it.
-            found = form_errors(problem.errors, {"url": INSTRUCTION, "key": INSTRUCTION})
-            errors = {"url": [error for messages in found.values() for error in messages]}
+            messages = form_errors(problem.errors, {"url": INSTRUCTION, "key": INSTRUCTION}).values()
+            errors = {"url": [error for field_errors in messages for error in field_errors]}
             return await self._page(session, request, event_id, 422, values=form.fields, errors=errors)
         return self._console.to(request, f"{HOME}/events/{event_id}/photos")
 
