@@ -106,7 +106,7 @@ async def test_mails_are_shown_on_this_machine_only_and_not_beside_a_mail_server
 
             await eventually(is_listed)
         assert httpx2.get(mails, headers={"Host": "evil.example"}).status_code == 421
-    others = (
+    others: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
         ((*ports, "--host=0.0.0.0"), {}),
         (ports, {"EVENTS_BASE_URL": "https://events.example.com"}),
         (ports, {"SMTP_HOST": "127.0.0.1", "MAIL_FROM": "holdfast@example.com"}),

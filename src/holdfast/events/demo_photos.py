@@ -140,7 +140,8 @@ def _gradient(top: Colour, bottom: Colour) -> Any:
     from PIL import Image
 
     size = (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
-    mask = Image.linear_gradient("L").resize(size)
+    ramp: Any = Image.linear_gradient("L")  # the types of Pillow are complete only with numpy
+    mask = ramp.resize(size)
     return Image.composite(Image.new("RGB", size, bottom), Image.new("RGB", size, top), mask)
 
 
@@ -149,7 +150,8 @@ def _glow(picture: Any, center: Point, radius: float, colour: Colour, strength: 
     from PIL import Image, ImageOps
 
     side = round(2 * radius * picture.width)
-    light: Any = ImageOps.invert(Image.radial_gradient("L")).resize((side, side))
+    spot: Any = ImageOps.invert(Image.radial_gradient("L"))
+    light = spot.resize((side, side))
     # The light of the corners and sides is cut off, so that no edge is seen.
     inner = [max(0, level - 75) / 180 for level in range(256)]
     mask = light.point([round(255 * strength * level**1.5) for level in inner])

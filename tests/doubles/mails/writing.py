@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.kit.mail.message import Attachment, MailMessage
 
 HTML = (
-    '<html lang="en"><head><title>Mail</title><style>p { color: #222; }</style></head><body><main>'
+    '<html lang="en"><head><title>Mail</title><style>\np { color: #222; }\n</style></head><body><main>'
     '<h1>Hello</h1><p>A seat is yours.</p><img src="cid:code" alt="Code"></main></body></html>'
 )
 PIXEL = bytes.fromhex(

@@ -75,7 +75,7 @@ def test_without_an_instruction_the_kind_of_the_value_gives_the_example(
 
 
 def test_messages_that_say_more_than_a_type_stay() -> None:
-    error = message("is already error")
+    error = message("is already taken")
 
     assert form_errors({"slug": [error]}, {"slug": message("Enter a text.")}) == {"slug": [error]}
 

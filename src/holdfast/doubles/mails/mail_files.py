@@ -81,7 +81,8 @@ def _modified(file: Path) -> float:
 
 def _body(mail: EmailMessage, kind: str) -> str:
     body = mail.get_body((kind,))
-    return str(body.get_content()) if body else ""
+    # Lines end with CR LF in the file. A browser reads LF, and the digest of the style must be that of what it reads.
+    return str(body.get_content()).replace("\r\n", "\n") if body else ""
 
 
 def _html(mail: EmailMessage) -> str:

@@ -35,7 +35,6 @@ NOT_REFUSED = FormRefusal({}, "", 200)
 
 NO_INSTRUCTIONS: Mapping[str, str] = {}
 
-_MISSING = {"is required", "must not be empty"}
 _KINDS: Mapping[str, str] = {
     "an integer": message("Enter a whole number, such as 10."),
     "a number": message("Enter a number, such as 12.5."),
@@ -60,24 +59,27 @@ def form_errors(
 
 def _form_message(error: str, instruction: str | None) -> str:
     """A message of the API as a form says it."""
-    match error:
-        case Message(text=text) if text in _MISSING:
+    if not isinstance(error, Message):
+        return error
+    values = error.values
+    match error.text:
+        case "is required" | "must not be empty":
             return instruction or message("Fill this in.")
-        case Message(text="must be %(wanted)s, not %(given)s" | "must be %(wanted)s", values=values):
+        case "must be %(wanted)s, not %(given)s" | "must be %(wanted)s":
             return instruction or _kind_message(values["wanted"])
-        case Message(text="must be at least %(least)s, not %(given)s", values=values):
+        case "must be at least %(least)s, not %(given)s":
             least = _number(values["least"])
             if instruction:
                 return message("%(instruction)s It must be at least %(least)s.", instruction=instruction, least=least)
             return message("Enter a number of at least %(least)s.", least=least)
-        case Message(text="must be at most %(most)s, not %(given)s", values=values):
+        case "must be at most %(most)s, not %(given)s":
             most = _number(values["most"])
             if instruction:
                 return message("%(instruction)s It must be at most %(most)s.", instruction=instruction, most=most)
             return message("Enter a number of at most %(most)s.", most=most)
-        case Message(text="must have at least %(least)s characters, not %(length)s", values=values):
+        case "must have at least %(least)s characters, not %(length)s":
             return message("Enter at least %(least)s characters. This has %(length)s.", **_numbers(values))
-        case Message(text="must have at most %(most)s characters, not %(length)s", values=values):
+        case "must have at most %(most)s characters, not %(length)s":
             return message("Enter at most %(most)s characters. This has %(length)s.", **_numbers(values))
         case _:
             return error
