@@ -79,8 +79,10 @@ def test_a_copy_of_the_data_directory_restores_keys_events_stock_and_photos() ->
         httpx2.Client(base_url=address(output, "Events"), headers={"X-API-Key": organizer_key}) as http,
     ):
         restored = http.get(f"/api/events/{event_id}").json()["data"]
-        photo = http.get(urlsplit(str(restored["image_urls"][0])).path)
-    assert (restored["title"], len(restored["image_urls"])) == (event["title"], 1)
+        # The event begins with a photo of its own.
+        assert restored["image_urls"][-1].endswith(upload["key"])
+        photo = http.get(urlsplit(str(restored["image_urls"][-1])).path)
+    assert (restored["title"], len(restored["image_urls"])) == (event["title"], 2)
     assert (photo.status_code, photo.headers["content-type"]) == (200, "image/jpeg")
 
 

@@ -21,7 +21,8 @@ def write(directory: Path, id: str, subject: str = "You have a seat", *, age: in
     directory.mkdir(exist_ok=True)
     date = dt.datetime(2026, 11, 25, tzinfo=dt.UTC)
     picture = Attachment(PIXEL, "image/png", "code.png", cid="code")
-    mail = MailMessage("ann@example.com", subject, "Hello as text", HTML, f"{id}@localhost", date, (picture,))
+    text = f"Hello as text {'w' * 300}"
+    mail = MailMessage("ann@example.com", subject, text, HTML, f"{id}@localhost", date, (picture,))
     file = directory / f"{id}.eml"
     file.write_bytes(mail.encoded("holdfast@localhost"))
     os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
