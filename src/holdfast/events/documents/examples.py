@@ -12,6 +12,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "title": "Life drawing",
         "body": "Bring a pencil.",
         "datetime": "2031-05-01T18:00:00Z",
+        "ends_at": "2031-05-01T20:00:00Z",
         "pricing_mode": "fixed",
         "price": 1500,
         "capacity": 12,

@@ -4,16 +4,8 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.events.events import sql, text
-from holdfast.events.events.model import (
-    HALF_PIN,
-    CancelEvent,
-    CreateEvent,
-    Event,
-    EventRow,
-    GetEvent,
-    UpdateEvent,
-    to_api,
-)
+from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
+from holdfast.events.events.model import CancelEvent, CreateEvent, Event, EventRow, GetEvent, UpdateEvent, to_api
 from holdfast.events.images import acceptance
 from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
@@ -31,7 +23,7 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.postgres.pagination import OffsetPage, Page
 
 EDITABLE = (
-    *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
+    *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
     *("timezone", "cancellation_hours"),
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
     *("recurrence_frequency", "recurrence_interval"),
@@ -97,7 +89,7 @@ async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclude
     """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
-    `price` and bounds.
+    `price` and bounds. A new `datetime` alone moves `ends_at` by as much.
     """
     html = await prepare_change(steps, caller, command)
     return await steps.conclude(lambda tx: change(tx, caller, command, html))
@@ -114,6 +106,8 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
     """Change an event. `html`: its new text as HTML; None: its text stays."""
     before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
+    if command.ends_at is UNSET:
+        after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     if command.organizer_id is not UNSET:
         after.organizer_id = owner(caller, command.organizer_id)
     added = [key for key in after.image_keys if key not in before.image_keys]
@@ -191,6 +185,8 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         errors["capacity"] = [
             message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
         ]
+    if not is_in_order(after.datetime, after.ends_at):
+        errors["ends_at"] = [ENDS_TOO_EARLY]
     bounds = sent_fields(command, "min_price", "max_price")
     pin = sent_fields(command, "latitude", "longitude")
     if pin and (after.latitude is None) != (after.longitude is None):

@@ -9,8 +9,8 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_item
 
 EVENT: LiteralString = f"""
 select
-    events.id, events.organizer_id, events.title, events.body, events.datetime, events.capacity,
-    events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
+    events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
+    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
     events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
@@ -71,11 +71,11 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours)
+                            cancellation_hours, end_datetime)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
-               %(image_keys)s, %(timezone)s, %(cancellation_hours)s
+               %(image_keys)s, %(timezone)s, %(cancellation_hours)s, %(ends_at)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -88,9 +88,9 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
     updated = await tx.value(
         """
         update events
-           set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
-               waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s, min_price = %(min_price)s,
-               max_price = %(max_price)s,
+           set title = %(title)s, body = %(body)s, datetime = %(datetime)s, end_datetime = %(ends_at)s,
+               capacity = %(capacity)s, waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s,
+               min_price = %(min_price)s, max_price = %(max_price)s,
                -- Here the price is only kept within the new bounds; `reprice` computes it.
                current_price = case pricing_mode
                    when 'fixed' then %(price)s

@@ -69,8 +69,8 @@ async def list_upcoming(
     return await reader.rows(
         EventCard,
         """
-        select id, title, datetime, timezone, location_name, address, pricing_mode, currency, current_price,
-               capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+        select id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
+               current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
                image_keys[1] as photo
           from events
          where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()

@@ -47,6 +47,7 @@ class ConsoleEventPage:
             event=event,
             pending=details.pending,
             is_paid_out=event.payouts_ready and self._takes_payments,
+            is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             rules=rules_of(event.currency),

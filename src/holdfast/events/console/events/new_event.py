@@ -73,9 +73,8 @@ class NewEventPage:
         if copied:
             details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
             # A copy takes place at another time.
-            return await self._form(
-                session, request, {**field_values(details.event), "datetime": "", "copy": copied}, {}
-            )
+            values = {**field_values(details.event), "datetime": "", "ends_at": "", "copy": copied}
+            return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         known = {"timezone": usual.timezone or "", "currency": usual.currency}
         return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {})
