@@ -50,5 +50,6 @@ def form(**fields: str) -> dict[str, str]:
         "address": "",
         "latitude": "52,52",
         "longitude": "13.405",
+        "do": "publish",
         **fields,
     }

@@ -57,6 +57,7 @@ SAME = {
     *("organizer_id", "title", "body", "capacity", "waitinglist_capacity", "currency", "pricing_mode"),
     *("price", "min_price", "max_price", "recurrence_frequency", "recurrence_interval", "recurs_from"),
     *("address", "location_name", "latitude", "longitude", "image_keys", "timezone", "cancellation_hours"),
+    "published",
 }
 
 

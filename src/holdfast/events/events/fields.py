@@ -36,6 +36,9 @@ Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(descr
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
 EndsAt = Annotated[Timestamp | None, Meta(description="When it ends, later than `datetime`; null: not stated.")]
+Published = Annotated[
+    bool, Meta(description="False: a draft, which only its organizer sees; nobody can register for it.")
+]
 
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))

@@ -63,6 +63,7 @@ class CreateEvent(Command):
     timezone: fields.Timezone = None
     cancellation_hours: fields.CancellationHours = 0
     ends_at: fields.EndsAt = None
+    published: fields.Published = True
 
     @rule("ends_at", "datetime")
     def _ends_later(self) -> str | None:
@@ -129,6 +130,7 @@ class UpdateEvent(Command):
     timezone: fields.Timezone | UnsetType = UNSET
     cancellation_hours: fields.CancellationHours | UnsetType = UNSET
     ends_at: fields.EndsAt | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False only before the first registration.")] | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -195,6 +197,7 @@ class Event(Struct):
     public_url: Annotated[str, Meta(description="`/organizers/<slug>/events/<event_id>`, with the address in front.")]
     timezone: str | None
     cancellation_hours: int
+    published: Annotated[bool, Meta(description="False: a draft.")]
 
 
 class EventRow(Struct):
@@ -227,6 +230,7 @@ class EventRow(Struct):
     calendar_sequence: int
     image_keys: list[str]
     cancelled_at: dt.datetime | None
+    published: bool
     inserted_at: dt.datetime
     status: Status
     organizer_slug: str
@@ -236,7 +240,7 @@ class EventRow(Struct):
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
-        return self.status == "active" or has_room
+        return self.published and (self.status == "active" or has_room)
 
 
 def to_api(row: EventRow, settings: Settings) -> Event:
@@ -287,4 +291,5 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         public_url=public_url,
         timezone=row.timezone,
         cancellation_hours=row.cancellation_hours,
+        published=row.published,
     )

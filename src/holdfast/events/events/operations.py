@@ -9,10 +9,10 @@ from holdfast.events.events.model import CancelEvent, CreateEvent, Event, EventR
 from holdfast.events.images import acceptance
 from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
-from holdfast.events.pricing.changes import record_first_prices, reprice
+from holdfast.events.pricing.changes import begin_again, record_first_prices, reprice
 from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
 from holdfast.events.pricing.policy import first_price
-from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
@@ -26,7 +26,7 @@ EDITABLE = (
     *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
     *("timezone", "cancellation_hours"),
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
-    *("recurrence_frequency", "recurrence_interval"),
+    *("recurrence_frequency", "recurrence_interval", "published"),
 )
 UNCHANGEABLE = ("pricing_mode", "currency")
 
@@ -50,7 +50,7 @@ async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once; one in the past is created too, and has expired.
 
-    The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
+    The answer has what to publish: `public_url`, `embed_url`, `embed_code`. With `published: false` it is a draft.
     """
     html = await prepare(steps, caller, command)
     return await steps.conclude(lambda tx: publish(tx, caller, command, html))
@@ -84,12 +84,12 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     return await _present_stored(tx, id)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, EVENT_HAS_REGISTRATIONS)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
-    `price` and bounds. A new `datetime` alone moves `ends_at` by as much.
+    `price` and bounds. A new `datetime` alone moves `ends_at` by as much. `published: true` publishes a draft.
     """
     html = await prepare_change(steps, caller, command)
     return await steps.conclude(lambda tx: change(tx, caller, command, html))
@@ -104,6 +104,8 @@ async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> 
 
 async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:
     """Change an event. `html`: its new text as HTML; None: its text stays."""
+    if command.published is False:
+        await sql.lock_out_registrations(tx, command.event_id)
     before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if command.ends_at is UNSET:
@@ -116,6 +118,8 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)
+    if before.published and not after.published:
+        await _require_no_registrations(tx, before.id)
     if _text_length(after) > _text_length(before):
         await _require_room_for_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
@@ -125,8 +129,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
     if after.capacity > before.capacity or before.status == "expired":
         # The date may be in the future again: seats that were freed after the event took place are given away now.
         await seating.promote(tx, [before.id])
-    if reason := _price_change_reason(before, after):
-        await reprice(tx, [before.id], reason)
+    await _change_price(tx, before, after)
     return await _present_stored(tx, before.id)
 
 
@@ -196,6 +199,22 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         | stray_bounds(after.pricing_mode, **bounds)
         | mismatches(after.pricing_mode, after.price, after.min_price, after.max_price)
     )
+
+
+async def _require_no_registrations(tx: Tx, event_id: int) -> None:
+    if await sql.has_registrations(tx, event_id):
+        text = message("Event %(id)s has registrations, so it cannot become a draft again.", id=event_id)
+        raise EVENT_HAS_REGISTRATIONS(text)
+
+
+async def _change_price(tx: Tx, before: EventRow, after: EventRow) -> None:
+    """Compute the price again if it depends on what was changed. A draft has its first price."""
+    reason = _price_change_reason(before, after)
+    if not (before.published and after.published):
+        if reason or before.published != after.published:
+            await begin_again(tx, before.id)
+    elif reason:
+        await reprice(tx, [before.id], reason)
 
 
 def _price_change_reason(before: EventRow, after: EventRow) -> Reason | None:

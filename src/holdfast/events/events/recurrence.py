@@ -141,7 +141,8 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
         select events.id, datetime, end_datetime as ends_at, recurs_from, recurrence_frequency as frequency,
                recurrence_interval as interval, timezone
           from events join users as organizers on organizers.id = organizer_id
-         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and datetime <= %(now)s
+         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and published
+           and datetime <= %(now)s
          order by datetime limit %(limit)s
            for no key update of events skip locked for key share of organizers skip locked
         """,
@@ -185,7 +186,7 @@ async def next_to_continue(reader: Reader) -> float | None:
     return await reader.value(
         """
         select extract(epoch from min(datetime) - clock_timestamp())::float8 from events
-         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null
+         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and published
         """
     )
 
@@ -193,15 +194,15 @@ async def next_to_continue(reader: Reader) -> float | None:
 CURRENT_OCCURRENCES: LiteralString = """
     line as (
         select id as requested_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
-          from events where id = any(%(event_ids)s)
+          from events where id = any(%(event_ids)s) and published
         union all
         select requested_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-          from line join events as next on next.follows_id = line.id
+          from line join events as next on next.follows_id = line.id and next.published
          where line.passed),
     current_occurrence as (
         select distinct on (requested_id) requested_id, id from line order by requested_id, place desc)"""
 """For `with recursive`: `current_occurrence` has the event that a link to each of `event_ids` shows, if there is one.
 
 It is the event itself until that event has passed. Then it is the next occurrence that has not passed or was cancelled,
-or else the last occurrence.
+or else the last occurrence. Drafts are left out.
 """

@@ -92,6 +92,7 @@ class NewEventPage:
             return await self._form(session, request, again, {}, status, keys=keys, refused=refused)
         raw, unread = command_values(values)
         raw["image_keys"] = [*await self._photos(session, copied), *keys]
+        raw["published"] = fields.get("do") == "publish"
         try:
             command = check(CreateEvent, raw, unread=unread)
             # A form that is sent twice creates one event.
