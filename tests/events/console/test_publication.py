@@ -58,10 +58,7 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
     assert "This event is a draft. Only you see it, and nobody can register." in main_text(before)
     assert "Draft · 0 of 10 seats taken" in main_text(home)
     assert (buttons(before), buttons(after)) == (["publish"], ["unpublish"])
-    assert ("The page that everybody sees" in before.text, "The page that everybody sees" in after.text) == (
-        False,
-        True,
-    )
+    assert ["The page that everybody sees" in page.text for page in (before, after)] == [False, True]
     assert (done.status_code, done.headers["location"]) == (303, path)
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
     assert (await service.http.get(draft["public_url"])).status_code == 200
@@ -122,7 +119,7 @@ async def test_nobody_is_added_to_a_draft(service: Service) -> None:
     draft = await ada.create_event(published=False)
     path = f"/console/events/{draft['id']}/registrations"
 
-    listed, adding = await browser.get(path), await browser.get(f"{path}/new")
+    listed, adding = await browser.get(path), await browser.get(f"/console/events/{draft['id']}/add-registration")
 
     assert "calendar.ics" not in listed.text
     assert "The event is a draft. Publish it first, then people can be registered for it." in main_text(adding)
