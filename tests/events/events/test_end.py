@@ -117,7 +117,7 @@ async def test_each_later_occurrence_takes_as_long(service: Service) -> None:
         ("2036-10-20T18:00", "2036-10-20T20:00", "2036-10-27T18:00", "2036-10-27T20:00"),
         ("2036-10-18T18:00", "2036-10-19T12:00", "2036-10-25T18:00", "2036-10-26T12:00"),
         ("2037-03-21T18:00", "2037-03-22T12:00", "2037-03-28T18:00", "2037-03-29T12:00"),
-        # From 2:45 to 3:15 would be over before it began on the day on which 2:00 to 3:00 is left out.
+        # 2:45 is left out on that day.
         ("2037-03-22T02:45", "2037-03-22T03:15", "2037-03-29T03:45", "2037-03-29T04:15"),
     ],
 )
@@ -134,14 +134,28 @@ def test_an_occurrence_ends_at_the_same_time_of_day_though_clocks_are_changed(
     assert next_end_at(first, None, following, berlin) is None
 
 
+def test_an_occurrence_after_the_clocks_were_put_back_during_the_one_before_takes_as_long() -> None:
+    # From 2:30 summer time to 2:15 winter time in Berlin.
+    first, last = datetime(2036, 10, 26, 0, 30, tzinfo=UTC), datetime(2036, 10, 26, 1, 15, tzinfo=UTC)
+    following = datetime(2036, 11, 2, 1, 30, tzinfo=UTC)
+
+    assert next_end_at(first, last, following, ZoneInfo("Europe/Berlin")) == following + timedelta(minutes=45)
+
+
+def test_an_end_after_the_last_year_is_left_out() -> None:
+    first, last = datetime(9999, 12, 30, tzinfo=UTC), datetime(9999, 12, 31, 6, tzinfo=UTC)
+
+    assert next_end_at(first, last, datetime(9999, 12, 31, tzinfo=UTC)) is None
+
+
 # Pages
 
 
 @pytest.mark.parametrize(
     ("ends_at", "language", "expected"),
     [
-        (None, "en", "Thursday, November 27, 2036 6:00 PM GMT+1"),
-        ("2036-11-27T19:00:00Z", "en", "Thursday, November 27, 2036 6:00 PM \u2013 8:00 PM GMT+1"),
+        (None, "en", "Thursday, November 27, 2036 6:00 PM CET"),
+        ("2036-11-27T19:00:00Z", "en", "Thursday, November 27, 2036 6:00 PM \u2013 8:00 PM CET"),
         ("2036-11-27T19:00:00Z", "de", "Donnerstag, 27. November 2036 18:00\u201320:00 MEZ"),
         (
             "2036-11-28T01:00:00Z",

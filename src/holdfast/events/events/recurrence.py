@@ -80,8 +80,8 @@ def next_end_at(
 ) -> dt.datetime | None:
     """The end of an occurrence that begins at `next_begins`: as long after its beginning, by the clocks of the zone.
 
-    So a weekly event from 18:00 to 20:00 always ends at 20:00. If the clocks are changed in between so that it would
-    end before it begins, it takes as long as the one before. None without an end.
+    So a weekly event from 18:00 to 20:00 always ends at 20:00. If the clocks were put back during the one before, so
+    that this one would end before it begins, it takes as long as that one. None without an end.
     """
     if ends_at is None:
         return None

@@ -120,7 +120,7 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
                image_keys = %(image_keys)s, organizer_id = organizers.id, published = %(published)s,
                -- The sale begins when a draft is published.
-               inserted_at = case when not published and %(published)s then now() else inserted_at end
+               inserted_at = case when not events.published and %(published)s then now() else events.inserted_at end
           from users as organizers
          where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
            and organizers.erased_at is null
