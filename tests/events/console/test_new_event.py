@@ -104,7 +104,7 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"datetime": "2036-02-30T10:00"}, "must be a date and a time"),
         ({"datetime": "2036-03-30T02:30"}, "that the clocks of the time zone show"),
         ({"datetime": "0001-01-01T00:00"}, "must be a date and a time"),
-        ({"ends_at": "2036-07-12T19:30"}, "must be later than Date and time"),
+        ({"ends_at": "2036-07-12T19:30"}, "must be later than “Date and time”"),
         ({"ends_at": "late"}, "must be a date and a time"),
         ({"ends_at": "9999-12-31T23:59"}, "must lie between the years 1970 and 9000"),
         ({"datetime": "9999-12-31T23:59"}, "must lie between the years 1970 and 9000"),

@@ -67,13 +67,13 @@ async def test_an_organizer_sees_its_drafts_and_no_other_organizer_does(service:
 
 async def test_for_everybody_else_a_draft_does_not_exist(service: Service) -> None:
     ada = await service.organizer()
-    shown, draft = await ada.create_event(title="Etching"), await ada.create_event(title="Secret", published=False)
+    public, draft = await ada.create_event(title="Etching"), await ada.create_event(title="Secret", published=False)
 
     assert await statuses(service, draft) == [404] * len(public_paths(draft))
     page = await service.http.get(f"/organizers/{ada.slug}")
 
     assert ("Etching" in text(page), "Secret" in text(page)) == (True, False)
-    assert await statuses(service, shown) == [200, 200, 200, 303, 200]
+    assert await statuses(service, public) == [200, 200, 200, 303, 200]
     missing = await service.http.get(f"/organizers/{ada.slug}/events/4711")
     hidden = await service.http.get(draft["public_url"])
     assert text(hidden).replace(str(draft["id"]), "4711") == text(missing)
@@ -156,7 +156,7 @@ async def test_an_event_with_registrations_does_not_become_a_draft_again(service
         assert (refused.json()["error"], refused.json()["errors"]) == (message, {"published": [message]})
     assert problem_of(called)["code"] == EVENT_HAS_REGISTRATIONS.code
     assert await statuses(service, event) == [200, 200, 200, 303, 200]
-    assert [shown["title"] for shown in await all_events(ada)] == [event["title"]]
+    assert [listed["title"] for listed in await all_events(ada)] == [event["title"]]
 
     await ada.delete(poll)
     assert (await publish(ada, event, False))["published"] is False

@@ -60,7 +60,7 @@ async def test_a_mail_and_its_calendar_file_say_until_when_the_event_takes(post:
 
     expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM CEST (Europe/Berlin)\n"
     assert expected in body(arrived.mail)
-    assert entry(arrived.mail)["DTEND"].dt == datetime(2031, 5, 1, 20, 30, tzinfo=UTC)
+    assert entry(arrived.mail)["DTEND"] == datetime(2031, 5, 1, 20, 30, tzinfo=UTC)
 
 
 async def test_the_link_in_a_mail_opens_the_registration(post: Post) -> None:
