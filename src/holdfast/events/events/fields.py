@@ -14,31 +14,29 @@ Frequency = Annotated[
 
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
 Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
-Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
+Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Seats.")]
 WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
 Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many of that unit; 0 counts as 1.")]
-Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
+Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Street address.")]
 LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
 Timezone = Annotated[
     Annotated[str, Meta(max_length=64)] | None,
-    Meta(description="IANA name such as Europe/Berlin, for pages and mails; null is UTC."),
+    Meta(description="IANA name such as Europe/Berlin; null is UTC."),
 ]
 CancellationHours = Annotated[
     int,
     Meta(
         ge=0,
         le=8760,
-        description="People can cancel until so many hours before it; if promoted later, until it begins.",
+        description="People can cancel until so many hours before it.",
     ),
 ]
-Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
-Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
+Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin.")]
+Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin.")]
 LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
 UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
-EndsAt = Annotated[Timestamp | None, Meta(description="When it ends, later than `datetime`; null: not stated.")]
-Published = Annotated[
-    bool, Meta(description="False: a draft, which only its organizer sees; nobody can register for it.")
-]
+EndsAt = Annotated[Timestamp | None, Meta(description="Later than datetime.")]
+Published = Annotated[bool, Meta(description="False: a draft, which only you see.")]
 
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))

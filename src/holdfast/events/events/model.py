@@ -130,7 +130,7 @@ class UpdateEvent(Command):
     timezone: fields.Timezone | UnsetType = UNSET
     cancellation_hours: fields.CancellationHours | UnsetType = UNSET
     ends_at: fields.EndsAt | UnsetType = UNSET
-    published: Annotated[bool, Meta(description="False only before the first registration.")] | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -172,7 +172,7 @@ class Event(Struct):
     title: str
     body: Annotated[str, Meta(description="Markdown.")]
     datetime: Timestamp
-    ends_at: Annotated[Timestamp | None, Meta(description="Null: not stated.")]
+    ends_at: Timestamp | None
     payment: Payment
     price: Minor
     cancelled_at: Timestamp | None
@@ -197,7 +197,7 @@ class Event(Struct):
     public_url: Annotated[str, Meta(description="`/organizers/<slug>/events/<event_id>`, with the address in front.")]
     timezone: str | None
     cancellation_hours: int
-    published: Annotated[bool, Meta(description="False: a draft.")]
+    published: bool
 
 
 class EventRow(Struct):

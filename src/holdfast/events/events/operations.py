@@ -50,7 +50,7 @@ async def get(reader: Reader, caller: Caller, command: GetEvent) -> Event:
 async def create(steps: Steps, caller: Caller, command: CreateEvent) -> Concluded[Event]:
     """Create an event. It takes registrations at once; one in the past is created too, and has expired.
 
-    The answer has what to publish: `public_url`, `embed_url`, `embed_code`. With `published: false` it is a draft.
+    The answer has what to publish: `public_url`, `embed_url`, `embed_code`.
     """
     html = await prepare(steps, caller, command)
     return await steps.conclude(lambda tx: publish(tx, caller, command, html))
@@ -89,7 +89,7 @@ async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Conclude
     """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
-    `price` and bounds. A new `datetime` alone moves `ends_at` by as much. `published: true` publishes a draft.
+    `price` and bounds. A new `datetime` alone moves `ends_at` by as much.
     """
     html = await prepare_change(steps, caller, command)
     return await steps.conclude(lambda tx: change(tx, caller, command, html))
