@@ -48,7 +48,7 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     await page.get_by_label("Date and time").fill("2036-07-12T19:30")
     await page.get_by_label("Time zone").select_option("Europe/Berlin")
     await page.get_by_role("textbox", name="Places", exact=True).fill("12")
-    await page.get_by_role("button", name="Create the event").click()
+    await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Life drawing")).to_be_visible()
     await page.get_by_role("link", name="Edit", exact=True).click()
     await page.get_by_label("Title").fill("Pottery")
@@ -117,8 +117,10 @@ async def test_every_page_is_accessible_and_fits(
         assert await violations(page) == [], name
         assert await page.evaluate("document.documentElement.lang") == language
 
+    draft = await stage.ada.create_event(title="W" * 90, published=False)
     for name, address in {
         "list": home,
+        "draft": f"{home}/events/{draft['id']}",
         "event": event_page,
         "new": f"{home}/events/new",
         "copy": f"{home}/events/new?copy={event['id']}",
@@ -140,7 +142,7 @@ async def test_every_page_is_accessible_and_fits(
     await page.locator("summary").first.click()
     await look("preview")
     await page.goto(f"{home}/events/new")
-    await page.locator("form[novalidate] button").click()
+    await page.get_by_role("button", name="Publish").or_(page.get_by_role("button", name="Veröffentlichen")).click()
     await expect(page.locator("[aria-invalid]").first).to_be_visible()
     await look("wrong")
     await page.goto(f"{event_page}/edit")

@@ -87,7 +87,7 @@ async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromiu
 
     await drop(page, one=picture(), two=picture("image/jpeg", 41))
     await page.get_by_role("checkbox", name="Show photo 2").uncheck()
-    await page.get_by_role("button", name="Create the event").click()
+    await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
 
     _, event = (await stage.ada.get("/api/events")).json()["data"]
@@ -108,7 +108,7 @@ async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: Stage
     await page.goto(f"{stage.base_url}/console/events/new")
     await fill(page)
     await field.set_input_files([file("one.jpg", picture())])
-    await page.get_by_role("button", name="Create the event").click()
+    await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
     _, event = (await stage.ada.get("/api/events")).json()["data"]
     assert len(event["image_urls"]) == 1

@@ -59,7 +59,7 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
 
             await fill(page)
             await drop(page, studio=picture())
-            await page.get_by_role("button", name="Create the event").click()
+            await page.get_by_role("button", name="Publish").click()
             await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
             event = page.url.rstrip("/").rpartition("/")[2]
             assert await page.locator("main img").count() == 1

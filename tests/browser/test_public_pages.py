@@ -1,5 +1,6 @@
 """The public pages in Chromium: everybody can read them, they fit small screens and load nothing from elsewhere."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,6 +61,7 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
         for name, special in {
             "open": {},
             "series": SERIES,
+            "with an end": {"datetime": "2036-11-27T17:00:00Z", "ends_at": "2036-11-28T01:00:00Z"},
             "moving price": {**PRICES, "capacity": 3},
             "full": {"capacity": 1},
             "cancelled": {},
@@ -181,6 +183,15 @@ async def test_visitors_whose_clock_differs_see_their_own_time_too(
         await expect(local_time).to_contain_text("E")
     else:
         await expect(local_time).to_be_hidden()
+    await context.close()
+
+
+async def test_visitors_whose_clock_differs_see_on_it_when_an_event_ends(chromium: Browser, town: Town) -> None:
+    context = await chromium.new_context(timezone_id="America/New_York", locale="en-US")
+    page = await context.new_page()
+    await page.goto(town.pages["with an end"])
+
+    await expect(page.locator("[data-moment]")).to_contain_text(re.compile(r"12:00.*\u2013.*8:00\sPM EST"))
     await context.close()
 
 

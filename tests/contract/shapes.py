@@ -1,7 +1,7 @@
 """The objects of the contract, written down once more as strict types: an answer fits one exactly or fails.
 
-Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, and an event `timezone` and
-`cancellation_hours`.
+Beside the contract's fields, a registration has `email` and `name`, a user `public_id`, and an event `timezone`,
+`cancellation_hours`, `ends_at` and `published`.
 """
 
 from datetime import datetime
@@ -56,6 +56,7 @@ class Event(Shape):
     title: str
     body: str
     datetime: Utc
+    ends_at: Utc | None
     payment: Payment
     price: int
     cancelled_at: Utc | None
@@ -80,6 +81,7 @@ class Event(Shape):
     public_url: str
     timezone: str | None
     cancellation_hours: int
+    published: bool
 
 
 class PriceChange(Shape):

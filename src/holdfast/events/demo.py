@@ -1,6 +1,5 @@
 """Example data, stored on the first start of `holdfast up`."""
 
-import asyncio
 import datetime as dt
 from typing import NamedTuple
 
@@ -58,8 +57,8 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
-    starts = await tx.value("select date_trunc('hour', now() + interval '30 days')")
-    studio = await _publish(
+    starts: dt.datetime = await tx.value("select date_trunc('hour', now() + interval '30 days')")
+    await events.publish(
         tx,
         organizer,
         "studio",
@@ -67,6 +66,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             title="Open studio evening",
             body="Come and look around. Doors open at the hour; more at https://example.com/studio",
             datetime=starts,
+            ends_at=starts + dt.timedelta(hours=4),
             price=0,
             capacity=30,
             pricing_mode="free",
@@ -96,7 +96,8 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             CreateEvent(
                 title="Life drawing class",
                 body="Two hours with a model. Paper and pencils are there.",
-                datetime=starts + dt.timedelta(days=7),
+                datetime=starts,
+                ends_at=starts + dt.timedelta(hours=2),
                 price=1250,
                 currency="EUR",
                 capacity=8,

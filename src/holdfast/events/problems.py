@@ -30,6 +30,13 @@ EVENT_FULL = ProblemType(
     "Raise `capacity` or `waitinglist_capacity` with PATCH /api/events/<event_id>, or free a place first.",
     "event_id",
 )
+EVENT_HAS_REGISTRATIONS = ProblemType(
+    "event_has_registrations",
+    422,
+    "People have registered for the event, so it cannot become a draft again.",
+    "Leave it published, or cancel it with DELETE /api/events/<event_id>.",
+    "published",
+)
 PAYMENT_UNAVAILABLE = ProblemType(
     "payment_unavailable",
     422,
@@ -112,6 +119,7 @@ ALL: tuple[ProblemType, ...] = (
     EVENT_CANCELLED,
     EVENT_EXPIRED,
     EVENT_FULL,
+    EVENT_HAS_REGISTRATIONS,
     IDEMPOTENCY_KEY_REUSED,
     INVALID_TOKEN,
     PAYMENT_UNAVAILABLE,

@@ -711,6 +711,8 @@ CREATE TABLE events (
     timezone text,
     cancellation_hours integer DEFAULT 0 NOT NULL,
     calendar_sequence integer DEFAULT 0 NOT NULL,
+    end_datetime timestamp with time zone,
+    published boolean DEFAULT true NOT NULL,
     CONSTRAINT events_cancellation_hours_check CHECK ((cancellation_hours >= 0)),
     CONSTRAINT events_capacity_check CHECK ((capacity > 0)),
     CONSTRAINT events_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -724,7 +726,9 @@ CREATE TABLE events (
     CONSTRAINT events_registered_count_check CHECK ((registered_count >= 0)),
     CONSTRAINT events_waitinglist_capacity_check CHECK ((waitinglist_capacity >= 0)),
     CONSTRAINT events_waitlisted_count_check CHECK ((waitlisted_count >= 0)),
+    CONSTRAINT it_ends_after_it_begins CHECK ((end_datetime > datetime)),
     CONSTRAINT no_more_seats_than_capacity CHECK ((registered_count <= capacity)),
+    CONSTRAINT nobody_has_a_place_at_a_draft CHECK ((published OR ((registered_count = 0) AND (waitlisted_count = 0)))),
     CONSTRAINT price_fits_its_mode CHECK ((
 CASE pricing_mode
     WHEN 'free'::pricing_mode THEN ((price = 0) AND (current_price IS NULL))
@@ -751,11 +755,11 @@ ALTER TABLE ONLY events
     ADD CONSTRAINT events_organizer_id_fkey FOREIGN KEY (organizer_id) REFERENCES users(id);
 CREATE UNIQUE INDEX events_of_organizer ON events USING btree (organizer_id, id);
 CREATE INDEX events_to_come ON events USING btree (organizer_id, datetime, id) WHERE (cancelled_at IS NULL);
-CREATE INDEX events_to_continue ON events USING btree (datetime) WHERE ((recurrence_frequency <> 'none'::recurrence_frequency) AND (cancelled_at IS NULL) AND (continued_at IS NULL));
+CREATE INDEX events_to_continue ON events USING btree (datetime) WHERE ((recurrence_frequency <> 'none'::recurrence_frequency) AND (cancelled_at IS NULL) AND (continued_at IS NULL) AND published);
 CREATE INDEX events_to_thin ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (prices_thinned_at IS NULL));
 CREATE INDEX events_with_a_moving_price ON events USING btree (datetime) WHERE ((pricing_mode = 'dynamic'::pricing_mode) AND (cancelled_at IS NULL));
-CREATE TRIGGER announce AFTER UPDATE OF datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND (((((old.datetime IS DISTINCT FROM new.datetime) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
-CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN (((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
+CREATE TRIGGER announce AFTER UPDATE OF datetime, end_datetime, timezone, address, location_name, cancelled_at ON events FOR EACH ROW WHEN ((((new.registered_count + new.waitlisted_count) > 0) AND (new.datetime > now()) AND (old.cancelled_at IS NULL) AND ((((((old.datetime IS DISTINCT FROM new.datetime) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at)))) EXECUTE FUNCTION announce();
+CREATE TRIGGER count_calendar_changes BEFORE UPDATE ON events FOR EACH ROW WHEN ((((((((old.title IS DISTINCT FROM new.title) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.address IS DISTINCT FROM new.address)) OR (old.cancelled_at IS DISTINCT FROM new.cancelled_at))) EXECUTE FUNCTION count_calendar_changes();
 CREATE TRIGGER give_back_all AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN (((old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL) AND (new.pricing_mode <> 'free'::pricing_mode))) EXECUTE FUNCTION give_back_all();
 CREATE TRIGGER hand_event_over AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION hand_event_over();
 CREATE TRIGGER own_events AFTER INSERT ON events REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION own_events();

@@ -34,6 +34,7 @@ def form(**fields: str) -> dict[str, str]:
         "title": "Life drawing",
         "body": "Bring a **pencil**.",
         "datetime": "2036-07-12T19:30",
+        "ends_at": "2036-07-12T21:30",
         "timezone": "Europe/Berlin",
         "capacity": "12",
         "waitinglist_capacity": "3",
@@ -49,5 +50,6 @@ def form(**fields: str) -> dict[str, str]:
         "address": "",
         "latitude": "52,52",
         "longitude": "13.405",
+        "do": "publish",
         **fields,
     }

@@ -90,12 +90,49 @@ async def test_another_time_zone_keeps_the_time_on_the_clock(service: Service) -
     assert (after["timezone"], after["datetime"]) == ("America/New_York", "2036-07-12T23:30:00Z")
 
 
+EVENING = {"timezone": "Europe/Berlin", "datetime": "2036-07-12T17:30:00Z", "ends_at": "2036-07-12T19:30:15Z"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "begins", "ends"),
+    [
+        ({"datetime": "2036-07-13T20:00"}, "2036-07-13T18:00:00Z", "2036-07-13T20:00:15Z"),
+        ({"ends_at": "2036-07-12T22:00"}, "2036-07-12T17:30:00Z", "2036-07-12T20:00:00Z"),
+        (
+            {"datetime": "2036-07-13T20:00", "ends_at": "2036-07-14T02:00"},
+            "2036-07-13T18:00:00Z",
+            "2036-07-14T00:00:00Z",
+        ),
+        ({"ends_at": ""}, "2036-07-12T17:30:00Z", None),
+        ({"timezone": "America/New_York"}, "2036-07-12T23:30:00Z", "2036-07-13T01:30:15Z"),
+        (
+            {"timezone": "America/New_York", "datetime": "2036-07-12T18:30"},
+            "2036-07-12T22:30:00Z",
+            "2036-07-13T00:30:15Z",
+        ),
+    ],
+)
+async def test_the_end_moves_with_the_beginning_unless_it_is_changed_itself(
+    service: Service, typed: dict[str, str], begins: str, ends: str | None
+) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(**EVENING)
+    path, fields = await opened(browser, event)
+    assert fields["ends_at"] == "2036-07-12T21:30:15"
+
+    done = await browser.http.post(path, data={**fields, **typed})
+
+    after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+    assert (done.status_code, after["datetime"], after["ends_at"]) == (303, begins, ends)
+
+
 async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")
     path, fields = await opened(browser, event)
     changes = {"title": "Title of an agent", "capacity": 40, "recurrence_frequency": "weeks"}
     changes |= {"datetime": "2036-07-13T17:30:00Z", "timezone": "America/New_York"}
+    changes |= {"ends_at": "2036-07-13T19:30:00Z"}
     await ada.patch(f"/api/events/{event['id']}", {"event": changes})
     before = await rows(service)
 
@@ -113,6 +150,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         "recurrence_frequency": "every so many weeks",
         "timezone": "America/New York",
         "datetime": "July 13, 2036, 1:30\u202fPM EDT",
+        "ends_at": "July 13, 2036, 3:30\u202fPM EDT",
     }
 
     done = await browser.http.post(path, data={**again, "capacity": "40"})
@@ -133,7 +171,8 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         ({"min_price": "0.49"}, "must be at least 0.50 EUR, so that it can be paid by card"),
         ({"min_price": ""}, "is needed for a price that moves"),
         ({"max_price": "5"}, "must be above the lowest price"),
-        ({"datetime": "never"}, "Enter a date and a time"),
+        ({"datetime": "never"}, "must be a date and a time"),
+        ({"ends_at": "1999-01-01T00:00"}, "must be later than “Date and time”"),
         ({"timezone": "Mars/Olympus"}, "must be the IANA name of a time zone"),
         ({"longitude": "181"}, "It must be at most 180"),
     ],

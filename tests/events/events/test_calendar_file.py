@@ -3,6 +3,7 @@
 import datetime as dt
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from icalendar import Calendar
 from msgspec import Struct
@@ -15,6 +16,7 @@ class Dated(Struct):
     id: int = 7
     title: str = "Life drawing"
     datetime: dt.datetime = dt.datetime(2031, 5, 1, 18, tzinfo=dt.UTC)
+    ends_at: dt.datetime | None = None
     location_name: str | None = "The hall"
     address: str | None = "Main street 1, Berlin"
     latitude: float | None = 52.5
@@ -56,6 +58,14 @@ def test_the_file_of_an_event_is_to_the_letter_what_calendars_expect() -> None:
         "END:VEVENT",
         "END:VCALENDAR",
     ]
+
+
+def test_the_end_of_an_event_is_in_the_file_in_utc() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+
+    assert "DTSTART:20310501T180000Z\r\nDTEND:20310501T203000Z\r\n" in file(
+        Dated(ends_at=dt.datetime(2031, 5, 1, 22, 30, tzinfo=berlin))
+    )
 
 
 def test_a_registration_has_an_entry_of_its_own_that_can_be_taken_out() -> None:

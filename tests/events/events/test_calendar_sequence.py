@@ -9,6 +9,7 @@ from tests.support import Client, Service
 EVENT = {
     "title": "Etching",
     "datetime": "2031-05-01T18:00:00Z",
+    "ends_at": "2031-05-01T20:00:00Z",
     "timezone": "Europe/Berlin",
     "location_name": "Studio 4",
     "address": "Long Lane 1",
@@ -30,6 +31,8 @@ async def change(client: Client, **fields: Any) -> None:
     [
         ("title", "Drypoint"),
         ("datetime", "2031-05-01T18:00:01Z"),
+        ("ends_at", "2031-05-01T20:00:01Z"),
+        ("ends_at", None),
         ("timezone", "Europe/Paris"),
         ("timezone", None),
         ("location_name", "Studio 5"),

@@ -49,14 +49,15 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
 
 
 OWN = {
-    *("id", "datetime", "registered_count", "waitlisted_count", "current_price", "cancelled_at", "inserted_at"),
-    *("follows_id", "continued_at", "prices_thinned_at", "calendar_sequence"),
+    *("id", "datetime", "end_datetime", "registered_count", "waitlisted_count", "current_price", "cancelled_at"),
+    *("inserted_at", "follows_id", "continued_at", "prices_thinned_at", "calendar_sequence"),
 }
 """The columns in which an occurrence begins anew; whoever adds one decides which kind it is."""
 SAME = {
     *("organizer_id", "title", "body", "capacity", "waitinglist_capacity", "currency", "pricing_mode"),
     *("price", "min_price", "max_price", "recurrence_frequency", "recurrence_interval", "recurs_from"),
     *("address", "location_name", "latitude", "longitude", "image_keys", "timezone", "cancellation_hours"),
+    "published",
 }
 
 

@@ -109,6 +109,7 @@ async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival
     "change",
     [
         {"datetime": "2031-05-01T18:00:00Z"},
+        {"ends_at": "2037-05-01T18:00:00Z"},
         {"timezone": "Europe/Berlin"},
         {"address": "Elsewhere 5"},
         {"location_name": "The other hall"},

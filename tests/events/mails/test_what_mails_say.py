@@ -52,6 +52,17 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
 
 
+async def test_a_mail_and_its_calendar_file_say_until_when_the_event_takes(post: Post) -> None:
+    event = await event_of(post, ends_at="2031-05-01T20:30:00Z")
+    await post.sign_up(event["id"], ANN)
+
+    [arrived] = await post.deliver()
+
+    expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM CEST (Europe/Berlin)\n"
+    assert expected in body(arrived.mail)
+    assert entry(arrived.mail)["DTEND"] == datetime(2031, 5, 1, 20, 30, tzinfo=UTC)
+
+
 async def test_the_link_in_a_mail_opens_the_registration(post: Post) -> None:
     event = await event_of(post)
     await post.sign_up(event["id"], ANN)

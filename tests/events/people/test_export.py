@@ -1,5 +1,7 @@
 """Exporting a person: everything that is stored about them, and nothing about others."""
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from holdfast.events.people import operations
@@ -15,7 +17,8 @@ async def export(service: Service) -> Export:
 
 async def test_an_export_has_the_account_each_registration_and_each_mail(service: Service) -> None:
     ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
-    seat = await ada.create_event(title="Life drawing", timezone="Europe/Berlin")
+    ends_at = "2040-06-01T19:00:00Z"
+    seat = await ada.create_event(title="Life drawing", timezone="Europe/Berlin", ends_at=ends_at)
     paid = await ben.create_event(title="Pottery", pricing_mode="fixed", price=1500, capacity=1)
     await sign_up(service, seat, "ann", "bob")
     await ben.register(paid["id"], email="ann@example.com", amount_paid=1200)
@@ -38,6 +41,7 @@ async def test_an_export_has_the_account_each_registration_and_each_mail(service
         "registered",
     )
     assert (first.timezone, first.mails_wanted) == ("Europe/Berlin", True)
+    assert first.ends_at == datetime(2040, 6, 1, 19, tzinfo=UTC)
     assert (second.event, second.organizer, second.noted_amount, second.currency) == (
         "Pottery",
         "Ben Events",

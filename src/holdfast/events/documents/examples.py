@@ -12,6 +12,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
         "title": "Life drawing",
         "body": "Bring a pencil.",
         "datetime": "2031-05-01T18:00:00Z",
+        "ends_at": "2031-05-01T20:00:00Z",
         "pricing_mode": "fixed",
         "price": 1500,
         "capacity": 12,
@@ -42,6 +43,7 @@ VALUES: Mapping[str, Any] = {
     "code": "not_found",
     "currency": "EUR",
     "email": "ben@example.com",
+    "ends_at": "2031-05-01T20:00:00Z",
     "error": "No event has the id 7.",
     "hint": "Check the id.",
     "key": "hf_5sT2…",
@@ -81,7 +83,7 @@ def example_of(schema: Schema, resolve: Callable[[Schema], Schema], name: str = 
     if kind == "boolean":
         return name != "has_more"
     if schema.get("format") == "date-time":
-        return "2031-05-01T18:00:00Z"
+        return VALUES.get(name, "2031-05-01T18:00:00Z")
     if name.endswith(("url", "urls")):
         return VALUES.get(name, "https://events.example.com/…")
     return VALUES.get(name, "…") if kind == "string" else None

@@ -27,6 +27,8 @@ class CalendarEvent(Protocol):
     @property
     def datetime(self) -> dt.datetime: ...
     @property
+    def ends_at(self) -> dt.datetime | None: ...
+    @property
     def location_name(self) -> str | None: ...
     @property
     def address(self) -> str | None: ...
@@ -75,6 +77,7 @@ def calendar_file(
         "uid": f"{name}@{urlsplit(publisher.base_url).hostname}",
         "dtstamp": stamp.astimezone(dt.UTC).replace(microsecond=0),
         "dtstart": event.datetime.astimezone(dt.UTC),
+        "dtend": event.ends_at and event.ends_at.astimezone(dt.UTC),
         "sequence": event.calendar_sequence,
         "status": "CANCELLED" if method == "CANCEL" or event.cancelled_at else "CONFIRMED",
         "summary": header_text(event.title),

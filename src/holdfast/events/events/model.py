@@ -6,6 +6,8 @@ from typing import Annotated, Literal, LiteralString
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from holdfast.events.events import fields
+from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, Frequency, is_in_order
 from holdfast.events.events.zones import zone_error
 from holdfast.events.ids import EventId
 from holdfast.events.images.model import Keys, repeated_key_error, urls
@@ -14,7 +16,7 @@ from holdfast.events.pricing.model import Currency, PricingMode, mismatches, str
 from holdfast.events.pricing.payment import Payment, payment
 from holdfast.events.processor.currencies import CURRENCIES, is_payable
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.command import Command, Id, Minor, NotBlank, Timestamp, rule
+from holdfast.kit.contract.command import Command, Id, Minor, Timestamp, rule
 from holdfast.kit.contract.messages import message
 
 Status = Literal["active", "expired", "full", "cancelled"]
@@ -28,37 +30,6 @@ STATUS: LiteralString = """
          else 'active' end"""
 """SQL for the status of a row of `events`."""
 
-Frequency = Annotated[
-    Literal["none", "days", "weeks", "months", "years"], Meta(description="Unit of recurrence_interval.")
-]
-
-Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="Plain text.")]
-Body = Annotated[str, Meta(min_length=1, max_length=100_000, description="Markdown; bare URLs become links.")]
-Capacity = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Number of seats.")]
-WaitingListCapacity = Annotated[int, Meta(ge=0, le=2**31 - 1, description="Places on the waiting list.")]
-Interval = Annotated[int, Meta(ge=0, le=10_000, description="Every how many of that unit; 0 counts as 1.")]
-Address = Annotated[Annotated[str, Meta(max_length=500)] | None, Meta(description="Full street address.")]
-LocationName = Annotated[Annotated[str, Meta(max_length=300)] | None, Meta(description="Name of the venue.")]
-Timezone = Annotated[
-    Annotated[str, Meta(max_length=64)] | None,
-    Meta(description="IANA name such as Europe/Berlin, for pages and mails; null is UTC."),
-]
-CancellationHours = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=8760,
-        description="People can cancel until so many hours before it; if promoted later, until it begins.",
-    ),
-]
-Latitude = Annotated[Annotated[float, Meta(ge=-90, le=90)] | None, Meta(description="Map pin, degrees north.")]
-Longitude = Annotated[Annotated[float, Meta(ge=-180, le=180)] | None, Meta(description="Map pin, degrees east.")]
-LowerBound = Annotated[Minor | None, Meta(description="Required for dynamic.")]
-UpperBound = Annotated[Minor | None, Meta(description="Required for dynamic, above min_price.")]
-
-
-HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
-
 
 class GetEvent(Command):
     event_id: EventId
@@ -69,28 +40,34 @@ class CancelEvent(Command):
 
 
 class CreateEvent(Command):
-    title: Title
-    body: Body
+    title: fields.Title
+    body: fields.Body
     datetime: Timestamp
     price: Annotated[
         Minor, Meta(description="Minor units: 0 for free, at least 1 for fixed; for dynamic, the first price.")
     ]
-    capacity: Capacity
+    capacity: fields.Capacity
     currency: Currency = "USD"
     pricing_mode: PricingMode = "fixed"
-    max_price: UpperBound = None
-    min_price: LowerBound = None
+    max_price: fields.UpperBound = None
+    min_price: fields.LowerBound = None
     organizer_id: Annotated[Id | None, Meta(description="Required for admin keys; else it is yours.")] = None
     recurrence_frequency: Frequency = "none"
-    recurrence_interval: Interval = 0
-    waitinglist_capacity: WaitingListCapacity = 0
+    recurrence_interval: fields.Interval = 0
+    waitinglist_capacity: fields.WaitingListCapacity = 0
     image_keys: Keys = field(default_factory=list[str])
-    address: Address = None
-    latitude: Latitude = None
-    longitude: Longitude = None
-    location_name: LocationName = None
-    timezone: Timezone = None
-    cancellation_hours: CancellationHours = 0
+    address: fields.Address = None
+    latitude: fields.Latitude = None
+    longitude: fields.Longitude = None
+    location_name: fields.LocationName = None
+    timezone: fields.Timezone = None
+    cancellation_hours: fields.CancellationHours = 0
+    ends_at: fields.EndsAt = None
+    published: fields.Published = True
+
+    @rule("ends_at", "datetime")
+    def _ends_later(self) -> str | None:
+        return None if is_in_order(self.datetime, self.ends_at) else ENDS_TOO_EARLY
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -132,26 +109,28 @@ class CreateEvent(Command):
 
 class UpdateEvent(Command):
     event_id: EventId
-    title: Title | UnsetType = UNSET
-    body: Body | UnsetType = UNSET
+    title: fields.Title | UnsetType = UNSET
+    body: fields.Body | UnsetType = UNSET
     datetime: Timestamp | UnsetType = UNSET
     price: Minor | UnsetType = UNSET
-    capacity: Capacity | UnsetType = UNSET
+    capacity: fields.Capacity | UnsetType = UNSET
     currency: Annotated[Currency, Meta(description="Cannot change.")] | UnsetType = UNSET
     pricing_mode: Annotated[PricingMode, Meta(description="Cannot change.")] | UnsetType = UNSET
-    max_price: UpperBound | UnsetType = UNSET
-    min_price: LowerBound | UnsetType = UNSET
+    max_price: fields.UpperBound | UnsetType = UNSET
+    min_price: fields.LowerBound | UnsetType = UNSET
     organizer_id: Annotated[Id | UnsetType, Meta(description="Hands the event over; admin keys only.")] = UNSET
     recurrence_frequency: Frequency | UnsetType = UNSET
-    recurrence_interval: Interval | UnsetType = UNSET
-    waitinglist_capacity: WaitingListCapacity | UnsetType = UNSET
+    recurrence_interval: fields.Interval | UnsetType = UNSET
+    waitinglist_capacity: fields.WaitingListCapacity | UnsetType = UNSET
     image_keys: Keys | UnsetType = UNSET
-    address: Address | UnsetType = UNSET
-    latitude: Latitude | UnsetType = UNSET
-    longitude: Longitude | UnsetType = UNSET
-    location_name: LocationName | UnsetType = UNSET
-    timezone: Timezone | UnsetType = UNSET
-    cancellation_hours: CancellationHours | UnsetType = UNSET
+    address: fields.Address | UnsetType = UNSET
+    latitude: fields.Latitude | UnsetType = UNSET
+    longitude: fields.Longitude | UnsetType = UNSET
+    location_name: fields.LocationName | UnsetType = UNSET
+    timezone: fields.Timezone | UnsetType = UNSET
+    cancellation_hours: fields.CancellationHours | UnsetType = UNSET
+    ends_at: fields.EndsAt | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:
@@ -193,6 +172,7 @@ class Event(Struct):
     title: str
     body: Annotated[str, Meta(description="Markdown.")]
     datetime: Timestamp
+    ends_at: Timestamp | None
     payment: Payment
     price: Minor
     cancelled_at: Timestamp | None
@@ -217,6 +197,7 @@ class Event(Struct):
     public_url: Annotated[str, Meta(description="`/organizers/<slug>/events/<event_id>`, with the address in front.")]
     timezone: str | None
     cancellation_hours: int
+    published: bool
 
 
 class EventRow(Struct):
@@ -227,6 +208,7 @@ class EventRow(Struct):
     title: str
     body: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     capacity: int
     waitinglist_capacity: int
     registered_count: int
@@ -248,6 +230,7 @@ class EventRow(Struct):
     calendar_sequence: int
     image_keys: list[str]
     cancelled_at: dt.datetime | None
+    published: bool
     inserted_at: dt.datetime
     status: Status
     organizer_slug: str
@@ -257,7 +240,7 @@ class EventRow(Struct):
     def takes_registrations(self) -> bool:
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
-        return self.status == "active" or has_room
+        return self.published and (self.status == "active" or has_room)
 
 
 def to_api(row: EventRow, settings: Settings) -> Event:
@@ -279,6 +262,7 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         title=row.title,
         body=row.body,
         datetime=row.datetime,
+        ends_at=row.ends_at,
         payment=pays,
         price=row.price,
         cancelled_at=row.cancelled_at,
@@ -307,4 +291,5 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         public_url=public_url,
         timezone=row.timezone,
         cancellation_hours=row.cancellation_hours,
+        published=row.published,
     )

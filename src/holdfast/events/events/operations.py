@@ -4,23 +4,15 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.events.events import sql, text
-from holdfast.events.events.model import (
-    HALF_PIN,
-    CancelEvent,
-    CreateEvent,
-    Event,
-    EventRow,
-    GetEvent,
-    UpdateEvent,
-    to_api,
-)
+from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
+from holdfast.events.events.model import CancelEvent, CreateEvent, Event, EventRow, GetEvent, UpdateEvent, to_api
 from holdfast.events.images import acceptance
 from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
-from holdfast.events.pricing.changes import record_first_prices, reprice
+from holdfast.events.pricing.changes import begin_again, record_first_prices, reprice
 from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
 from holdfast.events.pricing.policy import first_price
-from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
 from holdfast.events.registrations import seating
 from holdfast.events.resources import Concluded, Reader, Steps, Tx
@@ -31,10 +23,10 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.postgres.pagination import OffsetPage, Page
 
 EDITABLE = (
-    *("title", "body", "datetime", "address", "location_name", "latitude", "longitude", "image_keys"),
+    *("title", "body", "datetime", "ends_at", "address", "location_name", "latitude", "longitude", "image_keys"),
     *("timezone", "cancellation_hours"),
     *("price", "min_price", "max_price", "capacity", "waitinglist_capacity"),
-    *("recurrence_frequency", "recurrence_interval"),
+    *("recurrence_frequency", "recurrence_interval", "published"),
 )
 UNCHANGEABLE = ("pricing_mode", "currency")
 
@@ -92,12 +84,12 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     return await _present_stored(tx, id)
 
 
-@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED)
+@refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, EVENT_HAS_REGISTRATIONS)
 async def update(steps: Steps, caller: Caller, command: UpdateEvent) -> Concluded[Event]:
     """Change an event; every field is optional. A cancelled event can be changed too, and stays cancelled.
 
     Raising `capacity` gives the new seats to the first on the waiting list. A dynamic price goes on from the new
-    `price` and bounds.
+    `price` and bounds. A new `datetime` alone moves `ends_at` by as much.
     """
     html = await prepare_change(steps, caller, command)
     return await steps.conclude(lambda tx: change(tx, caller, command, html))
@@ -112,8 +104,12 @@ async def prepare_change(steps: Steps, caller: Caller, command: UpdateEvent) -> 
 
 async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedText | None) -> Event:
     """Change an event. `html`: its new text as HTML; None: its text stays."""
+    if command.published is False:
+        await sql.lock_out_registrations(tx, command.event_id)
     before = await lock(tx, caller, command.event_id)
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
+    if command.ends_at is UNSET:
+        after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     if command.organizer_id is not UNSET:
         after.organizer_id = owner(caller, command.organizer_id)
     added = [key for key in after.image_keys if key not in before.image_keys]
@@ -122,6 +118,8 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         errors["image_keys"] = unknown
     if errors:
         raise invalid(errors)
+    if before.published and not after.published:
+        await _require_no_registrations(tx, before.id)
     if _text_length(after) > _text_length(before):
         await _require_room_for_text(tx, after.organizer_id)
     if not await sql.update_event(tx, msgspec.structs.asdict(after)):
@@ -131,8 +129,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
     if after.capacity > before.capacity or before.status == "expired":
         # The date may be in the future again: seats that were freed after the event took place are given away now.
         await seating.promote(tx, [before.id])
-    if reason := _price_change_reason(before, after):
-        await reprice(tx, [before.id], reason)
+    await _change_price(tx, before, after)
     return await _present_stored(tx, before.id)
 
 
@@ -191,6 +188,8 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         errors["capacity"] = [
             message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
         ]
+    if not is_in_order(after.datetime, after.ends_at):
+        errors["ends_at"] = [ENDS_TOO_EARLY]
     bounds = sent_fields(command, "min_price", "max_price")
     pin = sent_fields(command, "latitude", "longitude")
     if pin and (after.latitude is None) != (after.longitude is None):
@@ -200,6 +199,22 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
         | stray_bounds(after.pricing_mode, **bounds)
         | mismatches(after.pricing_mode, after.price, after.min_price, after.max_price)
     )
+
+
+async def _require_no_registrations(tx: Tx, event_id: int) -> None:
+    if await sql.has_registrations(tx, event_id):
+        text = message("Event %(id)s has registrations, so it cannot become a draft again.", id=event_id)
+        raise EVENT_HAS_REGISTRATIONS(text)
+
+
+async def _change_price(tx: Tx, before: EventRow, after: EventRow) -> None:
+    """Compute the price again if it depends on what was changed. A draft has its first price."""
+    reason = _price_change_reason(before, after)
+    if not (before.published and after.published):
+        if reason or before.published != after.published:
+            await begin_again(tx, before.id)
+    elif reason:
+        await reprice(tx, [before.id], reason)
 
 
 def _price_change_reason(before: EventRow, after: EventRow) -> Reason | None:

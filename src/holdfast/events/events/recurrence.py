@@ -8,14 +8,14 @@ locks the passed event first creates the next one, and a unique key prevents a s
 
 import asyncio
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import LiteralString
 
 import msgspec
 from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
-from holdfast.events.events.model import Frequency
+from holdfast.events.events.fields import Frequency, is_in_order, moved_end
 from holdfast.events.events.zones import zone
 from holdfast.events.pricing.changes import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
@@ -47,14 +47,9 @@ async def continue_series(tx: Tx, now: dt.datetime | None = None) -> int:
     passed = await lock_passed(tx, now)
     if not passed:
         return 0
-    dates = {
-        occurrence.id: next_occurrence_at(
-            occurrence.recurs_from, occurrence.frequency, occurrence.interval, now, zone(occurrence.timezone)
-        )
-        for occurrence in passed
-    }
-    await mark_continued(tx, list(dates), now)
-    await record_first_prices(tx, await insert_occurrences(tx, {id: date for id, date in dates.items() if date}, now))
+    await mark_continued(tx, [occurrence.id for occurrence in passed], now)
+    following = [next_one for occurrence in passed if (next_one := _next_after(occurrence, now))]
+    await record_first_prices(tx, await insert_occurrences(tx, following, now))
     return len(passed)
 
 
@@ -80,7 +75,27 @@ def next_occurrence_at(
     return date
 
 
-def _later(start: dt.datetime, apart: relativedelta, zone: dt.tzinfo) -> dt.datetime | None:
+def next_end_at(
+    begins: dt.datetime, ends_at: dt.datetime | None, next_begins: dt.datetime, zone: dt.tzinfo = dt.UTC
+) -> dt.datetime | None:
+    """The end of an occurrence that begins at `next_begins`: as long after its beginning, by the clocks of the zone.
+
+    So a weekly event from 18:00 to 20:00 always ends at 20:00. If the clocks were put back during the one before, so
+    that this one would end before it begins, it takes as long as that one. None without an end.
+    """
+    if ends_at is None:
+        return None
+    try:
+        apart = ends_at.astimezone(zone).replace(tzinfo=None) - begins.astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        apart = ends_at - begins
+    next_end = _later(next_begins, apart, zone)
+    if next_end and is_in_order(next_begins, next_end):
+        return next_end
+    return moved_end(ends_at, begins, next_begins)
+
+
+def _later(start: dt.datetime, apart: relativedelta | dt.timedelta, zone: dt.tzinfo) -> dt.datetime | None:
     """The time `apart` from the start, in the local time of a zone; None after the year 9999."""
     try:
         return (start.astimezone(zone) + apart).astimezone(dt.UTC)
@@ -92,10 +107,27 @@ class PassedOccurrence(Struct):
     """An occurrence that has passed, and its series."""
 
     id: int
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
     recurs_from: dt.datetime
     frequency: Frequency
     interval: int
     timezone: str | None
+
+
+class NextOccurrence(Struct):
+    """The occurrence after an event, given by its id: when it begins and ends."""
+
+    id: int
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+
+
+def _next_after(passed: PassedOccurrence, now: dt.datetime) -> NextOccurrence | None:
+    """The next occurrence of a series; None if it would be after the year 9999."""
+    place = zone(passed.timezone)
+    date = next_occurrence_at(passed.recurs_from, passed.frequency, passed.interval, now, place)
+    return date and NextOccurrence(passed.id, date, next_end_at(passed.datetime, passed.ends_at, date, place))
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
@@ -106,10 +138,11 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
     return await tx.rows(
         PassedOccurrence,
         """
-        select events.id, recurs_from, recurrence_frequency as frequency, recurrence_interval as interval,
-               timezone
+        select events.id, datetime, end_datetime as ends_at, recurs_from, recurrence_frequency as frequency,
+               recurrence_interval as interval, timezone
           from events join users as organizers on organizers.id = organizer_id
-         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and datetime <= %(now)s
+         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and published
+           and datetime <= %(now)s
          order by datetime limit %(limit)s
            for no key update of events skip locked for key share of organizers skip locked
         """,
@@ -121,20 +154,21 @@ async def mark_continued(tx: Tx, ids: list[int], now: dt.datetime) -> None:
     await tx.run("update events set continued_at = %(now)s where id = any(%(ids)s)", {"ids": ids, "now": now})
 
 
-async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.datetime) -> list[int]:
-    """Copy events, given by id, to their new dates. Returns the ids of the new events."""
+async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now: dt.datetime) -> list[int]:
+    """Copy events to their new dates. Returns the ids of the new events."""
     rows = await tx.tuples(
         f"""
         with next as (
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours, follows_id, inserted_at)
+                            cancellation_hours, end_datetime, follows_id, inserted_at)
         select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                price, min_price, max_price, {FIRST_PRICE}, recurrence_frequency,
                recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-               cancellation_hours, events.id, %(now)s
-          from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz) join events using (id)
+               cancellation_hours, next.ends_at, events.id, %(now)s
+          from json_to_recordset(%(next)s::json) as next (id bigint, datetime timestamptz, ends_at timestamptz)
+          join events using (id)
          order by events.id
         returning id, follows_id),
         texts as (
@@ -142,10 +176,7 @@ async def insert_occurrences(tx: Tx, dates: Mapping[int, dt.datetime], now: dt.d
         select next.id, version, digest, html, summary from next join event_texts on event_id = follows_id)
         select id from next order by id
         """,
-        {
-            "next": msgspec.json.encode([{"id": id, "datetime": date} for id, date in dates.items()]).decode(),
-            "now": now,
-        },
+        {"next": msgspec.json.encode(occurrences).decode(), "now": now},
     )
     return [id for (id,) in rows]
 
@@ -155,7 +186,7 @@ async def next_to_continue(reader: Reader) -> float | None:
     return await reader.value(
         """
         select extract(epoch from min(datetime) - clock_timestamp())::float8 from events
-         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null
+         where recurrence_frequency <> 'none' and cancelled_at is null and continued_at is null and published
         """
     )
 
@@ -163,15 +194,15 @@ async def next_to_continue(reader: Reader) -> float | None:
 CURRENT_OCCURRENCES: LiteralString = """
     line as (
         select id as requested_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
-          from events where id = any(%(event_ids)s)
+          from events where id = any(%(event_ids)s) and published
         union all
         select requested_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-          from line join events as next on next.follows_id = line.id
+          from line join events as next on next.follows_id = line.id and next.published
          where line.passed),
     current_occurrence as (
         select distinct on (requested_id) requested_id, id from line order by requested_id, place desc)"""
 """For `with recursive`: `current_occurrence` has the event that a link to each of `event_ids` shows, if there is one.
 
 It is the event itself until that event has passed. Then it is the next occurrence that has not passed or was cancelled,
-or else the last occurrence.
+or else the last occurrence. Drafts are left out.
 """

@@ -9,12 +9,12 @@ from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_item
 
 EVENT: LiteralString = f"""
 select
-    events.id, events.organizer_id, events.title, events.body, events.datetime, events.capacity,
-    events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
+    events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
+    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count, events.currency,
     events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
     events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
     events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
-    events.cancelled_at, events.inserted_at,
+    events.cancelled_at, events.published, events.inserted_at,
     {STATUS} as status,
     organizers.slug as organizer_slug, organizers.payouts_ready
   from events join users as organizers on organizers.id = events.organizer_id
@@ -50,6 +50,19 @@ async def lock_event(tx: Tx, id: int) -> EventRow | None:
     )
 
 
+async def lock_out_registrations(tx: Tx, id: int) -> None:
+    """Lock the event more strongly: registrations that are being stored are committed, and others wait until the end.
+
+    Storing a registration locks its event by the foreign key, which `lock_event` allows.
+    """
+    await tx.run("select from events where id = %(id)s for update", {"id": id})
+
+
+async def has_registrations(reader: Reader, id: int) -> bool:
+    """Whether there are registrations for an event, of any status."""
+    return await reader.value("select exists (select from registrations where event_id = %(id)s)", {"id": id})
+
+
 async def list_events(reader: Reader, organizer_id: int | None, command: OffsetPage) -> Page[EventRow]:
     """The events of one organizer, or of all with None."""
     return await page_of_long_items(
@@ -71,11 +84,12 @@ async def insert_event(tx: Tx, event: dict[str, Any]) -> int | None:
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-                            cancellation_hours)
+                            cancellation_hours, end_datetime, published)
         select id, %(title)s, %(body)s, %(datetime)s, %(capacity)s, %(waitinglist_capacity)s, %(currency)s,
                %(pricing_mode)s, %(price)s, %(min_price)s, %(max_price)s, %(current_price)s, %(recurrence_frequency)s,
                %(recurrence_interval)s, %(datetime)s, %(address)s, %(location_name)s, %(latitude)s, %(longitude)s,
-               %(image_keys)s, %(timezone)s, %(cancellation_hours)s
+               %(image_keys)s, %(timezone)s, %(cancellation_hours)s, %(ends_at)s,
+               %(published)s
           from users where id = %(organizer_id)s and slug is not null and erased_at is null
         returning id
         """,
@@ -88,9 +102,9 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
     updated = await tx.value(
         """
         update events
-           set title = %(title)s, body = %(body)s, datetime = %(datetime)s, capacity = %(capacity)s,
-               waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s, min_price = %(min_price)s,
-               max_price = %(max_price)s,
+           set title = %(title)s, body = %(body)s, datetime = %(datetime)s, end_datetime = %(ends_at)s,
+               capacity = %(capacity)s, waitinglist_capacity = %(waitinglist_capacity)s, price = %(price)s,
+               min_price = %(min_price)s, max_price = %(max_price)s,
                -- Here the price is only kept within the new bounds; `reprice` computes it.
                current_price = case pricing_mode
                    when 'fixed' then %(price)s
@@ -104,7 +118,9 @@ async def update_event(tx: Tx, event: dict[str, Any]) -> bool:
                    then recurs_from else %(datetime)s end,
                address = %(address)s, location_name = %(location_name)s, latitude = %(latitude)s,
                longitude = %(longitude)s, timezone = %(timezone)s, cancellation_hours = %(cancellation_hours)s,
-               image_keys = %(image_keys)s, organizer_id = organizers.id
+               image_keys = %(image_keys)s, organizer_id = organizers.id, published = %(published)s,
+               -- The sale begins when a draft is published.
+               inserted_at = case when not events.published and %(published)s then now() else events.inserted_at end
           from users as organizers
          where events.id = %(id)s and organizers.id = %(organizer_id)s and organizers.slug is not null
            and organizers.erased_at is null

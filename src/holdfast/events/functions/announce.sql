@@ -18,10 +18,11 @@ begin
     return null;
 end $$;
 
-create or replace trigger announce after update of datetime, timezone, address, location_name, cancelled_at on events
+create or replace trigger announce
+    after update of datetime, end_datetime, timezone, address, location_name, cancelled_at on events
     for each row when (new.registered_count + new.waitlisted_count > 0 and new.datetime > now()
                        and (old.cancelled_at is null) and
-                       (old.datetime, old.timezone, old.address, old.location_name, old.cancelled_at)
+                       (old.datetime, old.end_datetime, old.timezone, old.address, old.location_name, old.cancelled_at)
                        is distinct from
-                       (new.datetime, new.timezone, new.address, new.location_name, new.cancelled_at))
+                       (new.datetime, new.end_datetime, new.timezone, new.address, new.location_name, new.cancelled_at))
     execute function announce();

@@ -6,7 +6,9 @@ begin
 end $$;
 
 create or replace trigger count_calendar_changes before update on events
-    for each row when ((old.title, old.datetime, old.timezone, old.location_name, old.address, old.cancelled_at)
+    for each row when ((old.title, old.datetime, old.end_datetime, old.timezone, old.location_name, old.address,
+                        old.cancelled_at)
                        is distinct from
-                       (new.title, new.datetime, new.timezone, new.location_name, new.address, new.cancelled_at))
+                       (new.title, new.datetime, new.end_datetime, new.timezone, new.location_name, new.address,
+                        new.cancelled_at))
     execute function count_calendar_changes();

@@ -45,6 +45,7 @@ class MailFacts(Struct):
     id: int
     title: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     timezone: str | None
     location_name: str | None
     address: str | None

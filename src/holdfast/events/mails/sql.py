@@ -31,9 +31,9 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
     """The present facts about the event and the registration of each mail, by the index of the request."""
     rows = await reader.tuples(
         f"""
-        select request.index, events.id, events.title, events.datetime, events.timezone, events.location_name,
-               events.address, events.latitude, events.longitude, events.currency, events.cancellation_hours,
-               events.calendar_sequence, events.cancelled_at, {PUBLIC_NAME}, organizers.slug,
+        select request.index, events.id, events.title, events.datetime, events.end_datetime, events.timezone,
+               events.location_name, events.address, events.latitude, events.longitude, events.currency,
+               events.cancellation_hours, events.calendar_sequence, events.cancelled_at, {PUBLIC_NAME}, organizers.slug,
                registration.status::text, registration.arrival, registration.notify,
                coalesce(payment.amount, registration.amount_paid),
                registration.amount_due,

@@ -150,7 +150,7 @@ def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMa
 def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
-    when = f"{language.date(known.datetime, zone)}, {language.time(known.datetime, zone)}"
+    when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
     if place := ", ".join(header_text(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), place, is_foreign=True))

@@ -101,6 +101,7 @@ class EventPage:
             "previewed": previewed,
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
+            "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
             "moved": not linked_event.is_asked,
             "form": form_of(event, self._settings, self._secret, language, refund_days=linked_event.event.refund_days),
             "zone": event.timezone or "UTC",

@@ -38,6 +38,7 @@ class RegistrableEvent(Struct, frozen=True):
     id: int
     title: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     timezone: str | None
     status: Status
     pricing_mode: PricingMode
@@ -103,11 +104,13 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
         f"""
         with recursive {CURRENT_OCCURRENCES}
         select requested_id, askers.slug,
-               concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), rule.refund_days,
+               concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
+                         rule.refund_days,
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
-               events.id, events.title, events.datetime, events.timezone, {STATUS}, events.pricing_mode,
+               events.id, events.title, events.datetime, events.end_datetime, events.timezone, {STATUS},
+               events.pricing_mode,
                events.registered_count < events.capacity or events.waitlisted_count < events.waitinglist_capacity,
                organizers.payouts_ready, organizers.slug, events.current_price, events.currency,
                coalesce(rule.refund_days, 0),

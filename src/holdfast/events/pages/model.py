@@ -58,6 +58,7 @@ class EventCard(Struct):
     id: int
     title: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     timezone: str | None
     location_name: str | None
     address: str | None

@@ -1,4 +1,4 @@
-"""The read operations of the public pages. Events are public, since organizers publish their addresses."""
+"""The read operations of the public pages. Published events are public, and a draft is found by none of them."""
 
 from holdfast.events.events import text
 from holdfast.events.events.operations import find
@@ -19,6 +19,8 @@ PAGE_SIZE = 20
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
     row = await find(reader, ADMIN, command.event_id)
+    if not row.published:
+        raise NOT_FOUND(f"No event has the id {command.event_id}.")
     extras = await sql.find_extras(reader, command.event_id)
     assert extras
     prices = await sql.list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []

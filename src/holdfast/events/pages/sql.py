@@ -64,16 +64,19 @@ async def find_organizer(reader: Reader, slug: str) -> OrganizerRow | None:
 async def list_upcoming(
     reader: Reader, organizer_id: int, after: tuple[dt.datetime, int] | None, limit: int
 ) -> list[EventCard]:
-    """Events of an organizer that are neither over nor cancelled, soonest first, after the date and id in `after`."""
+    """Published events of an organizer that are neither over nor cancelled, soonest first.
+
+    after    the date and the id of the event after which the list begins; None: it begins with the first
+    """
     date, id = after or (None, 0)
     return await reader.rows(
         EventCard,
         """
-        select id, title, datetime, timezone, location_name, address, pricing_mode, currency, current_price,
-               capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
+        select id, title, datetime, end_datetime as ends_at, timezone, location_name, address, pricing_mode, currency,
+               current_price, capacity - registered_count as left, waitinglist_capacity - waitlisted_count as room,
                image_keys[1] as photo
           from events
-         where organizer_id = %(organizer_id)s and cancelled_at is null and datetime > now()
+         where organizer_id = %(organizer_id)s and cancelled_at is null and published and datetime > now()
            and (datetime, id) > (coalesce(%(date)s::timestamptz, '-infinity'), %(id)s)
          order by datetime, id limit %(limit)s
         """,

@@ -34,6 +34,8 @@ def event_json_ld(
         "maximumAttendeeCapacity": event.capacity,
         "remainingAttendeeCapacity": event.capacity - event.registered_count,
     }
+    if event.ends_at:
+        data["endDate"] = local_time(event.ends_at, event.timezone or "UTC").isoformat()
     if organizer:
         data["organizer"] = {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]}
     if images:

@@ -117,6 +117,7 @@ class ExportedRegistration(Struct):
     event_id: int
     event: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     timezone: str | None
     event_cancelled_at: dt.datetime | None
     organizer: str

@@ -106,7 +106,7 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
     return await reader.rows(
         ExportedRegistration,
         f"""
-        select event_id, events.title as event, events.datetime, events.timezone,
+        select event_id, events.title as event, events.datetime, end_datetime as ends_at, events.timezone,
                events.cancelled_at as event_cancelled_at, coalesce(organizers.name, organizers.slug) as organizer,
                status::text, reason, received_at, settled_at, promoted_at,
                (select stored_at from check_in_scans as scans

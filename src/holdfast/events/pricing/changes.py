@@ -16,6 +16,14 @@ async def record_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
     await sql.insert_first_prices(tx, event_ids)
 
 
+async def begin_again(tx: Tx, event_id: int) -> None:
+    """Set the price of an event to its first one, and begin its price history anew with that.
+
+    The caller has locked the event, and nobody has registered for it: it is a draft, or is published now.
+    """
+    await sql.begin_again(tx, event_id)
+
+
 async def reprice(tx: Tx, event_ids: Sequence[int], reason: Reason, now: dt.datetime | None = None) -> None:
     """Compute the current prices of events again. A price that changed gets an entry in the price history.
 

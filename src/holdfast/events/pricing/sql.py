@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from holdfast.events.pricing.model import PriceChange, Reason
-from holdfast.events.pricing.policy import PRICE
+from holdfast.events.pricing.policy import FIRST_PRICE, PRICE
 from holdfast.events.resources import Reader, Tx
 
 NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"
-MOVES: LiteralString = "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.datetime > now"
-"""SQL condition: time changes the price. The price of a past or cancelled event does not change."""
+MOVES: LiteralString = (
+    "events.pricing_mode = 'dynamic' and events.cancelled_at is null and events.published and events.datetime > now"
+)
+"""SQL condition: time changes the price. The price of a draft, or of a past or cancelled event, does not change."""
 
 
 async def organizer_of(reader: Reader, event_id: int) -> int | None:
@@ -77,6 +79,20 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
         select id, 'init', coalesce(current_price, price) from events where id = any(%(event_ids)s) order by id
         """,
         {"event_ids": list(event_ids)},
+    )
+
+
+async def begin_again(tx: Tx, event_id: int) -> None:
+    await tx.run(
+        f"""
+        with first as (
+            update events set current_price = {FIRST_PRICE} where id = %(event_id)s returning id, current_price, price),
+        deleted as (
+            delete from price_changes where event_id = %(event_id)s)
+        insert into price_changes (event_id, reason, new_price)
+        select id, 'init', coalesce(current_price, price) from first
+        """,
+        {"event_id": event_id},
     )
 
 

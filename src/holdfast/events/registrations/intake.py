@@ -85,6 +85,7 @@ ACCEPT: LiteralString = f"""
                previous.status as previous_status,
                case when event.id is null then 'not_found'
                     when request.tenant_id <> event.organizer_id then 'forbidden'
+                    when not event.published then 'event_draft'
                     when event.cancelled_at is not null then 'event_cancelled'
                     when event.datetime <= now() then 'event_expired'
                     when request.public_id is not null and person.id is null then 'no_such_user'
@@ -114,7 +115,7 @@ ACCEPT: LiteralString = f"""
         select event_id, user_id, previous_status from checked_request
          where code is null and not is_full and (previous_status is null or previous_status = 'rejected')),
     free_events as materialized (
-        select id, organizer_id from events where id = any(array(select event_id from candidate))
+        select id, organizer_id, published from events where id = any(array(select event_id from candidate))
          order by id for key share skip locked),
     -- A person whose data was erased since this statement began has no address any more, and is not free: the
     -- registration is tried again, and the address gets a new account.
@@ -130,12 +131,14 @@ ACCEPT: LiteralString = f"""
     created as (
         insert into users (public_id, email)
         select distinct on (email) new_public_id, email from checked_request
-         where code is null and user_id is null and not is_full and event_id in (select id from free_events)
+         where code is null and user_id is null and not is_full
+           and event_id in (select id from free_events where published)
          order by email
             on conflict do nothing
      returning id, public_id, email),
     checked as (
-        -- The organizer of an event that is handed over just now is the one of the row that is locked.
+        -- The organizer of an event that is handed over just now is the one of the row that is locked. So is whether
+        -- it is published.
         select request.index, request.event_id,
                coalesce(free_events.organizer_id, request.organizer_id) as organizer_id,
                coalesce(request.user_id, created.id) as user_id,
@@ -147,6 +150,7 @@ ACCEPT: LiteralString = f"""
                     when request.previous_status <> 'rejected' then null
                     when request.is_full then 'event_full'
                     when free_events.id is null then 'event_locked'
+                    when not free_events.published then 'event_draft'
                     when request.user_id is null
                     then case when created.id is null then 'account_being_created' end
                     when request.user_id not in (select id from free_people)

@@ -218,6 +218,7 @@ def _accepted(event_id: int, result: intake.IntakeResult) -> Accepted:
 REFUSALS: Mapping[str, Callable[[int], Problem]] = {
     "not_found": _no_event,
     "forbidden": _not_your_event,
+    "event_draft": lambda _: invalid({"event_id": ["is a draft; publish it, then people can register"]}),
     "event_cancelled": lambda event_id: EVENT_CANCELLED(f"Event {event_id} has been cancelled."),
     "event_expired": lambda event_id: EVENT_EXPIRED(f"Event {event_id} has already taken place."),
     "event_full": lambda event_id: EVENT_FULL(

@@ -87,6 +87,7 @@ class OwnRegistration(Struct, frozen=True):
     position: int
     title: str
     datetime: dt.datetime
+    ends_at: dt.datetime | None
     timezone: str | None
     location_name: str | None
     address: str | None
@@ -199,8 +200,8 @@ FIND_OWN: LiteralString = f"""
                 over (partition by registration.event_id, registration.status
                       order by registration.received_at, registration.arrival))::bigint
            as position,
-           events.title, events.datetime, events.timezone, events.location_name, events.address,
-           events.cancellation_hours, events.cancelled_at,
+           events.title, events.datetime, events.end_datetime as ends_at, events.timezone, events.location_name,
+           events.address, events.cancellation_hours, events.cancelled_at,
            events.waitlisted_count - moved.number as waiting,
            {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, clock_timestamp() as now,
            organizers.proved_at is null as mails_wait

@@ -47,8 +47,10 @@ class SearchRegistrations(Command):
 
 
 class SearchedEvent(Struct, frozen=True):
-    """The event that the registrations are for. `is_open`: whether it takes registrations, full or not.
+    """The event that the registrations are for.
 
+    published      whether it is no draft
+    is_open        whether it takes registrations, full or not
     has_entries    whether at least one attendee has entered
     """
 
@@ -64,6 +66,7 @@ class SearchedEvent(Struct, frozen=True):
     registered_count: int
     waitlisted_count: int
     cancelled_at: dt.datetime | None
+    published: bool
     is_open: bool
     has_entries: bool
 
@@ -136,7 +139,8 @@ async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Regist
 
 FIND_EVENT: LiteralString = """
     select id, organizer_id, title, datetime, timezone, currency, pricing_mode, capacity, waitinglist_capacity,
-           registered_count, waitlisted_count, cancelled_at, cancelled_at is null and datetime > now() as is_open,
+           registered_count, waitlisted_count, cancelled_at, published,
+           cancelled_at is null and published and datetime > now() as is_open,
            exists (select from check_in_scans where event_id = events.id and is_entry) as has_entries
       from events where id = %(id)s
 """

@@ -219,12 +219,13 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
             window line as (partition by event_id order by received_at, arrival)),
         outcome as (
             select oldest.event_id, oldest.user_id,
-                   (case when cancelled_at is not null then 'rejected'
+                   -- Nobody registers for a draft. Only an older version, during an upgrade, does not know of drafts.
+                   (case when cancelled_at is not null or not published then 'rejected'
                          when rank <= seats and amount_due is null then 'registered'
                          when rank <= seats then 'held'
                          when rank <= seats + waitlist_positions then 'waitlisted'
                          else 'rejected' end)::registration_status as status,
-                   case when cancelled_at is not null then 'event_cancelled'
+                   case when cancelled_at is not null or not published then 'event_cancelled'
                         when rank > seats + waitlist_positions then 'event_full' end as reason
               from oldest
               join events on events.id = oldest.event_id

@@ -115,9 +115,14 @@ async def _store(tx: Tx, commands: Sequence[SignUp], *, waits: bool) -> list[Sig
     people = [(command.event_id, outcome.public_id) for command, outcome in zip(commands, outcomes, strict=True)]
     arrivals = await find_arrivals(tx, people)
     return [
-        refusal(command.event_id, outcome) or _sign_up_result(*person, *arrival)
+        _refusal(command.event_id, outcome) or _sign_up_result(*person, *arrival)
         for command, outcome, person, arrival in zip(commands, outcomes, people, arrivals, strict=True)
     ]
+
+
+def _refusal(event_id: int, outcome: intake.IntakeResult) -> Problem | LockedRow | None:
+    """The reason why a form was not accepted; None if it was. For visitors a draft does not exist."""
+    return refusal(event_id, outcome._replace(code="not_found") if outcome.code == "event_draft" else outcome)
 
 
 def _sign_up_result(

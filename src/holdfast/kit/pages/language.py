@@ -32,6 +32,9 @@ MAX_QUERY_BYTES = 8_000
 UNQUOTED = "!$'()*+,/:;=?@%"
 """Characters of a query that are not percent-encoded, in addition to letters and digits."""
 
+DASH = "\N{EN DASH}"
+"""The dash between a start and an end."""
+
 _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*")
 
 
@@ -88,27 +91,17 @@ class Language(Struct, frozen=True):
         """A moment in a zone, in one line: November 21, 2026, 7:30 PM EST."""
         return f"{_date(_key(moment), zone, 'long', self.locale)}, {self.time(moment, zone)}"
 
-    def clock(self, moment: dt.datetime, zone: str) -> str:
-        """The time of a moment in a zone, without the zone: 7:30 PM."""
-        return format_time(local_time(moment, zone), "short", locale=self.locale)
+    def times(self, start: dt.datetime, end: dt.datetime | None, zone: str) -> str:
+        """The time of a start and an end in a zone: 7:30 PM - 9:00 PM EST; of the start alone without an end.
 
-    def day(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> str:
-        """The day of a moment in a zone: November 21; with the year if it is another one than that of `now`.
-
-        now    by default the time of the process
+        An end on another day comes with that day: 7:30 PM - Sunday, November 22, 2026, 1:00 AM EST. The dash
+        is an en dash.
         """
-        local = local_time(moment, zone)
-        if local.year == local_time(now or dt.datetime.now(dt.UTC), zone).year:
-            return format_skeleton("MMMMd", local, locale=self.locale)
-        return format_date(local, "long", locale=self.locale)
+        return self.time(start, zone) if end is None else _times(_key(start), _key(end), zone, self.locale)
 
-    def days_from_today(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> int:
-        """Days from today to the day of a moment, in a zone: -1 for yesterday.
-
-        now    by default the time of the process
-        """
-        today = local_time(now or dt.datetime.now(dt.UTC), zone).date()
-        return (local_time(moment, zone).date() - today).days
+    def period(self, start: dt.datetime, end: dt.datetime | None, zone: str) -> str:
+        """The day and the times of a start and an end in a zone: November 21, 2026, 7:30 PM - 9:00 PM EST."""
+        return f"{_date(_key(start), zone, 'long', self.locale)}, {self.times(start, end, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
         """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 if the zone has no name."""
@@ -137,6 +130,18 @@ def _date(moment: dt.datetime, zone: str, width: Literal["full", "long"], locale
 def _time(moment: dt.datetime, zone: str, width: Literal["medium", "short"], locale: str) -> str:
     local = local_time(moment, zone)
     return f"{format_time(local, width, locale=locale)} {_zone(moment, zone, locale)}"
+
+
+@lru_cache(1_000)
+def _times(start: dt.datetime, end: dt.datetime, zone: str, locale: str) -> str:
+    begins = format_time(local_time(start, zone), "short", locale=locale)
+    if (name := _zone(start, zone, locale)) != _zone(end, zone, locale):
+        begins = f"{begins} {name}"
+    ends = _time(end, zone, "short", locale)
+    if local_time(start, zone).date() == local_time(end, zone).date():
+        # Between two times that are digits alone, people write the dash without spaces.
+        return f"{begins}{DASH}{ends}" if begins.replace(":", "").isdigit() else f"{begins} {DASH} {ends}"
+    return f"{begins} {DASH} {_date(end, zone, 'full', locale)}, {ends}"
 
 
 @lru_cache(1_000)

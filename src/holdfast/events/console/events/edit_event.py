@@ -110,12 +110,15 @@ class EditEventPage:
 def _changes(event: EventRow, values: Mapping[str, str], raw: Mapping[str, Any], unread: Errors) -> UpdateEvent:
     """The changes of an event that the typed values ask for. Raises `validation_failed`.
 
-    An unchanged field keeps its exact value, even if the form shows less of it, for example no seconds.
+    An unchanged field keeps its exact value, even if the form shows less of it, for example no seconds. An unchanged
+    end moves with the beginning.
     """
     before = field_values(event)
     changed = {name for name, text in values.items() if text != before[name]}
+    # The same date and time in another time zone is another moment.
+    if "timezone" in changed and "datetime" not in changed:
+        changed |= {"ends_at"} & values.keys()
     if changed & {"datetime", "timezone"}:
-        # The same date and time in another time zone is another moment.
         changed |= {"datetime", "timezone"} & values.keys()
     errors = {name: messages for name, messages in unread.items() if name in changed}
     fields: dict[str, Any] = {"event_id": event.id}

@@ -1,4 +1,9 @@
-"""The console page of one event: its status, the history of its price as a picture, and links to its other pages."""
+"""The console page of one event: its status, the history of its price as a picture, and links to its other pages.
+
+A draft is published here, and a published event becomes a draft again, as long as nobody has registered.
+"""
+
+from collections.abc import Sequence
 
 from starlette.routing import BaseRoute
 
@@ -6,12 +11,13 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import GetEvent
+from holdfast.events.events.model import GetEvent, UpdateEvent
 from holdfast.events.pages.price_line import draw
 from holdfast.events.paths import event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
+from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.processor.currencies import digits, is_payable, rules_of
-from holdfast.events.settings import Settings
+from holdfast.kit.contract.problems import Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.running.runner import Runner
 
@@ -30,10 +36,29 @@ class ConsoleEventPage:
         self._look = runner[READ_EVENT]
 
     def routes(self) -> list[BaseRoute]:
-        return [self._console.route(PATH, "event", self.show)]
+        return [
+            self._console.route(PATH, "event", self.show),
+            self._console.route(f"{PATH}/publication", "event_publication", self.publish, "POST"),
+        ]
 
-    async def show(self, session: Session, request: Request) -> Reply:
-        """Show the status of an event."""
+    async def publish(self, session: Session, request: Request) -> Reply:
+        """Publish a draft with POST, or make an event a draft again. With GET, lead to the page of the event."""
+        event_id = id_of(request.scope["path_params"]["event_id"])
+        if request.method == "POST":
+            fields = await self._console.signed_in.read(session, request)
+            changes = UpdateEvent(event_id=event_id, published=fields.get("do") == "publish")
+            try:
+                await self._console.run["update_event"](organizer(session), changes)
+            except Problem as problem:
+                if problem.type is not EVENT_HAS_REGISTRATIONS:
+                    raise
+                return await self.show(session, request, 422, problem=problem.errors["published"])
+        return self._console.to(request, f"{HOME}/events/{event_id}")
+
+    async def show(
+        self, session: Session, request: Request, status: int = 200, *, problem: Sequence[str] = ()
+    ) -> Reply:
+        """Show the status of an event. `problem`: the messages of a change that was refused."""
         event_id = id_of(request.scope["path_params"]["event_id"])
         details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
         event = details.event
@@ -46,9 +71,12 @@ class ConsoleEventPage:
             session,
             request,
             "events/event.html",
+            status,
             event=event,
+            problem=problem,
             pending=details.pending,
-            is_paid_out=event.payouts_ready and self._settings.takes_payments,
+            is_paid_out=event.payouts_ready and self._takes_payments,
+            is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             rules=rules_of(event.currency),

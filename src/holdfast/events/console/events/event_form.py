@@ -24,7 +24,8 @@ PRICES = ("price", "min_price", "max_price")
 NUMBERS = ("capacity", "waitinglist_capacity", "recurrence_interval", "cancellation_hours")
 TEXTS = ("title", "body", "location_name", "address", "recurrence_frequency", "pricing_mode", "currency")
 DEGREES = ("latitude", "longitude")
-NAMES = (*TEXTS, "datetime", "timezone", *NUMBERS, *PRICES, *DEGREES)
+MOMENTS = ("datetime", "ends_at")
+NAMES = (*TEXTS, *MOMENTS, "timezone", *NUMBERS, *PRICES, *DEGREES)
 """The names of the fields, which are also the fields of the commands."""
 
 NEW_FORM_VALUES = {
@@ -42,6 +43,7 @@ LABELS = {
     "title": translatable("Title"),
     "body": translatable("Description"),
     "datetime": translatable("Date and time"),
+    "ends_at": translatable("Ends (optional)"),
     "timezone": translatable("Time zone"),
     "recurrence_frequency": translatable("Repeats"),
     "recurrence_interval": translatable("Every how many"),
@@ -107,7 +109,8 @@ def field_values(event: EventRow) -> dict[str, str]:
     values |= {name: str(getattr(event, name)) for name in NUMBERS}
     values |= {name: "" if (at := getattr(event, name)) is None else format(at, ".15g") for name in DEGREES}
     values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
-    return {name: _as_sent(text) for name, text in {**values, "datetime": _local_time(event)}.items()}
+    values |= {name: _local_time(getattr(event, name), event.timezone) for name in MOMENTS}
+    return {name: _as_sent(text) for name, text in values.items()}
 
 
 def version_of(event: EventRow) -> str:
@@ -146,12 +149,13 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
                 errors[name] = [message("Enter an amount, such as %(example)s.", example=example)]
             elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
                 errors[name] = [wrong]
-    if values.get("datetime"):
-        raw["datetime"] = _moment_of(values["datetime"], values.get("timezone", ""))
-        if raw["datetime"] is None:
-            errors["datetime"] = [
-                message("Enter a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00.")
-            ]
+    for name in values.keys() & set(MOMENTS):
+        if values[name]:
+            raw[name] = _moment_of(values[name], values.get("timezone", ""))
+            if raw[name] is None:
+                errors[name] = [
+                    message("must be a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00")
+                ]
     return raw, errors
 
 
@@ -218,9 +222,11 @@ def _moment_of(text: str, name: str) -> str | None:
     return moment.isoformat() if back == clock else None
 
 
-def _local_time(event: EventRow) -> str:
-    """The local time of an event in its time zone, with seconds only if they are not zero."""
-    local = local_time(event.datetime, event.timezone or "UTC").replace(tzinfo=None, fold=0)
+def _local_time(moment: dt.datetime | None, zone: str | None) -> str:
+    """The local time of a moment in a time zone, with seconds only if they are not zero. Empty for None."""
+    if moment is None:
+        return ""
+    local = local_time(moment, zone or "UTC").replace(tzinfo=None, fold=0)
     return local.isoformat(timespec="auto" if local.second or local.microsecond else "minutes")
 
 

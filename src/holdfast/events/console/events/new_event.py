@@ -73,9 +73,8 @@ class NewEventPage:
         if copied:
             details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
             # A copy takes place at another time.
-            return await self._form(
-                session, request, {**field_values(details.event), "datetime": "", "copy": copied}, {}
-            )
+            values = {**field_values(details.event), "datetime": "", "ends_at": "", "copy": copied}
+            return await self._form(session, request, values, {})
         usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         known = {"timezone": usual.timezone or "", "currency": usual.currency}
         return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {})
@@ -93,6 +92,7 @@ class NewEventPage:
             return await self._form(session, request, again, {}, status, keys=keys, refused=refused)
         raw, unread = command_values(values)
         raw["image_keys"] = [*await self._photos(session, copied), *keys]
+        raw["published"] = fields.get("do") == "publish"
         try:
             command = check(CreateEvent, raw, unread=unread)
             # A form that is sent twice creates one event.

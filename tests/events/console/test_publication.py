@@ -1,0 +1,125 @@
+"""Organizers keep drafts in the console, publish them, and take back what nobody has registered for."""
+
+import re
+
+import httpx2
+
+from tests.accounts.browser import Browser
+from tests.events.console.event_scene import foreign_event, form, rows, signed_in
+from tests.events.console.organizing import main_text
+from tests.support import Service
+
+PAGE = "/console/events/new"
+
+
+def buttons(page: httpx2.Response) -> list[str]:
+    """What the buttons of a page say that change whether its event is published."""
+    return re.findall('name="do" value="((?:un)?publish|draft)"', page.text)
+
+
+async def press(browser: Browser, path: str, button: str) -> httpx2.Response:
+    return await browser.send(path, f"{path}/publication", do=button)
+
+
+async def test_the_form_saves_a_draft_unless_it_is_published(service: Service) -> None:
+    ada, browser = await signed_in(service)
+
+    page = await browser.get(PAGE)
+    fields = form()
+    for typed in ({**fields, "do": "draft"}, {**fields, "do": ""}, fields):
+        assert (await browser.send(PAGE, **typed)).status_code == 303
+
+    # The Enter key presses the first button.
+    assert buttons(page) == ["draft", "publish"]
+    events = (await ada.get("/api/events")).json()["data"]
+    assert [event["published"] for event in events] == [False, False, True]
+
+
+async def test_a_copy_is_a_draft_too_unless_it_is_published(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+
+    for button in ("draft", "publish"):
+        done = await browser.send(PAGE, **form(copy=str(event["id"]), do=button))
+        assert done.status_code == 303, done.text
+
+    assert [event["published"] for event in (await ada.get("/api/events")).json()["data"]] == [True, False, True]
+
+
+async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    draft = await ada.create_event(published=False)
+    path = f"/console/events/{draft['id']}"
+
+    before, home = await browser.get(path), await browser.get("/console")
+    done = await press(browser, path, "publish")
+    after = await browser.get(path)
+
+    assert "This event is a draft. Only you see it, and nobody can register." in main_text(before)
+    assert "Draft · 0 of 10 seats taken" in main_text(home)
+    assert (buttons(before), buttons(after)) == (["publish"], ["unpublish"])
+    assert ["The page that everybody sees" in page.text for page in (before, after)] == [False, True]
+    assert (done.status_code, done.headers["location"]) == (303, path)
+    assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
+    assert (await service.http.get(draft["public_url"])).status_code == 200
+
+
+async def test_an_event_becomes_a_draft_again_only_before_the_first_registration(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}"
+
+    done = await press(browser, path, "unpublish")
+    assert (done.status_code, (await service.http.get(event["public_url"])).status_code) == (303, 404)
+    await press(browser, path, "publish")
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    refused = await press(browser, path, "unpublish")
+
+    assert refused.status_code == 422
+    assert f"Event {event['id']} has registrations, so it cannot become a draft again." in main_text(refused)
+    assert buttons(await browser.get(path)) == []
+    assert (await service.http.get(event["public_url"])).status_code == 200
+
+
+async def test_the_refusal_is_german_for_who_reads_german(service: Service) -> None:
+    ada, browser = await signed_in(service, language="de")
+    event = await ada.create_event()
+    await ada.register(event["id"], email="ann@example.com")
+
+    refused = await press(browser, f"/console/events/{event['id']}", "unpublish")
+
+    assert f"Für die Veranstaltung {event['id']} gibt es Anmeldungen." in main_text(refused)
+
+
+async def test_the_event_of_another_organizer_is_not_published(service: Service) -> None:
+    _, browser = await signed_in(service)
+    other = await foreign_event(service, published=False)
+    before = await rows(service)
+
+    sent = await browser.send("/console", f"/console/events/{other['id']}/publication", do="publish")
+
+    assert (sent.status_code, await rows(service)) == (403, before)
+
+
+async def test_a_form_of_another_site_publishes_nothing(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    draft = await ada.create_event(published=False)
+    path = f"/console/events/{draft['id']}/publication"
+
+    forged = await browser.http.post(path, data={"do": "publish", "token": "1-forged"})
+    opened = await browser.get(path)
+
+    assert (forged.status_code, opened.status_code) == (403, 303)
+    assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is False
+
+
+async def test_nobody_is_added_to_a_draft(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    draft = await ada.create_event(published=False)
+    path = f"/console/events/{draft['id']}/registrations"
+
+    listed, adding = await browser.get(path), await browser.get(f"/console/events/{draft['id']}/add-registration")
+
+    assert "calendar.ics" not in listed.text
+    assert "The event is a draft. Publish it first, then people can be registered for it." in main_text(adding)
