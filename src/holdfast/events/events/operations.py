@@ -5,6 +5,7 @@ from msgspec import UNSET
 
 from holdfast.events.events import sql, text
 from holdfast.events.events.model import (
+    DETAILS_CHANNEL,
     HALF_PIN,
     CancelEvent,
     CreateEvent,
@@ -89,6 +90,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     if html:
         await text.store(tx, id, command.body, html)
     await record_first_prices(tx, [id])
+    await tx.notify(DETAILS_CHANNEL, str(id))
     return await _present_stored(tx, id)
 
 
