@@ -98,9 +98,9 @@ async def test_a_seat_of_which_nobody_heard_is_told_by_streams_on_patrol(service
         await through(other, ada).register(event["id"], email=ANN)
         await settlement.settle(other.database)
         async with asyncio.timeout(live_event.POLL_SECONDS + SLACK_SECONDS):
-            told = await reader.next()
+            message = await reader.next()
 
-    assert told["data"]["left"] == 1
+    assert message["data"]["left"] == 1
 
 
 async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(service: Service) -> None:

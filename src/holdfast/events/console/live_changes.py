@@ -199,10 +199,10 @@ async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequen
         """,
         {"event_ids": [*event_ids], "organizer_ids": organizer_ids},
     )
-    found: dict[int, list[int]] = defaultdict(list)
+    event_ids_by_owner: dict[int, list[int]] = defaultdict(list)
     for organizer_id, event_id in rows:
-        found[organizer_id].append(event_id)
-    return found
+        event_ids_by_owner[organizer_id].append(event_id)
+    return event_ids_by_owner
 
 
 async def list_queue_versions(reader: Reader, organizer_ids: Sequence[int]) -> dict[int, dict[int, str]]:

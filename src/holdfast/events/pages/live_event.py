@@ -5,7 +5,6 @@ each language in which the event is watched.
 """
 
 import asyncio
-import datetime as dt
 import time
 from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager
@@ -40,7 +39,6 @@ class EventNumbers(Struct, frozen=True):
 
     id: int
     status: Status
-    datetime: dt.datetime
     pricing_mode: PricingMode
     current_price: int | None
     min_price: int | None
@@ -159,7 +157,7 @@ class LiveEvents:
         """The present numbers of an event, for a new reader. Raises `not_found`."""
         event = self._find(event_id, language, framed=framed)
         event.used_at = time.monotonic()
-        if not event.is_fresh:
+        if not event.is_fresh or self._changes.is_pending(event_id):
             if event.reading is None or event.reading.done():
                 event.reading = asyncio.create_task(self._read({event_id}), name=f"read of event {event_id}")
                 event.reading.add_done_callback(_retrieve_error)
@@ -234,7 +232,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
     return await reader.rows(
         EventNumbers,
         f"""
-        select events.id, {STATUS} as status, events.datetime, events.pricing_mode, events.current_price,
+        select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
                events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
                events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days

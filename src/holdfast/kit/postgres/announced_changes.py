@@ -73,6 +73,10 @@ class AnnouncedChanges:
             return
         self._announced.set()
 
+    def is_pending(self, id: int) -> bool:
+        """Whether a change of the row with an id was announced, and is not handled yet."""
+        return self._every or id in self._ids
+
     async def _work(self) -> None:
         polled_at = time.monotonic()
         while True:

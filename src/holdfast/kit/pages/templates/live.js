@@ -43,7 +43,7 @@ function show(fresh) {
     if (next.innerHTML === part.innerHTML) continue;
     const hadFocus = part.contains(focused);
     const counts = texts(part);
-    const before = told(part);
+    const before = toldText(part);
     for (const box of part.querySelectorAll("input[type=checkbox]:checked")) {
       same(next, box)?.toggleAttribute("checked", true);
     }
@@ -51,7 +51,7 @@ function show(fresh) {
     if (hadFocus) same(part, focused)?.focus({ preventScroll: true });
     flash(part, counts);
     // Screen readers are told the text of the part when it changes, once a minute at most.
-    const after = told(part);
+    const after = toldText(part);
     if (after && after !== before && Date.now() - announcedAt > ANNOUNCE_INTERVAL_MS) say(after);
   }
 }
@@ -90,7 +90,7 @@ function flash(part, before) {
   }
 }
 
-function told(part) {
+function toldText(part) {
   return (part.querySelector("[data-tells]") ?? part.querySelector("p"))?.textContent.trim();
 }
 
