@@ -97,8 +97,12 @@ function toldText(part) {
 function say(message) {
   const status = document.querySelector("[data-says]");
   status.textContent = message;
-  status.classList.toggle("unseen", message !== lost());
+  status.classList.toggle("unseen", !message || message !== lost());
   announcedAt = Date.now();
+}
+
+function sayConnected() {
+  if (lost() && text(document.querySelector("[data-says]")) === lost()) say("");
 }
 
 function lost() {
@@ -125,7 +129,7 @@ async function refresh() {
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const fresh = parse(await answer.text());
-    if (document.querySelector("[data-says]").textContent === lost()) say("");
+    sayConnected();
     show(fresh);
   } catch {
     say(lost());
@@ -166,7 +170,7 @@ function follow() {
   events.addEventListener("numbers", ({ data }) => {
     bringsParts = true;
     clearTimeout(timer);
-    if (text(document.querySelector("[data-says]")) === lost()) say("");
+    sayConnected();
     show(parse(JSON.parse(data).html ?? ""));
   });
   events.addEventListener("changed", ({ data }) => {
