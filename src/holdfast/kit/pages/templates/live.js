@@ -21,6 +21,7 @@ const { stream, about = "", poll, page } = (document.querySelector("[data-stream
 let events;
 let hasEnded = false;
 let bringsParts = false;
+let messages = 0;
 let isFetching = false;
 let isStale = false;
 let timer;
@@ -119,6 +120,7 @@ async function refresh() {
   isFetching = true;
   isStale = false;
   fetchedAt = performance.now();
+  const before = messages;
   try {
     // Pages that browsers may keep are not sent again while they are the same.
     const address = page ?? location.pathname + location.search;
@@ -130,7 +132,7 @@ async function refresh() {
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const fresh = parse(await answer.text());
     sayConnected();
-    show(fresh);
+    if (messages === before) show(fresh); // else the stream has brought newer parts meanwhile
   } catch {
     say(lost());
   } finally {
@@ -169,6 +171,7 @@ function follow() {
   });
   events.addEventListener("numbers", ({ data }) => {
     bringsParts = true;
+    messages += 1;
     clearTimeout(timer);
     sayConnected();
     show(parse(JSON.parse(data).html ?? ""));
