@@ -9,6 +9,9 @@ from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.console.organizing import signed_in
+from tests.events.console.test_payments import give, paid
+from tests.events.payments.scene import Scene
+from tests.events.payments.test_disputes import disputed
 from tests.events.people.scene import sign_up
 from tests.stream_reader import Reader, reading
 from tests.support import Service, running
@@ -57,6 +60,25 @@ async def test_what_changes_no_count_of_the_event_is_told(service: Service) -> N
         scanned = await changed(reader)
 
     assert [no_place, scanned] == [[f"event {event['id']}"]] * 2
+
+
+async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
+    browser, ann, page = await paid(shop)
+    await give(browser, page, "4,50")
+    await shop.work()
+    await disputed(shop)
+    await shop.deliver()
+    for statement in (
+        "update payments set error = 'x'",
+        "update refunds set error = 'x'",
+        "update disputes set error = 'x'",
+        "insert into disputes (dispute_id, intent_id) select 'another', intent_id from payments",
+        "update registrations set amount_paid = 7",
+    ):
+        async with watching(shop.service, browser) as reader:
+            await shop.service.run_sql(statement)
+
+            assert await changed(reader) == [f"event {ann.event_id}"], statement
 
 
 async def test_the_events_of_others_are_not_told(service: Service) -> None:
