@@ -37,6 +37,13 @@ async def open_live(context: BrowserContext, url: str, stream: str) -> Page:
     return page
 
 
+def fetches(page: Page) -> list[str]:
+    """The addresses that scripts of a page fetch from now on."""
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url) if request.resource_type == "fetch" else None)
+    return urls
+
+
 async def register(chromium: Browser, stage: Stage, event: dict[str, Any], email: str) -> None:
     """A visitor in another browser registers on the page of an event."""
     page = await (await chromium.new_context()).new_page()
@@ -51,8 +58,7 @@ async def test_a_registration_appears_on_the_page_of_the_event(chromium: Browser
     context = await chromium.new_context(reduced_motion="no-preference")
     watch = Watch(context)
     page = await open_live(context, stage.event["public_url"], "/stream")
-    loads: list[str] = []
-    page.on("request", lambda request: loads.append(request.url))
+    loads = fetches(page)
     left = page.locator("[data-count=left]")
     await expect(left).to_have_text("3 places left")
 
@@ -114,8 +120,7 @@ async def test_a_form_in_a_frame_closes_when_nobody_can_register(chromium: Brows
 async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     page = await open_live(context, stage.event["public_url"], "/stream")
-    loads: list[str] = []
-    page.on("request", lambda request: loads.append(request.url))
+    loads = fetches(page)
 
     await stage.ada.delete(f"/api/events/{stage.event['id']}")
 

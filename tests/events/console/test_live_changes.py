@@ -49,17 +49,14 @@ async def test_new_and_changed_events_are_told(service: Service) -> None:
     assert [new, edited, taken, cancelled] == [[f"event {event['id']}"]] * 4
 
 
-async def test_what_changes_no_count_of_the_event_is_told(service: Service) -> None:
+async def test_who_comes_in_is_told(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1)
     await sign_up(service, event, "ann")
     async with watching(service, browser) as reader:
-        await sign_up(service, event, "bob")
-        no_place = await changed(reader)
         await Entrance(service, ada, event).scan("ann")
-        scanned = await changed(reader)
 
-    assert [no_place, scanned] == [[f"event {event['id']}"]] * 2
+        assert await changed(reader) == [f"event {event['id']}"]
 
 
 async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
@@ -96,7 +93,7 @@ async def test_queues_are_told_as_visitors_join_and_are_let_in(service: Service)
     ada, browser = await signed_in(service)
     queue = await ada.create_queue()
     async with watching(service, browser, f"{STREAM}/queues") as reader:
-        assert await changed(reader) is None
+        assert (await reader.next())["data"] == {}
         await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
         joined = await changed(reader)
         await service.run_sql("update queues set paced_at = now() - interval '1 minute'")

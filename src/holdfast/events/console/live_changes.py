@@ -64,9 +64,7 @@ class LiveChanges:
         self.events: Feeds = {}
         self.queues: Feeds = {}
         self._queue_versions: dict[int, dict[int, str]] = {}
-        self._changes = AnnouncedChanges(
-            database, [CHANGE_CHANNEL, DETAILS_CHANNEL], lambda _: bool(self.events), self._tell
-        )
+        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL, DETAILS_CHANNEL], self._is_watched, self._tell)
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
@@ -77,6 +75,9 @@ class LiveChanges:
                 yield
         finally:
             poll.cancel()
+
+    def _is_watched(self, _: int | None) -> bool:
+        return any(feed.has_readers for feed in self.events.values())
 
     def _on_session(self, _: str) -> None:
         """Let every stream look up its session again."""

@@ -148,10 +148,11 @@ class LiveEvents:
         self._database = database
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._watched: dict[int, list[WatchedEvent]] = {}
-        self._changes = AnnouncedChanges(
-            database, [CHANGE_CHANNEL], self._watched.__contains__, self._update, POLL_SECONDS
-        )
+        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], self._is_watched, self._update, POLL_SECONDS)
         self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
+
+    def _is_watched(self, event_id: int | None) -> bool:
+        return bool(self._watched) if event_id is None else event_id in self._watched
 
     async def watch(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
         """The present numbers of an event, for a new reader. Raises `not_found`."""

@@ -31,7 +31,7 @@ Handle = Callable[[Set[int] | None], Awaitable[None]]
 class AnnouncedChanges:
     """The changes that the notices of some channels announce. A payload is an id, or empty if any row may have changed.
 
-    is_watched      whether a change of the row with an id is of interest
+    is_watched      whether a change of the row with an id is of interest; with None, whether that of any row is
     handle          handles changes; it is called again with the same ones after it has raised an error
     poll_seconds    seconds after which every row is handled, whatever was announced; None: only what is announced
     """
@@ -40,7 +40,7 @@ class AnnouncedChanges:
         self,
         database: Database[Any],
         channels: Sequence[str],
-        is_watched: Callable[[int], bool],
+        is_watched: Callable[[int | None], bool],
         handle: Handle,
         poll_seconds: float | None = None,
     ) -> None:
@@ -65,12 +65,13 @@ class AnnouncedChanges:
 
     def announce(self, payload: str) -> None:
         """Note the change that a payload announces."""
-        if not payload:
-            self._every = True
-        elif self._is_watched(int(payload)):
-            self._ids.add(int(payload))
-        else:
+        id = int(payload) if payload else None
+        if not self._is_watched(id):
             return
+        if id is None:
+            self._every = True
+        else:
+            self._ids.add(id)
         self._announced.set()
 
     def is_pending(self, id: int) -> bool:
