@@ -42,11 +42,11 @@ async def test_new_and_changed_events_are_told(service: Service) -> None:
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
         edited = await changed(reader)
         await sign_up(service, event, "ann")
-        taken = await changed(reader)
+        registered = await changed(reader)
         await ada.delete(f"/api/events/{event['id']}")
         cancelled = await changed(reader)
 
-    assert [new, edited, taken, cancelled] == [[f"event {event['id']}"]] * 4
+    assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
 
 
 async def test_who_comes_in_is_told(service: Service) -> None:
