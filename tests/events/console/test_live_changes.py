@@ -1,6 +1,6 @@
 """The streams of the console tell a signed-in organizer what changes of its own, until it signs out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from holdfast.accounts import sessions
@@ -20,7 +20,7 @@ STREAM = "http://events.test/console/stream"
 
 
 @asynccontextmanager
-async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncIterator[Reader]:
+async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncGenerator[Reader]:
     """The stream of the organizer who is signed in in a browser."""
     cookie = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
     async with reading(service.app, url, cookie=cookie) as reader:

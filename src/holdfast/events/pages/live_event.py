@@ -101,7 +101,7 @@ class WatchedEvent:
         self.used_at = time.monotonic()
         self.numbers: EventNumbers | None = None
         self.period = 0
-        self._parts: dict[str, tuple[object, str]] = {}
+        self._parts: dict[str, tuple[str, str]] = {}
 
     @property
     def is_fresh(self) -> bool:
@@ -112,9 +112,9 @@ class WatchedEvent:
     def is_idle(self) -> bool:
         return not self.feed.has_readers and time.monotonic() > self.used_at + IDLE_SECONDS
 
-    def show(self, numbers: EventNumbers, parts: dict[str, tuple[object, str]]) -> None:
+    def show(self, numbers: EventNumbers, parts: dict[str, tuple[str, str]]) -> None:
         """Publish new numbers. `parts`: the HTML of each part of the page, and what it depends on."""
-        changed = [html for name, (key, html) in parts.items() if self._parts.get(name, (None,))[0] != key]
+        changed = [html for name, (key, html) in parts.items() if name not in self._parts or self._parts[name][0] != key]
         before, self.numbers, self._parts = self.numbers, numbers, parts
         if before is None:
             self.feed.restart(1)
@@ -202,7 +202,7 @@ class LiveEvents:
                     event.period = period()
                     event.show(numbers, self._parts(numbers, event.language, framed=event.framed))
 
-    def _parts(self, numbers: EventNumbers, language: Language, *, framed: bool) -> dict[str, tuple[object, str]]:
+    def _parts(self, numbers: EventNumbers, language: Language, *, framed: bool) -> dict[str, tuple[str, str]]:
         form = form_of(numbers, self._settings, self._secret, language, refund_days=numbers.refund_days, framed=framed)
         values: dict[str, Any] = {
             "event": numbers,
