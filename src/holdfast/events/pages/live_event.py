@@ -114,7 +114,8 @@ class WatchedEvent:
 
     def show(self, numbers: EventNumbers, parts: dict[str, tuple[str, str]]) -> None:
         """Publish new numbers. `parts`: the HTML of each part of the page, and what it depends on."""
-        changed = [html for name, (key, html) in parts.items() if name not in self._parts or self._parts[name][0] != key]
+        keys = {name: key for name, (key, _) in self._parts.items()}
+        changed = [html for name, (key, html) in parts.items() if keys.get(name) != key]
         before, self.numbers, self._parts = self.numbers, numbers, parts
         if before is None:
             self.feed.restart(1)
