@@ -1,4 +1,4 @@
-"""Streams of storefronts: many held open, and the time until each of them has told a change."""
+"""Event streams: many held open, and the time until each of them has told a change."""
 
 import asyncio
 import contextlib
@@ -19,17 +19,18 @@ def is_listening(process: psutil.Process, port: int) -> bool:
 
 
 class Subscriber(asyncio.Protocol):
-    """A stream held open; it notes when a change is told."""
+    """A stream held open, whose first event tells how things are; it notes when each further one arrives."""
 
     def __init__(self, arrivals: asyncio.Queue[float]) -> None:
         self.arrivals = arrivals
         self.opened = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
-        if b"event: snapshot" in data and not self.opened.done():
-            self.opened.set_result(None)
-        if b"event: change" in data:
-            self.arrivals.put_nowait(time.perf_counter())
+        for _ in range(data.count(b"event: ")):
+            if self.opened.done():
+                self.arrivals.put_nowait(time.perf_counter())
+            else:
+                self.opened.set_result(None)
 
 
 async def fan_out(

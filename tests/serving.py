@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import IO, Any
 
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.support import eventually
 
@@ -29,10 +29,12 @@ def listener() -> socket.socket:
 async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGenerator[None]:
     """Serve an application in this process, for as long as the block lasts.
 
-    At its end, clients that still wait get their answers; what is made for clients that are gone is cancelled.
+    At its end, clients that still wait get their answers, and streams end; what is made for clients that are gone is
+    cancelled.
     """
+    ending = asyncio.Event()
     chosen: dict[str, Any] = {"log_level": "warning", "access_log": False, "ws": "none", **options}
-    config = uvicorn.Config(app, **chosen)
+    config = uvicorn.Config(_until(ending, app), **chosen)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
@@ -46,6 +48,7 @@ async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGener
     try:
         yield
     finally:
+        ending.set()
         for listening in server.servers:
             listening.close()
         for connection in [*server.server_state.connections]:
@@ -56,6 +59,31 @@ async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGener
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
         await server.lifespan.shutdown()
+
+
+def _until(ending: asyncio.Event, app: ASGIApp) -> ASGIApp:
+    """The same application. What waits for its client to be gone, as streams do, is told so when this event is set."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        has_arrived = False
+
+        async def receive_until_end() -> Message:
+            nonlocal has_arrived
+            if has_arrived and scope["type"] == "http":
+                gone, end = asyncio.ensure_future(receive()), asyncio.ensure_future(ending.wait())
+                try:
+                    await asyncio.wait([gone, end], return_when=asyncio.FIRST_COMPLETED)
+                    return gone.result() if gone.done() else {"type": "http.disconnect"}
+                finally:
+                    gone.cancel()
+                    end.cancel()
+            message = await receive()
+            has_arrived = not message.get("more_body", False)
+            return message
+
+        await app(scope, receive_until_end, send)
+
+    return served
 
 
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> None:

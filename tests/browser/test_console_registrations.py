@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
+from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.browser.registering import Stage, Watch, staged
@@ -83,7 +84,7 @@ async def test_who_was_signed_out_elsewhere_is_asked_to_sign_in(chromium: Browse
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/registrations")
 
-    await context.clear_cookies()
+    await stage.service.database.transact(lambda tx: sessions.end(tx, ada.id))
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 

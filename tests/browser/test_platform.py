@@ -13,7 +13,7 @@ from playwright.async_api import Browser, FrameLocator, Page, expect
 from holdfast.kit.postgres import bundled
 from tests.browser.looking import looking, looks, submit, too_wide, violations
 from tests.cli.test_up import running
-from tests.inventory.availability.reader import Event, parsed
+from tests.stream_reader import Event, parsed
 from tests.support import eventually
 
 SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}

@@ -9,7 +9,9 @@ import pytest
 
 from holdfast.events.images import sizes
 from holdfast.events.mails import announcements
+from holdfast.events.pages import live_event
 from holdfast.events.payments import background
+from holdfast.events.registrations import settlement
 from holdfast.events.resources import Steps
 from holdfast.events.settings import Settings
 from holdfast.kit.background import due_work, jobs
@@ -23,6 +25,7 @@ from tests.faults.unheard import SLACK_SECONDS, at_work, deaf, muted
 from tests.kit.background.test_enqueue import POST, Letter, working
 from tests.kit.mail.posting import all_ended, sending
 from tests.smtp import Server, mail_server
+from tests.stream_reader import reading
 from tests.support import Client, Service, eventually, running
 
 # Each test adds a schema to its database, and cuts off the sessions of a service.
@@ -84,6 +87,20 @@ async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) 
         await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
     assert server.recipients() == [ANN]
+
+
+async def test_a_seat_of_which_nobody_heard_is_told_by_streams_on_patrol(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2)
+    address = f"http://events.test/events/{event['id']}/stream"
+    async with unheard(service) as other, reading(service.app, address) as reader:
+        await reader.next()
+        await through(other, ada).register(event["id"], email=ANN)
+        await settlement.settle(other.database)
+        async with asyncio.timeout(live_event.POLL_SECONDS + SLACK_SECONDS):
+            message = await reader.next()
+
+    assert message["data"]["left"] == 1
 
 
 async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(service: Service) -> None:

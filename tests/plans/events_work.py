@@ -8,6 +8,7 @@ import httpx2
 from holdfast.events import api, jobs
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
+from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.payments import ownership
 from holdfast.events.payments.ownership import CancelEventsArguments
 from holdfast.events.registrations import substring_search
@@ -26,6 +27,7 @@ from tests.events.photos.steps import accepted
 from tests.plans.events_rows import STRANGERS
 from tests.plans.recording import Recorder
 from tests.plans.running import attempt, pages, turn
+from tests.stream_reader import reading
 from tests.support import Client, event_fields
 
 BROWSER = b64encode(b"b" * 32).decode()
@@ -225,12 +227,23 @@ class Work:
     async def pages(self) -> None:
         for path in pages(self.app):
             self.recorder.doing = f"GET {path}"
+            if "/stream" in path:
+                await self.stream(path.format(**IN_PATHS))
+                continue
             answer = await self.browser.get(path.format(**IN_PATHS))
             assert answer.status_code < 500, (path, answer.status_code, answer.text[:500])
             assert not answer.headers.get("location", "").startswith("/sign-in"), path
         self.recorder.doing = "GET /api/events"
         answer = await self.browser.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
         assert answer.status_code == 200, answer.text
+
+    async def stream(self, path: str) -> None:
+        """Open a stream, and read what it tells of the first event, or of all queues."""
+        cookie = "; ".join(f"{name}={value}" for name, value in self.browser.cookies.items())
+        async with reading(self.app, path, cookie=cookie) as reader:
+            assert reader.status == 200, (path, reader.sent)
+            self.database.notices.add([(CHANGE_CHANNEL, "1")])
+            await reader.next()
 
     async def for_admins(self) -> None:
         """Read each list for somebody who may see everything."""

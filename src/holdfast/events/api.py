@@ -17,7 +17,8 @@ from holdfast.events import jobs
 from holdfast.events.console import routes as console_routes
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HOME, first, places
+from holdfast.events.console.frame import HOME, first
+from holdfast.events.console.live_changes import LiveChanges
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.events import operations as events
 from holdfast.events.keys import operations as keys
@@ -27,6 +28,7 @@ from holdfast.events.oauth.issuer import configured_issuer
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.pages import event_cache
 from holdfast.events.pages import routes as page_routes
+from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.payments import onboarding
 from holdfast.events.payments import routes as payment_routes
 from holdfast.events.photos import operations as photos
@@ -43,6 +45,7 @@ from holdfast.events.users import operations as users
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process.discovery import RESOURCE_PATH, ServiceDescription, reverse_dns
 from holdfast.kit.process.service import Service
 from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, Operation
@@ -169,6 +172,10 @@ def service(database: Database) -> Service:
         more=ACCOUNT_TEMPLATE,
     )
     linked_events = event_cache.linked_event_cache(database, runner)
+    live_events, live_changes = LiveEvents(database), LiveChanges(database)
+    streams = Streams(
+        {"address": settings.streams_per_address, "tenant": settings.streams_per_organizer}, settings.max_streams
+    )
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
@@ -189,12 +196,18 @@ def service(database: Database) -> Service:
         operations=OPERATIONS,
         routes=[
             # Routes are matched in this order, so frequent ones come first.
-            *page_routes.routes(database, runner, limits, linked_events),
+            *page_routes.routes(database, runner, limits, linked_events, live_events, streams),
             *signing_in.routes(),
             *StoppedMailsPages(runner, limits, SITE, secret).routes(),
             *own_server.routes(database, signed_in, limits),
             *console_routes.routes(
-                signed_in, runner, {operation.name: runner[operation] for operation in OPERATIONS}, settings, secret
+                signed_in,
+                runner,
+                {operation.name: runner[operation] for operation in OPERATIONS},
+                settings,
+                secret,
+                live_changes,
+                streams,
             ),
             *discovery.routes(described, documents, spec, settings),
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
@@ -203,10 +216,18 @@ def service(database: Database) -> Service:
             *payment_routes.routes(database, runner, limits),
         ],
         authenticate=ring.caller,
-        caches=[ring.forgetting, credentials.forgetting, linked_events.forgetting, sessions.forgetting],
+        caches=[
+            ring.forgetting,
+            credentials.forgetting,
+            linked_events.forgetting,
+            sessions.forgetting,
+            live_events.listening,
+            live_changes.listening,
+        ],
         limits=limits,
         agents=for_agents,
         site=SITE,
+        streams=streams,
         loops=(*jobs.LOOPS, *(jobs.PAYMENT_LOOPS if database.resources.processor else ())),
         led=jobs.LEADER_LOOPS,
         closing=[database.resources.texts.close],

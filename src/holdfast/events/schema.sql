@@ -495,6 +495,25 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_of_disputes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- The name of the channel and a space: it must match DETAILS_CHANNEL in events/model.py.
+    perform pg_notify('holdfast', 'event_details ' || event_id)
+       from (select distinct event_id from payments where intent_id in (select intent_id from changed)) as events;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_event_details() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- The name of the channel and a space: it must match DETAILS_CHANNEL in events/model.py.
+    perform pg_notify('holdfast', 'event_details ' || event_id) from (select distinct event_id from changed) as events;
+    return null;
+end $$;
+
 CREATE FUNCTION tell_of_mails() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -502,6 +521,16 @@ begin
     if exists (select from inserted) then
         perform pg_notify('holdfast', 'mails ');
     end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_of_refunds() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- The name of the channel and a space: it must match DETAILS_CHANNEL in events/model.py.
+    perform pg_notify('holdfast', 'event_details ' || event_id)
+       from (select distinct event_id from payments where id in (select payment_id from changed)) as events;
     return null;
 end $$;
 
@@ -572,6 +601,8 @@ ALTER TABLE ONLY check_in_scans
 CREATE INDEX changed_check_in_scans ON check_in_scans USING btree (event_id, changed);
 CREATE INDEX check_in_scans_of_registration ON check_in_scans USING btree (event_id, user_id, number);
 CREATE UNIQUE INDEX one_entry_a_registration ON check_in_scans USING btree (event_id, user_id) WHERE is_entry;
+CREATE TRIGGER tell_of_changed_scans AFTER UPDATE ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
+CREATE TRIGGER tell_of_new_scans AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 
 -- disputes ------------------------------------------------------------------------------------------------------------
 
@@ -608,6 +639,8 @@ ALTER TABLE ONLY disputes
 CREATE INDEX disputes_due ON disputes USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX disputes_of_payment ON disputes USING btree (intent_id);
 CREATE TRIGGER free_refunds AFTER UPDATE OF state, refundable ON disputes FOR EACH ROW WHEN (((old.state <> new.state) OR (old.refundable <> new.refundable))) EXECUTE FUNCTION free_refunds();
+CREATE TRIGGER tell_of_changed_disputes AFTER UPDATE ON disputes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_disputes();
+CREATE TRIGGER tell_of_new_disputes AFTER INSERT ON disputes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_disputes();
 
 -- ended_payout_accounts -----------------------------------------------------------------------------------------------
 
@@ -1107,6 +1140,8 @@ CREATE INDEX payments_newest ON payments USING btree (inserted_at);
 CREATE INDEX payments_of_event ON payments USING btree (event_id, id);
 CREATE INDEX payments_of_person ON payments USING btree (user_id);
 CREATE INDEX payments_of_registration ON payments USING btree (event_id, user_id, arrival);
+CREATE TRIGGER tell_of_changed_payments AFTER UPDATE ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
+CREATE TRIGGER tell_of_new_payments AFTER INSERT ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 
 -- payout_accounts -----------------------------------------------------------------------------------------------------
 
@@ -1343,6 +1378,7 @@ CREATE TRIGGER mail_refund AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER mail_refund_news AFTER UPDATE OF state, awaits_dispute ON refunds FOR EACH ROW WHEN ((((old.state = 'wanted'::refund_state) AND ((new.state = 'refused'::refund_state) OR ((new.state = 'made'::refund_state) AND new.awaits_dispute))) OR ((new.state = 'wanted'::refund_state) AND new.awaits_dispute AND (NOT old.awaits_dispute)))) EXECUTE FUNCTION mail_refund();
 CREATE TRIGGER note_dispute_of_refund BEFORE INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION note_dispute_of_refund();
 CREATE TRIGGER sum_refunds AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION sum_refunds();
+CREATE TRIGGER tell_of_refunds AFTER UPDATE ON refunds REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_refunds();
 
 -- registrations -------------------------------------------------------------------------------------------------------
 
@@ -1401,6 +1437,8 @@ CREATE TRIGGER mail_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE 
 CREATE TRIGGER mail_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION mail_registrations();
 CREATE TRIGGER note_promotion BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (new.status = ANY (ARRAY['registered'::registration_status, 'held'::registration_status])))) EXECUTE FUNCTION note_promotion();
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
+CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
+CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 
 -- searched_events -----------------------------------------------------------------------------------------------------
 

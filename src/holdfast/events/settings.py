@@ -168,6 +168,12 @@ class Settings(OAuthSettings, SignInSettings):
         description="Links to registrations and data that were never made, per client address and minute; more are "
         "refused.",
     )
+    streams_per_organizer: int = Field(
+        100,
+        ge=1,
+        validation_alias="MAX_STREAMS_PER_ORGANIZER",
+        description="Event streams of console pages that one organizer may have open to one process.",
+    )
     queue_interval: int = Field(
         60,
         ge=1,

@@ -140,7 +140,8 @@ def service(database: Database) -> Service:
             "address": settings.streams_per_address,
             "key": settings.streams_per_key,
             "tenant": settings.streams_per_shop,
-        }
+        },
+        settings.max_streams,
     )
     endpoint = agents(settings.base_url, live)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)

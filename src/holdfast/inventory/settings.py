@@ -68,12 +68,6 @@ class Settings(SignInSettings):
         description="/auth, /auth/install, /auth/session and /console/enter per client address and minute.",
     )
 
-    streams_per_address: int = Field(
-        256,
-        ge=1,
-        validation_alias="MAX_STREAMS_PER_ADDRESS",
-        description="Event streams that one client address may have open to one process.",
-    )
     streams_per_key: int = Field(
         100,
         ge=1,

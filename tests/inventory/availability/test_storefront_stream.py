@@ -11,8 +11,8 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.kit.http import event_streams
 from tests.faults.processes import serving
-from tests.inventory.availability.reader import Event, parsed, reading
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
+from tests.stream_reader import Event, parsed, reading
 from tests.support import eventually
 
 

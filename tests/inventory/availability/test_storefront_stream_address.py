@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from holdfast.inventory.availability.storefront import TOKEN_SECONDS
-from tests.inventory.availability.reader import reading
 from tests.inventory.support import Inventory, Shop
+from tests.stream_reader import reading
 
 
 async def stream_url(shop: Shop) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.inventory.availability.reader import Reader, reading
 from tests.inventory.support import Inventory, Shop, running, unlimited
+from tests.stream_reader import Reader, reading
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 

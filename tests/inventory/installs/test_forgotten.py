@@ -9,12 +9,12 @@ from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import sql as merchants
-from tests.inventory.availability.reader import reading
 from tests.inventory.installs.merchants import DOMAIN, Scene
 from tests.inventory.installs.test_install import key_of
 from tests.inventory.installs.test_uninstall import two_days_pass, uninstall
 from tests.inventory.support import SINGLE, Shop, running
 from tests.inventory.webhooks.deliveries import deliver, handle
+from tests.stream_reader import reading
 from tests.support import eventually
 
 

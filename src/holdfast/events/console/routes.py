@@ -25,7 +25,8 @@ from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
 from holdfast.events.console.events.share import SharePages
 from holdfast.events.console.events.uploads import Uploads
-from holdfast.events.console.frame import HOME, Console
+from holdfast.events.console.frame import PLACES, Console
+from holdfast.events.console.live_changes import LiveChanges, LiveConsole
 from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
 from holdfast.events.console.mails.mails import MailsPage
@@ -42,6 +43,7 @@ from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.running.runner import Run, Runner
 from holdfast.kit.security.secrets import Secret
 
@@ -66,13 +68,20 @@ OPERATIONS = (
 
 
 def routes(
-    signed_in: SignedInPages, runner: Runner, run: Mapping[str, Run], settings: Settings, secret: Secret
+    signed_in: SignedInPages,
+    runner: Runner,
+    run: Mapping[str, Run],
+    settings: Settings,
+    secret: Secret,
+    changes: LiveChanges,
+    streams: Streams,
 ) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of the API by name."""
     console = Console(signed_in, run)
     uploads = Uploads(console, runner)
     return [
         *SITE.assets("live.js"),
+        *LiveConsole(console, changes, streams).routes(),
         *StartPages(console, runner).routes(),
         *AccountPages(console, runner, secret).routes(),
         *EventsPage(console).routes(),

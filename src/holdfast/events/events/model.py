@@ -22,6 +22,8 @@ from holdfast.kit.contract.messages import message
 Status = Literal["active", "expired", "full", "cancelled"]
 CHANGE_CHANNEL: LiteralString = "events"
 """The channel on which triggers announce the id of each event that changes."""
+DETAILS_CHANNEL: LiteralString = "event_details"
+"""The channel that announces the id of each event of which something has changed that only its organizer sees."""
 
 STATUS: LiteralString = """
     case when events.cancelled_at is not null then 'cancelled'

@@ -4,8 +4,17 @@ import msgspec
 from msgspec import UNSET
 
 from holdfast.events.events import sql, text
-from holdfast.events.events.fields import ENDS_TOO_EARLY, HALF_PIN, is_in_order, moved_end
-from holdfast.events.events.model import CancelEvent, CreateEvent, Event, EventRow, GetEvent, UpdateEvent, to_api
+from holdfast.events.events.model import (
+    DETAILS_CHANNEL,
+    HALF_PIN,
+    CancelEvent,
+    CreateEvent,
+    Event,
+    EventRow,
+    GetEvent,
+    UpdateEvent,
+    to_api,
+)
 from holdfast.events.images import acceptance
 from holdfast.events.markdown import RenderedText
 from holdfast.events.organizers.operations import owner
@@ -81,6 +90,7 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     if html:
         await text.store(tx, id, command.body, html)
     await record_first_prices(tx, [id])
+    await tx.notify(DETAILS_CHANNEL, str(id))
     return await _present_stored(tx, id)
 
 

@@ -6,6 +6,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.events.pages import (
     event_cache,
+    event_stream,
     link_pages,
     operations,
     own_data,
@@ -17,10 +18,12 @@ from holdfast.events.pages import (
 from holdfast.events.pages.calendar_file import CalendarFile
 from holdfast.events.pages.event import EventPage
 from holdfast.events.pages.event_cache import LinkedEvent
+from holdfast.events.pages.live_event import LiveEvents
 from holdfast.events.pages.organizer import OrganizerPage
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.postgres.lookup_cache import LookupCache
@@ -50,9 +53,18 @@ ROBOTS = b"User-agent: *\nDisallow: /registrations/\nDisallow: /people/\n"
 
 
 def routes(
-    database: Database, runner: Runner, limits: Limits, linked_events: LookupCache[int, LinkedEvent]
+    database: Database,
+    runner: Runner,
+    limits: Limits,
+    linked_events: LookupCache[int, LinkedEvent],
+    live_events: LiveEvents,
+    streams: Streams,
 ) -> list[BaseRoute]:
-    """The routes of the pages. `linked_events`: the cache of the events that links show."""
+    """The routes of the pages.
+
+    linked_events    the cache of the events that links show
+    live_events      the numbers of the events that streams show
+    """
     settings = database.resources.settings
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
@@ -64,6 +76,7 @@ def routes(
     return [
         page("/organizers/{slug}/events/{event_id}", event.access, event.answer),
         *registration_pages.routes(database, runner, limits, linked_events),
+        *event_stream.routes(limits, live_events, streams),
         page("/events/{event_id}/calendar.ics", calendar.access, calendar.answer),
         page("/organizers/{slug}", organizer.access, organizer.answer),
         constant_page(SITE, "/", "pages/home.html", limits, "home", base_url=settings.base_url),

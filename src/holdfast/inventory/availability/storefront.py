@@ -26,7 +26,7 @@ from holdfast.inventory.shopify import proxy
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.event_streams import EventStream, Owner, Streams
+from holdfast.kit.http.event_streams import RETRY, EventStream, Owner, Streams
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query
 from holdfast.kit.running.rate_limits import Limits, address
 
@@ -43,7 +43,6 @@ SIGNATURE_SECONDS = 1.0
 """Seconds for which a verified signature is cached: the requests of one second have the same one."""
 
 MIN_COMPRESSED_BYTES = 1_000
-RETRY = b"retry: 3000\n\n"
 CORS: Header = (b"access-control-allow-origin", b"*")
 
 

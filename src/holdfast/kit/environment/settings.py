@@ -83,6 +83,18 @@ class Settings(BaseSettings):
         validation_alias="MAX_CONNECTIONS_PER_ADDRESS",
         description="Connections that one client address may have open to one process; trusted proxies may have more.",
     )
+    max_streams: int = Field(
+        15_000,
+        ge=1,
+        validation_alias="MAX_STREAMS",
+        description="Event streams that one process may have open, so that connections are left for other requests.",
+    )
+    streams_per_address: int = Field(
+        256,
+        ge=1,
+        validation_alias="MAX_STREAMS_PER_ADDRESS",
+        description="Event streams that one client address may have open to one process.",
+    )
     drain_seconds: float = Field(
         0,
         ge=0,

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from prometheus_client import Gauge
 from starlette.types import Receive, Send
 
-from holdfast.kit.contract.problems import RATE_LIMITED
+from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE
 from holdfast.kit.http.handler import NOSNIFF, Reply, Request
 
 M = TypeVar("M")
@@ -27,6 +27,9 @@ RETRY_AFTER_SECONDS = 30
 
 DEFAULT_FEED_CAPACITY = 256
 """The capacity of a feed for slow readers: the sum of the weights of its messages, by default 1 each."""
+
+RETRY = b"retry: 3000\n\n"
+"""Tells a browser to open a stream that has ended again after 3 seconds."""
 
 OPEN = Gauge("holdfast_streams_open", "Event streams open.", ["stream"], multiprocess_mode="livesum")
 
@@ -72,19 +75,19 @@ class Feed(Generic[M]):
         while self._room < 0:
             self._start, _, forgotten = self._messages.popleft()
             self._room += forgotten
-        self._wake()
+        self.wake()
 
     def restart(self, position: int) -> None:
         """Forget all messages and continue at a position. Readers then learn that they have missed messages."""
         self._room += sum(weight for _, _, weight in self._messages)
         self._messages.clear()
         self.position = self._start = position
-        self._wake()
+        self.wake()
 
     def end(self) -> None:
         """End the streams of all readers."""
         self.has_ended = True
-        self._wake()
+        self.wake()
 
     def since(self, position: int) -> list[M] | None:
         """The messages after a position, oldest first. None if some were dropped, or the position is too high."""
@@ -97,7 +100,8 @@ class Feed(Generic[M]):
         """The last position, up to this one, that every process knows, so that a reader can continue at any process."""
         return position - position % self._grain
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Make the streams of all readers call `pending` again."""
         for wake in tuple(self._wakes.values()):
             wake()
 
@@ -127,17 +131,23 @@ class EndOfStream(Exception):
 class Streams:
     """The open event streams of a process. All of them end when a signal stops the process.
 
-    most    the maximum number of open streams of one owner
+    most                the maximum number of open streams of one owner
+    most_in_process     the maximum number of open streams of all owners together; None: no maximum
     """
 
-    def __init__(self, most: Mapping[Owner, int] | None = None) -> None:
+    def __init__(self, most: Mapping[Owner, int] | None = None, most_in_process: int | None = None) -> None:
         self._most = most or {}
+        self._most_in_process = most_in_process
         self._open: Counter[tuple[Owner, object]] = Counter()
+        self._total = 0
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
 
     def require_room(self, owners: Mapping[Owner, object]) -> None:
-        """Raise `rate_limited` if one of the owners already has the maximum number of streams."""
+        """Raise `rate_limited` if one of the owners already has the maximum number of streams.
+
+        Raises `service_unavailable` if this process has.
+        """
         for owner, most in self._most.items():
             if owner in owners and self._open[owner, owners[owner]] >= most:
                 raise RATE_LIMITED(
@@ -145,15 +155,19 @@ class Streams:
                     hint="Close one of them first: each of them tells every change.",
                     retry_after=RETRY_AFTER_SECONDS,
                 )
+        if self._most_in_process is not None and self._total >= self._most_in_process:
+            raise SERVICE_UNAVAILABLE("Too many streams are open.", retry_after=RETRY_AFTER_SECONDS)
 
     @contextlib.contextmanager
     def counting(self, owners: Mapping[Owner, object]) -> Generator[None]:
         """Count a stream for its owners while the block lasts."""
         counted: list[tuple[Owner, object]] = [(owner, owners[owner]) for owner in self._most if owner in owners]
         self._open.update(counted)
+        self._total += 1
         try:
             yield
         finally:
+            self._total -= 1
             for counter_key in counted:
                 self._open[counter_key] -= 1
                 if not self._open[counter_key]:

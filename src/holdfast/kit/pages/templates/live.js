@@ -1,72 +1,226 @@
-// Brings the parts of a page that are marked as live up to date, without reloading it.
+// Brings the parts of a page that are marked as live (`data-live`) up to date, without reloading it.
+//
+// data-stream  address of a stream. It brings the parts themselves (`numbers`), or tells what has changed (`changed`);
+//              then the page fetches itself again. Without a stream, or while it is refused or broken, the page polls
+// data-about   the changes that concern the page, such as `event 7`, or `event` for all events
+// data-poll    seconds between two polls; 0: the page never fetches itself
+// data-page    address of the page to fetch, if it is another one: a form that was refused stands at its own address
+// data-state   a part with the same state stays as it is
+// data-count   flashes when its text changes
+// data-tells   the text of a part that screen readers are told when it changes; by default its first paragraph
 "use strict";
 
 const POLL_MS = 2_000;
+const CHECK_MS = 15_000; // between two polls beside a stream: time alone may change a page too
+const REFRESH_MS = 300;
+const REOPEN_MS = 30_000;
+const FLASH_MS = 1_200;
 const ANNOUNCE_INTERVAL_MS = 60_000;
+
+const { stream, about = "", poll, page } = (document.querySelector("[data-stream]") ?? document.querySelector("[data-live]")).dataset;
+let events;
+let hasEnded = false;
+let bringsParts = false;
+let messages = 0;
+let isFetching = false;
+let isStale = false;
 let timer;
+let reopening;
+let fetchedAt = performance.now();
+let fetchMs = 0;
 let announcedAt = Date.now();
 
 function show(fresh) {
   const focused = document.activeElement;
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
-    const hadFocus = part.contains(focused);
-    // Nothing moves under the hands of somebody who fills in a form.
-    if (!next || (hadFocus && focused.matches("input, select, textarea"))) continue;
+    if (!next || !part.isConnected || isInUse(part, focused)) continue;
+    if (part.dataset.state && part.dataset.state === next.dataset.state) continue;
     for (const { id, open } of part.querySelectorAll("details[id]")) {
-      next.querySelector(`#${id}`)?.toggleAttribute("open", open);
+      next.querySelector(`#${CSS.escape(id)}`)?.toggleAttribute("open", open);
     }
+    part.hidden = next.hidden;
+    if (next.dataset.state) part.dataset.state = next.dataset.state;
     if (next.innerHTML === part.innerHTML) continue;
-    const before = part.querySelector("p")?.textContent;
+    const hadFocus = part.contains(focused);
+    const counts = texts(part);
+    const before = toldText(part);
+    for (const box of part.querySelectorAll("input[type=checkbox]:checked")) {
+      same(next, box)?.toggleAttribute("checked", true);
+    }
     part.replaceChildren(...next.childNodes);
     if (hadFocus) same(part, focused)?.focus({ preventScroll: true });
-    // Screen readers are told the first paragraph of the part when it changes, once a minute at most.
-    const after = part.querySelector("p")?.textContent;
+    flash(part, counts);
+    // Screen readers are told the text of the part when it changes, once a minute at most.
+    const after = toldText(part);
     if (after && after !== before && Date.now() - announcedAt > ANNOUNCE_INTERVAL_MS) say(after);
   }
 }
 
-// What an element has become: found by its id, a link by where it leads.
-function same(part, gone) {
-  const alike = (element) => (gone.id ? element.id === gone.id : gone.href && element.href === gone.href);
-  return [...part.querySelectorAll("[id], a[href]")].find(alike);
+// Nothing moves under the hands of a person who fills in a form.
+function isInUse(part, focused) {
+  const fields = "input:not([type=hidden], [type=checkbox], [type=radio]), select, textarea";
+  if (part.contains(focused) && focused.matches(fields)) return true;
+  return [...part.querySelectorAll(fields)].some((field) => field.matches("input, textarea") && field.value);
 }
 
-function say(text) {
+// What an element has become: found by its id, a link by where it leads, a field by its name and value.
+function same(part, gone) {
+  const alike = (element) =>
+    gone.id
+      ? element.id === gone.id
+      : (gone.href && element.href === gone.href) ||
+        (gone.name && element.name === gone.name && element.value === gone.value);
+  return [...part.querySelectorAll("[id], a[href], input, button")].find(alike);
+}
+
+function texts(part) {
+  return new Map([...part.querySelectorAll("[data-count]")].map((element) => [element.dataset.count, text(element)]));
+}
+
+function text(element) {
+  return element.textContent.trim();
+}
+
+function flash(part, before) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  for (const element of part.querySelectorAll("[data-count]")) {
+    if ((before.get(element.dataset.count) ?? text(element)) === text(element)) continue;
+    element.classList.add("changed");
+    setTimeout(() => element.classList.remove("changed"), FLASH_MS);
+  }
+}
+
+function toldText(part) {
+  return (part.querySelector("[data-tells]") ?? part.querySelector("p"))?.textContent.trim();
+}
+
+function say(message) {
   const status = document.querySelector("[data-says]");
-  status.textContent = text;
-  status.classList.toggle("unseen", text !== lost());
+  status.textContent = message;
+  status.classList.toggle("unseen", !message || message !== lost());
   announcedAt = Date.now();
 }
 
+function sayConnected() {
+  if (lost() && text(document.querySelector("[data-says]")) === lost()) say("");
+}
+
 function lost() {
-  return document.querySelector("[data-live]").dataset.lost;
+  return document.querySelector("[data-lost]")?.dataset.lost ?? "";
 }
 
 async function refresh() {
   clearTimeout(timer);
-  const began = performance.now();
+  if (poll === "0" || hasEnded) return;
+  if (isFetching) {
+    isStale = true;
+    return;
+  }
+  isFetching = true;
+  isStale = false;
+  fetchedAt = performance.now();
+  const before = messages;
   try {
-    const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
-    if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 404) {
+    // Pages that browsers may keep are not sent again while they are the same.
+    const address = page ?? location.pathname + location.search;
+    const answer = await fetch(address, { redirect: "manual", cache: "no-cache" });
+    if (!page && (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 404)) {
       location.reload(); // signed out meanwhile, or deleted: the same request again, and the browser follows
       return;
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    globalThis.localizeTimes?.(fresh);
-    if (document.querySelector("[data-says]").textContent === lost()) say("");
-    show(fresh);
+    const fresh = parse(await answer.text());
+    sayConnected();
+    if (messages === before) show(fresh); // else the stream has brought newer parts meanwhile
   } catch {
     say(lost());
+  } finally {
+    isFetching = false;
+    fetchMs = performance.now() - fetchedAt;
   }
+  if (isStale) soon();
+  else schedule();
+}
+
+function parse(html) {
+  return new DOMParser().parseFromString(html, "text/html");
+}
+
+// Fetch the page when the last time is long enough ago: many changes cost one request.
+function soon() {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, Math.max(0, fetchedAt + Math.max(REFRESH_MS, 2 * fetchMs) - performance.now()));
+}
+
+function schedule() {
+  clearTimeout(timer);
+  const isFollowing = events?.readyState === EventSource.OPEN;
+  if (document.hidden || (isFollowing && bringsParts)) return;
+  const pause = poll ? Number(poll) * 1_000 : POLL_MS;
   // A search among very many takes long. It is not asked all the time.
-  if (!document.hidden) timer = setTimeout(refresh, Math.max(POLL_MS, 10 * (performance.now() - began)));
+  timer = setTimeout(refresh, Math.max(isFollowing ? CHECK_MS : pause, 10 * fetchMs));
+}
+
+function follow() {
+  clearTimeout(reopening);
+  if (!stream || events || hasEnded || document.hidden) return;
+  events = new EventSource(stream);
+  events.addEventListener("open", () => {
+    if (!bringsParts) soon(); // what has changed since the page was loaded
+  });
+  events.addEventListener("numbers", ({ data }) => {
+    bringsParts = true;
+    messages += 1;
+    clearTimeout(timer);
+    sayConnected();
+    show(parse(JSON.parse(data).html ?? ""));
+  });
+  events.addEventListener("changed", ({ data }) => {
+    const { changed } = JSON.parse(data);
+    if (!changed || changed.some((name) => `${name} `.startsWith(about && `${about} `))) soon();
+  });
+  events.addEventListener("end", () => {
+    hasEnded = true;
+    leave();
+  });
+  events.addEventListener("signed_out", () => {
+    leave();
+    soon();
+  });
+  events.addEventListener("error", () => {
+    if (events?.readyState === EventSource.CLOSED) {
+      leave();
+      reopening = setTimeout(follow, REOPEN_MS * (1 + Math.random()));
+    }
+    schedule();
+  });
+}
+
+function leave() {
+  clearTimeout(timer);
+  events?.close();
+  events = undefined;
 }
 
 for (const element of document.querySelectorAll("[data-reload]")) element.hidden = true;
-timer = setTimeout(refresh, POLL_MS);
+schedule();
+follow();
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) clearTimeout(timer);
-  else refresh();
+  if (document.hidden) {
+    clearTimeout(reopening);
+    leave();
+  } else if (stream && !hasEnded) {
+    follow();
+  } else {
+    refresh();
+  }
+});
+addEventListener("offline", () => {
+  leave();
+  refresh();
+});
+addEventListener("online", () => {
+  follow();
+  refresh();
 });

@@ -1,4 +1,4 @@
-"""Someone who reads a storefront's event stream, straight from the application and as it is sent."""
+"""Someone who reads an event stream, straight from the application and as it is sent."""
 
 import asyncio
 import contextlib
@@ -95,7 +95,7 @@ async def reading(app: ASGIApp, url: str, *, client: str = "127.0.0.1", **header
         "root_path": "",
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
         "client": (client, 1234),
-        "server": ("inventory.test", 80),
+        "server": ("service.test", 80),
     }
 
     async def serve() -> None:

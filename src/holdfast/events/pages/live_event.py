@@ -1,0 +1,248 @@
+"""The numbers of the events that streams of this process show, read once for all readers of an event.
+
+Every change is announced to all processes. It is read, and the parts of the page that it changes are rendered, once for
+each language in which the event is watched.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence, Set
+from contextlib import AbstractContextManager
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.pages.registration_form import form_of, period, state_of
+from holdfast.events.pricing.model import PricingMode
+from holdfast.events.processor.currencies import digits
+from holdfast.events.resources import Database, Reader
+from holdfast.events.site import SITE
+from holdfast.kit.contract.problems import NOT_FOUND
+from holdfast.kit.http.event_streams import Feed, encode_event
+from holdfast.kit.pages.language import Language
+from holdfast.kit.postgres.announced_changes import AnnouncedChanges
+
+POLL_SECONDS = 2.0
+"""Seconds from one read of all watched events to the next: it finds events that have begun, and lost notices."""
+
+TTL_SECONDS = 1.0
+"""Seconds for which the numbers of an event without readers are used for a new reader."""
+
+IDLE_SECONDS = 10.0
+"""Seconds after which an event without readers is dropped."""
+
+
+class EventNumbers(Struct, frozen=True):
+    """What changes on the page of an event while people look at it."""
+
+    id: int
+    status: Status
+    pricing_mode: PricingMode
+    current_price: int | None
+    min_price: int | None
+    max_price: int | None
+    currency: str
+    capacity: int
+    registered_count: int
+    waitinglist_capacity: int
+    waitlisted_count: int
+    payouts_ready: bool
+    refund_days: int
+
+    @property
+    def left(self) -> int:
+        return max(0, self.capacity - self.registered_count)
+
+    @property
+    def room(self) -> int:
+        return max(0, self.waitinglist_capacity - self.waitlisted_count)
+
+    @property
+    def takes_registrations(self) -> bool:
+        return bool(self.left or self.room)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.status in ("cancelled", "expired")
+
+
+class StreamMessage(Struct, omit_defaults=True):
+    """The data of an event of the stream.
+
+    price    in minor units of the currency; none for a free event
+    left, room, waiting    free seats, free places on the waiting list, people on the waiting list
+    html     the parts of the page that differ from those of the last message
+    """
+
+    status: Status
+    left: int
+    room: int
+    waiting: int
+    price: int | None
+    currency: str | None
+    html: str = ""
+
+
+class WatchedEvent:
+    """The numbers of one event, and the messages for its readers in one language.
+
+    framed    whether the form is in a frame of another site
+    """
+
+    def __init__(self, event_id: int, language: Language, *, framed: bool) -> None:
+        self.event_id = event_id
+        self.language = language
+        self.framed = framed
+        self.feed: Feed[bytes] = Feed()
+        self.reading: asyncio.Task[None] | None = None
+        self.read_at = float("-inf")
+        self.used_at = time.monotonic()
+        self.numbers: EventNumbers | None = None
+        self.period = 0
+        self._parts: dict[str, tuple[str, str]] = {}
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a new reader can have the numbers: notices and polls keep those that have readers up to date."""
+        return self.numbers is not None and (self.feed.has_readers or time.monotonic() < self.read_at + TTL_SECONDS)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.feed.has_readers and time.monotonic() > self.used_at + IDLE_SECONDS
+
+    def show(self, numbers: EventNumbers, parts: dict[str, tuple[str, str]]) -> None:
+        """Publish new numbers. `parts`: the HTML of each part of the page, and what it depends on."""
+        keys = {name: key for name, (key, _) in self._parts.items()}
+        changed = [html for name, (key, html) in parts.items() if keys.get(name) != key]
+        before, self.numbers, self._parts = self.numbers, numbers, parts
+        if before is None:
+            self.feed.restart(1)
+        elif before != numbers:
+            self.feed.publish(self.feed.position + 1, self._message("".join(changed)))
+
+    def snapshot(self) -> bytes:
+        """The numbers and all parts, for a reader that has none yet."""
+        return self._message("".join(html for _, html in self._parts.values()))
+
+    def _message(self, html: str) -> bytes:
+        numbers = self.numbers
+        assert numbers
+        is_free = numbers.pricing_mode == "free"
+        message = StreamMessage(
+            numbers.status,
+            numbers.left,
+            numbers.room,
+            numbers.waitlisted_count,
+            None if is_free else numbers.current_price,
+            None if is_free else numbers.currency,
+            html,
+        )
+        return encode_event(msgspec.json.encode(message), name="numbers")
+
+
+class LiveEvents:
+    """The watched events of this process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._settings, self._secret = database.resources.settings, database.resources.secret
+        self._watched: dict[int, list[WatchedEvent]] = {}
+        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], self._is_watched, self._update, POLL_SECONDS)
+        self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
+
+    def _is_watched(self, event_id: int | None) -> bool:
+        return bool(self._watched) if event_id is None else event_id in self._watched
+
+    async def watch(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+        """The present numbers of an event, for a new reader. Raises `not_found`."""
+        event = self._find(event_id, language, framed=framed)
+        event.used_at = time.monotonic()
+        if not event.is_fresh or self._changes.is_pending(event_id):
+            if event.reading is None or event.reading.done():
+                event.reading = asyncio.create_task(self._read({event_id}), name=f"read of event {event_id}")
+                event.reading.add_done_callback(_retrieve_error)
+            # If one waiting request is cancelled, the others still get the numbers.
+            await asyncio.shield(event.reading)
+        if event.numbers is None:
+            self._watched.pop(event_id, None)
+            raise NOT_FOUND(f"No event has the id {event_id}.")
+        return event
+
+    def _find(self, event_id: int, language: Language, *, framed: bool) -> WatchedEvent:
+        events = self._watched.setdefault(event_id, [])
+        for event in events:
+            if (event.language, event.framed) == (language, framed):
+                return event
+        events.append(WatchedEvent(event_id, language, framed=framed))
+        return events[-1]
+
+    async def _update(self, event_ids: Set[int] | None) -> None:
+        for event_id, events in [*self._watched.items()]:
+            events[:] = [event for event in events if not event.is_idle]
+            if not events:
+                del self._watched[event_id]
+        ids = self._watched.keys() if event_ids is None else event_ids & self._watched.keys()
+        if ids:
+            await self._read(ids)
+
+    async def _read(self, event_ids: Set[int]) -> None:
+        """Read the numbers of events, and publish what has changed."""
+        started = time.monotonic()
+        rows = await self._database.read(lambda reader: find_numbers(reader, [*event_ids]))
+        for numbers in rows:
+            for event in self._watched.get(numbers.id, ()):
+                if event.read_at > started:
+                    # Another read began later and ended earlier. It is not known which of them is newer.
+                    self._changes.announce(str(event.event_id))
+                    continue
+                event.read_at = started
+                # The form is valid for two hours, so it is rendered again from time to time.
+                if numbers != event.numbers or event.period != period():
+                    event.period = period()
+                    event.show(numbers, self._parts(numbers, event.language, framed=event.framed))
+
+    def _parts(self, numbers: EventNumbers, language: Language, *, framed: bool) -> dict[str, tuple[str, str]]:
+        form = form_of(numbers, self._settings, self._secret, language, refund_days=numbers.refund_days, framed=framed)
+        values: dict[str, Any] = {
+            "event": numbers,
+            "closed": numbers.is_closed,
+            "left": numbers.left,
+            "room": numbers.room,
+            "digits": digits(numbers.currency),
+            "form": form,
+            "framed": framed,
+        }
+        state = state_of(numbers, takes_payments=self._settings.takes_payments)
+        # The form has a token, which differs each time.
+        parts = {"form_part": (state, SITE.render("pages/form_part.html", language=language, **values))}
+        if not framed:
+            places = SITE.render("pages/places.html", language=language, **values)
+            parts = {"places": (places, places), **parts}
+        return parts
+
+
+def _retrieve_error(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a read, so that asyncio does not log it if no request waits any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNumbers]:
+    """The numbers of those events that exist."""
+    return await reader.rows(
+        EventNumbers,
+        f"""
+        select events.id, {STATUS} as status, events.pricing_mode, events.current_price,
+               events.min_price, events.max_price, events.currency, events.capacity, events.registered_count,
+               events.waitinglist_capacity, events.waitlisted_count, organizers.payouts_ready,
+               coalesce(rule.refund_days, 0) as refund_days
+          from events
+          join users as organizers on organizers.id = events.organizer_id
+          left join lateral (select refund_days from payout_accounts
+                              where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
+         where events.id = any(%(event_ids)s)
+        """,
+        {"event_ids": list(event_ids)},
+    )

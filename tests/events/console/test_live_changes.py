@@ -1,0 +1,139 @@
+"""The streams of the console tell a signed-in organizer what changes of its own, until it signs out."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from holdfast.accounts import sessions
+from holdfast.events.queues.release import release
+from holdfast.events.settings import Settings
+from tests.accounts.browser import Browser
+from tests.events.check_in.scene import Entrance
+from tests.events.console.organizing import signed_in
+from tests.events.console.test_payments import give, paid
+from tests.events.payments.scene import Scene
+from tests.events.payments.test_disputes import disputed
+from tests.events.people.scene import sign_up
+from tests.stream_reader import Reader, reading
+from tests.support import Service, running
+
+STREAM = "http://events.test/console/stream"
+
+
+@asynccontextmanager
+async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncGenerator[Reader]:
+    """The stream of the organizer who is signed in in a browser."""
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
+    async with reading(service.app, url, cookie=cookie) as reader:
+        yield reader
+
+
+async def changed(reader: Reader) -> list[str] | None:
+    """The names of what has changed; None: everything may have."""
+    event = await reader.next()
+    assert event["event"] == "changed", event
+    return event["data"].get("changed")
+
+
+async def test_new_and_changed_events_are_told(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    async with watching(service, browser) as reader:
+        event = await ada.create_event(capacity=1)
+        new = await changed(reader)
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        edited = await changed(reader)
+        await sign_up(service, event, "ann")
+        registered = await changed(reader)
+        await ada.delete(f"/api/events/{event['id']}")
+        cancelled = await changed(reader)
+
+    assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
+
+
+async def test_who_comes_in_is_told(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    event = await ada.create_event(capacity=1)
+    await sign_up(service, event, "ann")
+    async with watching(service, browser) as reader:
+        await Entrance(service, ada, event).scan("ann")
+
+        assert await changed(reader) == [f"event {event['id']}"]
+
+
+async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
+    browser, ann, page = await paid(shop)
+    await give(browser, page, "4,50")
+    await shop.work()
+    await disputed(shop)
+    await shop.deliver()
+    for statement in (
+        "update payments set error = 'x'",
+        "update refunds set error = 'x'",
+        "update disputes set error = 'x'",
+        "insert into disputes (dispute_id, intent_id) select 'another', intent_id from payments",
+        "update registrations set amount_paid = 7",
+    ):
+        async with watching(shop.service, browser) as reader:
+            await shop.service.run_sql(statement)
+
+            assert await changed(reader) == [f"event {ann.event_id}"], statement
+
+
+async def test_the_events_of_others_are_not_told(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    ben = await service.organizer()
+    event, other = await ada.create_event(), await ben.create_event()
+    async with watching(service, browser) as reader:
+        await sign_up(service, other, "bob")
+        await sign_up(service, event, "ann")
+
+        assert await changed(reader) == [f"event {event['id']}"]
+
+
+async def test_queues_are_told_as_visitors_join_and_are_let_in(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    queue = await ada.create_queue()
+    async with watching(service, browser, f"{STREAM}/queues") as reader:
+        assert (await reader.next())["data"] == {}
+        await ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
+        joined = await changed(reader)
+        await service.run_sql("update queues set paced_at = now() - interval '1 minute'")
+        await release(service.database)
+        released = await changed(reader)
+        other = await ada.create_queue()
+        made = await changed(reader)
+        await ada.delete(f"/api/queues/{other['id']}")
+        deleted = await changed(reader)
+
+    assert [joined, released] == [[f"queue {queue['id']}"]] * 2
+    assert [made, deleted] == [[f"queue {other['id']}"]] * 2
+
+
+async def test_a_stream_ends_as_soon_as_its_session_does(service: Service) -> None:
+    ada, browser = await signed_in(service)
+    async with watching(service, browser) as reader:
+        await service.database.transact(lambda tx: sessions.end(tx, ada.id))
+
+        assert (await reader.next())["event"] == "signed_out"
+        await reader.closed()
+
+
+async def test_who_is_not_signed_in_is_sent_to_sign_in(service: Service) -> None:
+    browser = Browser(service)
+
+    answer = await browser.get("/console/stream")
+
+    assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in")
+
+
+async def test_one_organizer_has_a_bounded_number_of_streams(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"streams_per_organizer": 2})) as service:
+        _, browser = await signed_in(service)
+        _, other = await signed_in(service, "ben")
+        async with (
+            watching(service, browser),
+            watching(service, browser, f"{STREAM}/queues"),
+            watching(service, browser) as refused,
+            watching(service, other) as admitted,
+        ):
+            assert (refused.status, admitted.status) == (429, 200)
+            assert int(refused.headers["retry-after"]) > 0

@@ -1,0 +1,261 @@
+"""The stream of an event tells anybody its numbers at once, and then each change, from whichever process."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast.events.settings import Settings
+from holdfast.kit.http import event_streams
+from tests.events.pages.visitor import Visitor
+from tests.events.people.scene import sign_up
+from tests.faults.processes import serving
+from tests.stream_reader import Event, parsed, reading
+from tests.support import Service, eventually, running
+
+PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
+
+
+def stream(event: dict[str, Any], query: str = "") -> str:
+    return f"http://events.test/events/{event['id']}/stream{query}"
+
+
+def numbers(event: Event) -> dict[str, Any]:
+    """The numbers of an event of the stream, without the parts of the page."""
+    return {name: value for name, value in event["data"].items() if name != "html"}
+
+
+async def test_it_begins_with_the_present_numbers_and_parts(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=3, waitinglist_capacity=2)
+    await sign_up(service, event, "ann")
+
+    async with reading(service.app, stream(event)) as reader:
+        first = await reader.next()
+
+    assert first["event"] == "numbers"
+    assert numbers(first) == {
+        "status": "active",
+        "left": 2,
+        "room": 2,
+        "waiting": 0,
+        "price": None,
+        "currency": None,
+    }
+    assert "2 places left" in first["data"]["html"]
+    assert 'id="form_part"' in first["data"]["html"]
+    assert reader.sent.startswith("retry: 3000\n\n")
+
+
+async def test_a_price_is_told_as_an_amount_with_its_currency_and_as_people_write_it(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(**PRICED)
+
+    async with reading(service.app, stream(event, "?lang=de")) as reader:
+        before = await reader.next()
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"price": 900}})
+        after = await reader.next()
+
+    assert (before["data"]["price"], before["data"]["currency"]) == (1250, "EUR")
+    assert "12,50\xa0€" in before["data"]["html"]
+    assert (after["data"]["price"], after["data"]["currency"]) == (900, "EUR")
+    assert "9\xa0€" in after["data"]["html"]
+
+
+async def test_its_headers_let_no_proxy_hold_it_back_and_nobody_keep_it(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+
+    async with reading(service.app, stream(event), accept_encoding="gzip") as reader:
+        pass
+
+    assert reader.status == 200
+    assert reader.headers["content-type"] == "text/event-stream"
+    assert reader.headers["x-accel-buffering"] == "no"
+    assert reader.headers["cache-control"] == "no-store"
+    assert "content-encoding" not in reader.headers
+    assert "set-cookie" not in reader.headers
+
+
+async def test_silence_is_filled_with_comments(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
+    event = await (await service.organizer()).create_event()
+
+    async with reading(service.app, stream(event)) as reader:
+
+        async def beats() -> bool:
+            return reader.sent.endswith(":\n\n:\n\n")
+
+        await eventually(beats)
+
+
+async def test_each_change_is_told_with_the_parts_that_it_changes(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=2, waitinglist_capacity=2)
+
+    async with reading(service.app, stream(event, "?lang=de")) as reader:
+        await reader.next()
+        await sign_up(service, event, "ann")
+        one_left = await reader.next()
+        await sign_up(service, event, "bob")
+        none_left = await reader.next()
+        await sign_up(service, event, "cleo")
+        waiting = await reader.next()
+
+    assert numbers(one_left)["left"] == 1
+    assert "1 Platz frei" in one_left["data"]["html"]
+    # The form is as it was.
+    assert "form_part" not in one_left["data"]["html"]
+    assert (numbers(none_left)["left"], numbers(none_left)["status"]) == (0, "full")
+    assert 'data-state="waiting_list"' in none_left["data"]["html"]
+    assert (numbers(waiting)["waiting"], numbers(waiting)["room"]) == (1, 1)
+
+
+async def test_many_changes_end_with_what_is_true(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=40)
+    left: list[int] = []
+
+    async with reading(service.app, stream(event)) as reader:
+        await asyncio.gather(*(sign_up(service, event, f"p{number}") for number in range(20)))
+        while not left or left[-1] != 20:
+            left.append(numbers(await reader.next())["left"])
+
+    assert left == sorted(left, reverse=True)
+    assert len(left) < 15
+
+
+async def test_what_changes_no_number_is_not_told(service: Service) -> None:
+    ada = await service.organizer()
+    event, other = await ada.create_event(), await ada.create_event()
+
+    async with reading(service.app, stream(event)) as reader:
+        await reader.next()
+        await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
+        await sign_up(service, other, "ann")
+        await sign_up(service, event, "bob")
+        after = await reader.next()
+
+    assert numbers(after)["left"] == 9
+
+
+async def test_readers_of_the_form_in_a_frame_get_that_form_alone(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+
+    async with reading(service.app, stream(event).replace("/stream", "/embed/stream")) as reader:
+        first = await reader.next()
+
+    assert f'action="/events/{event["id"]}/embed"' in first["data"]["html"]
+    assert 'id="places"' not in first["data"]["html"]
+
+
+async def test_the_form_of_a_stream_can_be_sent(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+    async with reading(service.app, stream(event)) as reader:
+        html = (await reader.next())["data"]["html"]
+
+    visitor = Visitor(service, framed=False)
+    form_token = html.partition('name="token" value="')[2].partition('"')[0]
+    answer = await visitor.post(event["id"], token=form_token, email="ann@example.com", name="")
+
+    assert answer.status_code == 303, answer.text
+
+
+async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+
+    async with reading(service.app, stream(event)) as reader:
+        await reader.next()
+        await ada.delete(f"/api/events/{event['id']}")
+        last, end = await reader.next(), await reader.next()
+        await reader.closed()
+
+    assert (last["data"]["status"], end["event"]) == ("cancelled", "end")
+    assert "This event is cancelled." in last["data"]["html"]
+
+
+async def test_the_stream_of_an_event_ends_when_it_begins(service: Service) -> None:
+    event = await (await service.organizer()).create_event()
+
+    async with reading(service.app, stream(event)) as reader:
+        await reader.next()
+        await service.run_sql("update events set datetime = now() + interval '1 second'")
+        last = await reader.next()
+        end = await reader.next()
+        await reader.closed()
+
+    assert (last["data"]["status"], end["event"]) == ("expired", "end")
+
+
+async def test_an_event_that_does_not_exist_has_no_stream(service: Service) -> None:
+    for path in ("/events/4711/stream", "/events/none/stream", "/events/4711/embed/stream"):
+        answer = await service.http.get(path)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
+async def test_it_is_opened_with_get(service: Service, method: str) -> None:
+    event = await (await service.organizer()).create_event()
+
+    response = await service.http.request(method, stream(event))
+
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "message"),
+    [
+        ({"streams_per_address": 2}, 429, "At most 2 streams from one address may be open."),
+        ({"max_streams": 2}, 503, "Too many streams are open."),
+    ],
+)
+async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
+    settings: Settings, limit: dict[str, int], status: int, message: str
+) -> None:
+    async with running(settings.model_copy(update=limit)) as service:
+        event = await (await service.organizer()).create_event()
+        async with reading(service.app, stream(event)):
+            async with reading(service.app, stream(event)), reading(service.app, stream(event)) as refused:
+                assert refused.status == status
+                assert int(refused.headers["retry-after"]) > 0
+                assert message in refused.sent
+                assert (await service.http.get(event["public_url"])).status_code == 200
+            async with reading(service.app, stream(event)) as again:
+                assert again.status == 200
+
+
+async def next_event(lines: AsyncIterator[str]) -> Event:
+    """The next event of a stream over HTTP."""
+    text: list[str] = []
+    async for line in lines:
+        if line:
+            text.append(line)
+        elif (event := parsed("\n".join(text))) and "data" in event:
+            return event
+        else:
+            text = []
+    raise AssertionError("the stream has ended")
+
+
+async def test_a_registration_in_one_process_is_told_by_another_which_ends_its_streams_when_told_to_stop(
+    own_service: Service, tmp_path: Path
+) -> None:
+    ada = await own_service.organizer()
+    event = await ada.create_event(capacity=2)
+    async with httpx2.AsyncClient(timeout=15) as http:
+        with serving(own_service.database.url, tmp_path, 2) as (one, two):
+            async with http.stream("GET", f"{one.url}/events/{event['id']}/stream") as opened:
+                lines = opened.aiter_lines()
+                assert numbers(await next_event(lines))["left"] == 2
+                body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
+                await http.post(f"{two.url}/api/registrations", json=body, headers={"X-API-Key": ada.key or ""})
+                assert numbers(await next_event(lines))["left"] == 1
+
+                began = time.monotonic()
+                assert await asyncio.to_thread(one.stop) == 143
+                assert time.monotonic() - began < 2
+                assert [line async for line in lines if line.startswith("data:")] == []
