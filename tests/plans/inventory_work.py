@@ -63,6 +63,8 @@ SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("find_variant", {"sku": "NOBODY-HAS-THIS"}),
     ("search_variants", {"query": "nobody has this"}),
     ("search_variants", {"limit": 20}),
+    ("export_csv", {"kind": "history", "limit": 20}),
+    ("import_csv", {"kind": "members", "text": "pool,sku,units_per_sale,pool_id\nJars,HONEY-1,1,1\n"}),
 )
 """What operations are asked for besides their arguments among the samples."""
 
