@@ -37,6 +37,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "list_actors": {"entry_ids": [1, 2]},
     "look_at_pool": {"pool_id": 1},
     "list_undone": {"entry_ids": [1, 2]},
+    "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
     "ask_low_stock": {},
     "want_low_stock": {"enabled": True, "language": "de"},

@@ -178,7 +178,7 @@ def service(database: Database) -> Service:
             *gate.routes(limits),
             *signing_in.routes(),
             *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(signed_in, run, settings.base_url),
+            *console_routes.routes(signed_in, run, settings.base_url, resources.platform),
         ],
         authenticate=credentials.caller,
         limits=limits,
