@@ -21,7 +21,7 @@ from holdfast.inventory.availability.storefront import Storefront
 from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console import routes as console_routes
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HOME, MORE
+from holdfast.inventory.console.frame import HINT, HOME, MORE
 from holdfast.inventory.idempotency import IDEMPOTENCY
 from holdfast.inventory.installs import routes as installs
 from holdfast.inventory.installs.connecting import ShopConnector
@@ -160,6 +160,7 @@ def service(database: Database) -> Service:
         base_url=settings.base_url,
         home=HOME,
         more=MORE,
+        hint=HINT,
     )
     run = {
         **{operation.name: runner[operation] for operation in ALL_OPERATIONS},
