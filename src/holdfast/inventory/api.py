@@ -4,6 +4,7 @@ They are tools of the endpoint for agents, `/mcp`. The routes of storefronts, an
 below the table.
 """
 
+from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
@@ -179,7 +180,7 @@ def service(database: Database) -> Service:
             *gate.routes(limits),
             *signing_in.routes(),
             *StoppedMailsPages(across, limits, SITE, resources.secret).routes(),
-            *console_routes.routes(signed_in, run, settings.base_url, resources.platform),
+            *console_routes.routes(signed_in, run, settings.base_url, resources.platform, live, streams),
         ],
         authenticate=credentials.caller,
         limits=limits,
@@ -188,6 +189,7 @@ def service(database: Database) -> Service:
             sessions.forgetting,
             live.listening,
             lambda: database.listen(api_keys.CHANNEL, lambda _: streams.wake()),
+            lambda: database.listen(SESSION_CHANNEL, lambda _: streams.wake()),
         ],
         handlers=Storefront(settings.base_url, resources, limits, live, streams).handlers(),
         agents=endpoint,

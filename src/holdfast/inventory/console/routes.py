@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from starlette.routing import BaseRoute
 
 from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.inventory.availability.availability_cache import AvailabilityCache
 from holdfast.inventory.catalog import names
 from holdfast.inventory.console.frame import Console, places
+from holdfast.inventory.console.live_changes import LiveConsole
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.low_stock import LowStockPage
 from holdfast.inventory.console.pools.pool import PoolPage
@@ -24,6 +26,7 @@ from holdfast.inventory.console.variants.variants import VariantsPage
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock import pool_page
+from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Run
@@ -48,10 +51,13 @@ def routes(
     run: Mapping[str, Run],
     base_url: str,
     platform: Platform,
+    live: AvailabilityCache,
+    streams: Streams,
 ) -> list[BaseRoute]:
     """The routes of the console. `run`: the operations of agents and of the console, by name."""
     console = Console(signed_in, run, places)
     return [
+        *LiveConsole(console, live, streams).routes(),
         *PoolsPage(console).routes(),
         *PoolForms(console).routes(),  # its path of a new pool would else be the path of a pool
         *PoolStatusPages(console).routes(),
